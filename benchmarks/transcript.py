@@ -122,7 +122,7 @@ async def found(app: Bench, entries: int) -> dict[str, float]:
     complete = False
     while not complete:
         begun = time.process_time()
-        complete = finder.work()
+        complete = finder.search_further()
         steps.append(time.process_time() - begun)
         await asyncio.sleep(0)
     following = await _each(50, lambda: finder.find_next(backwards=False))

@@ -75,7 +75,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.mask_text)
     keys = KeyRing(mask.learn)
-    roles = choose_roles(loaded, os.environ, keys.key)
+    roles = choose_roles(loaded, os.environ, keys.get_key)
     models = _choose_models(loaded, record, roles)
     debaters = _choose_debaters(loaded, roles)
     container = Container(
@@ -99,7 +99,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
         wanted_folders=folders,
         reserved_commands=reserved_commands,
         trust=trust or open_trust_decisions(os.environ),
-        stored_key=keys.key,
+        stored_key=keys.get_key,
         read_change=read_change or ReadChange(),
         server_credentials=server_credentials or {},
     )
@@ -132,7 +132,7 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
         approver=approver,
         observer=observer,
         mask=mask,
-        stored_key=KeyRing().key,
+        stored_key=KeyRing().get_key,
         store=open_blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
         session_id="",
         ledger=None,
@@ -207,7 +207,7 @@ def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
     """
     container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
-    container.sandbox().look()
+    container.sandbox().detect_state()
     if (shared := locate_shared_tmp(os.environ)) is not None:
         with suppress(OSError):  # of no consequence but for the disk; the next start tries again
             remove_abandoned(shared)

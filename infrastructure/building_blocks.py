@@ -217,7 +217,7 @@ def build_mode_check(
             return why
         if not mode.traits.needs_sandbox:
             return None
-        state = await sandbox().state()
+        state = await sandbox().find_state()
         if isinstance(state, SandboxOn):
             return None
         return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"

@@ -131,7 +131,7 @@ class ConversationContainer(ModelContainer):
             build_command_environment, ToolContainer.environ, ToolContainer.secret_names
         ),
         judge=ToolContainer.gate.provided.judge,
-        sandbox=ToolContainer.sandbox.provided.state,
+        sandbox=ToolContainer.sandbox.provided.find_state,
         command_timeout_secs=ToolContainer.settings.provided.tools.run_command.timeout_secs,
         max_tool_turns=ToolContainer.settings.provided.agent.max_tool_turns,
     )

@@ -57,7 +57,7 @@ def load_signing_key(environ: Mapping[str, str], keyring: KeyRing) -> SigningKey
     file = state / FILE_NAME if state is not None else None
     if file is not None and os.path.lexists(file):
         return _read(_read_private_file(file), escape_path(file))
-    kept = keyring.key(ENTRY)
+    kept = keyring.get_key(ENTRY)
     if kept is not None:
         return _read(kept, "the keyring")
     seed = secrets.token_bytes(_SEED_BYTES).hex()

@@ -39,12 +39,12 @@ class RepositoryFiles:
     def _locate(self, file: str) -> str:
         workspace = self._open_workspace()
         location = workspace.locate(file)
-        with workspace.reading(location):
+        with workspace.open_file(location):
             return location.path
 
     def _read(self, file: str) -> str:
         workspace = self._open_workspace()
-        with workspace.reading(workspace.locate(file)) as opened:
+        with workspace.open_file(workspace.locate(file)) as opened:
             content = opened.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
             raise ToolError(f"{file} is larger than {format_size(_MOST_BYTES)}: open it in your editor")

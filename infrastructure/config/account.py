@@ -55,7 +55,7 @@ def list_accounts(loaded: LoadedSettings) -> Iterator[SettingAccount]:
             path=path,
             value=format_value(key, value),
             default="" if default is None else format_value(key, default),
-            origin=escape_unprintable(loaded.place(path)),
+            origin=escape_unprintable(loaded.locate(path)),
             description=key.about.description,
             about_table=_describe_table(path),
             expected=key.expected,

@@ -72,7 +72,7 @@ class ConfigFile:
 
     def holds_table(self, table: KeyPath) -> bool:
         """Whether the file has a table of this name, whatever becomes of it. Blocks. Raises ConfigError."""
-        inside: object = TomlFile.of(self.path, _read_content(self.path) or b"").data
+        inside: object = TomlFile.parse(self.path, _read_content(self.path) or b"").data
         for name in table:
             inside = inside.get(name) if isinstance(inside, Mapping) else None
         return isinstance(inside, Mapping)
@@ -91,7 +91,7 @@ class ConfigFile:
                 "change that one itself, or put a file in the link's place"
             )
         before = _read_content(self.path)
-        present = TomlFile.of(self.path, before or b"")
+        present = TomlFile.parse(self.path, before or b"")
         mark = codecs.BOM_UTF8 if (before or b"").startswith(codecs.BOM_UTF8) else b""
         try:
             after = mark + edit(present.text).encode()
@@ -99,7 +99,7 @@ class ConfigFile:
             raise ConfigError(f"{escape_path(self.path)}: {error}") from error
         except UnicodeEncodeError as error:
             raise ConfigError("the value is not valid Unicode and cannot be written") from error
-        loaded = self.load(TomlFile.of(self.path, after))
+        loaded = self.load(TomlFile.parse(self.path, after))
         change = ConfigFileEdit(present.text, after.removeprefix(mark).decode(), loaded)
         return _PreparedEdit(before, after, change)
 

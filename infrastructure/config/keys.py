@@ -81,7 +81,7 @@ class Table:
     about: About
     entries: Mapping[str, Key | Table]
 
-    def entry(self, name: str) -> Key | Table | None:
+    def find_entry(self, name: str) -> Key | Table | None:
         """What stands under a name, or None where there is no such setting."""
         if (found := self.entries.get(ANY_NAME)) is not None:
             return found if re.match(self.about.names, name) else None
@@ -125,7 +125,7 @@ def find_node(path: KeyPath) -> Node | None:
     node: Node | None = load_schema_tree()
     for name in path:
         if isinstance(node, Table):
-            node = node.entry(name)
+            node = node.find_entry(name)
         else:
             node = node.element if node is not None and isinstance(name, Position) else None
     return node

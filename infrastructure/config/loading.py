@@ -82,10 +82,10 @@ class LoadedSettings:
     left_out: str = ""
     policy: ManagedPolicy = NO_POLICY
 
-    def place(self, path: KeyPath) -> str:
+    def locate(self, path: KeyPath) -> str:
         """Where a value came from, as `origins` says it, with the line where that is a file."""
         parts = self.origins.get(format_key(path), DEFAULT_ORIGIN).split(_ADDED)
-        places = (self.sources[part].place(path) if part in self.sources else part for part in parts)
+        places = (self.sources[part].locate(path) if part in self.sources else part for part in parts)
         return _ADDED.join(places)
 
 
@@ -126,7 +126,7 @@ def load_settings(
         stack.lay(stack.read(path))
     if locations.named is None and locations.project is not None:
         try:
-            project = stack.file(locations.project)
+            project = stack.read_file(locations.project)
         except ConfigError as error:
             if needs_project:
                 raise
@@ -137,11 +137,11 @@ def load_settings(
         stack.lay(variable)
     for key, value in overrides.items():
         stack.lay(_flag(key, value))
-    settings = stack.settings()
+    settings = stack.build_settings()
     if policy.file is not None:
         stack.hold_to(policy)
         settings = stack.convert()
-    origins = {format_key(path): stack.origin(path) for path, _ in list_setting_values(settings)}
+    origins = {format_key(path): stack.find_origin(path) for path, _ in list_setting_values(settings)}
     return LoadedSettings(
         settings=settings,
         origins=MappingProxyType(origins),
@@ -186,16 +186,16 @@ class _Stack:
     left_out: str = ""
 
     def read(self, path: Path) -> Checked:
-        return self.check(self.file(path))
+        return self.check(self.read_file(path))
 
-    def file(self, path: Path) -> TomlFile:
+    def read_file(self, path: Path) -> TomlFile:
         is_meant = self.instead is not None and self.instead.path == path
         return self.instead if self.instead is not None and is_meant else TomlFile.read(path)
 
     def check(self, file: TomlFile) -> Checked:
         self.files.append(file.path)
         self.sources[str(file.path)] = file
-        return check_source(file.data, origin=str(file.path), place=file.place)
+        return check_source(file.data, origin=str(file.path), place=file.locate)
 
     def lay(self, source: Checked) -> None:
         self.problems += source.problems
@@ -212,7 +212,7 @@ class _Stack:
         source, known = self.check(file), standing(place, file.digest)
         self.standing = known
         if known is Standing.TRUSTED:
-            self.problems += describe_passwords(source.assignments, file.place)
+            self.problems += describe_passwords(source.assignments, file.locate)
             outcome = accept_assignments(source.assignments, self.values, file=path, user_file=user_file)
             self.lay(replace(source, assignments=list(outcome.assignments)))
         else:
@@ -229,7 +229,7 @@ class _Stack:
     def put(self, assignments: Iterable[Assignment]) -> None:
         self.values |= {assignment.path: assignment for assignment in assignments}
 
-    def settings(self) -> Settings:
+    def build_settings(self) -> Settings:
         missing = [
             f"{place(path)}: {sentence}"
             for path, place in self.named_tables.items()
@@ -246,7 +246,7 @@ class _Stack:
             raise ConfigError("\n".join(unfit[:MOST_PROBLEMS]))
         settings = self.convert()
         if problem := explain_unreachable_rule(settings.quorum.rule, len(settings.models.review)):
-            raise ConfigError(f"{self.origin(('quorum', 'rule'))}: {problem}")
+            raise ConfigError(f"{self.find_origin(('quorum', 'rule'))}: {problem}")
         return settings
 
     def convert(self) -> Settings:
@@ -269,7 +269,7 @@ class _Stack:
             _merge(data, nest_value(path, assignment.value))
         return data
 
-    def origin(self, path: KeyPath) -> str:
+    def find_origin(self, path: KeyPath) -> str:
         return self.values[path].origin if path in self.values else DEFAULT_ORIGIN
 
 
@@ -351,7 +351,7 @@ def _parse_path(name: str, known: tuple[KeyPath, ...]) -> KeyPath:
         own = isinstance(node, Table) and node.has_free_names
         word = _quote_as_written(path, part, known) if own else part.lower()
         path = (*path, word)
-        node = node.entry(word) if isinstance(node, Table) else None
+        node = node.find_entry(word) if isinstance(node, Table) else None
     return path
 
 

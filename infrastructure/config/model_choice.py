@@ -48,7 +48,7 @@ class ModelRoles:
     review: tuple[ModelChoice, ...]
     participants: tuple[ModelChoice, ...]
 
-    def of(self, role: str) -> tuple[ModelChoice, ...]:
+    def get_choices(self, role: str) -> tuple[ModelChoice, ...]:
         """The models of one of ROLES."""
         found: ModelChoice | tuple[ModelChoice, ...] = getattr(self, role)
         return found if isinstance(found, tuple) else (found,)
@@ -57,7 +57,7 @@ class ModelRoles:
         """Every model that does something, with its roles; in the order of ROLES."""
         found: dict[str, tuple[str, ...]] = {}
         for role in ROLES:
-            for model in dict.fromkeys(choice.model for choice in self.of(role)):
+            for model in dict.fromkeys(choice.model for choice in self.get_choices(role)):
                 found[model] = (*found.get(model, ()), role)
         return found
 

@@ -126,7 +126,7 @@ def _require_owner(place: PolicyPlace) -> None:
 
 def parse_policy(file: TomlFile) -> ManagedPolicy:
     """The policy that a file holds. Raises ConfigError that names everything wrong in it."""
-    return _PolicyReading(file).policy()
+    return _PolicyReading(file).read_policy()
 
 
 @dataclass(slots=True)
@@ -136,30 +136,30 @@ class _PolicyReading:
     file: TomlFile
     problems: list[str] = field(default_factory=list)
 
-    def policy(self) -> ManagedPolicy:
+    def read_policy(self) -> ManagedPolicy:
         data = dict(self.file.data)
-        modes = self._take(data, MODES, tuple[Mode, ...], f"a list of {', '.join(Mode)}")
-        reviewers = self._take(data, MIN_REVIEWERS, _Count, "a whole number from 1 to 100")
-        families = self._take(data, MIN_FAMILIES, _Count, "a whole number from 1 to 100")
-        guards = self._take(
+        modes = self._pop(data, MODES, tuple[Mode, ...], f"a list of {', '.join(Mode)}")
+        reviewers = self._pop(data, MIN_REVIEWERS, _Count, "a whole number from 1 to 100")
+        families = self._pop(data, MIN_FAMILIES, _Count, "a whole number from 1 to 100")
+        guards = self._pop(
             data,
             REQUIRED_GUARDS,
             tuple[GuardName, ...],
             f"a list of {', '.join(get_args(GuardName))}, those that must stay on",
         )
-        allowed = self._take(
+        allowed = self._pop(
             data,
             ALLOWED_MODELS,
             tuple[ModelPattern, ...],
             'a list of "provider/model", in which * stands for any text',
         )
-        providers = self._take(
+        providers = self._pop(
             data,
             PROVIDERS,
             dict[Annotated[str, Meta(pattern=BARE_NAME)], ProviderIdentity],
             "tables of providers with type, client, base_url and program, which say which server is meant",
         )
-        servers = self._take(
+        servers = self._pop(
             data,
             SERVERS,
             dict[Annotated[str, Meta(pattern=SERVER_NAME)], ServerIdentity],
@@ -169,9 +169,9 @@ class _PolicyReading:
             if bool(identity.command) == bool(identity.url):
                 where = (*SERVERS, name)
                 self.problems.append(
-                    f"{self.file.place(where)}: {format_key(where)} needs either command or url"
+                    f"{self.file.locate(where)}: {format_key(where)} needs either command or url"
                 )
-        checked = check_source(data, origin=str(self.file.path), place=self.file.place)
+        checked = check_source(data, origin=str(self.file.path), place=self.file.locate)
         self.problems += checked.problems
         bounds, prices = self._sort(checked)
         if self.problems:
@@ -189,7 +189,7 @@ class _PolicyReading:
             prices=prices,
         )
 
-    def _take(self, data: dict[str, object], path: KeyPath, wanted: type[_T], expected: str) -> _T | None:
+    def _pop(self, data: dict[str, object], path: KeyPath, wanted: type[_T], expected: str) -> _T | None:
         """The value at a path, which is taken out; None where there is none, or one that does not fit."""
         *tables, name = path
         inside = data
@@ -205,7 +205,7 @@ class _PolicyReading:
             return msgspec.convert(value, wanted, strict=True)
         except msgspec.ValidationError as error:
             found = shorten_text(str(error), 200)
-            self.problems.append(f"{self.file.place(path)}: {format_key(path)} must be {expected} ({found})")
+            self.problems.append(f"{self.file.locate(path)}: {format_key(path)} must be {expected} ({found})")
             return None
 
     def _sort(self, checked: Checked) -> tuple[tuple[Assignment, ...], tuple[Assignment, ...]]:
@@ -218,7 +218,7 @@ class _PolicyReading:
             elif (refusal := _explain_unbounded(assignment)) is None:
                 bounds.append(assignment)
             else:
-                self.problems.append(f"{self.file.place(assignment.path)}: {refusal}")
+                self.problems.append(f"{self.file.locate(assignment.path)}: {refusal}")
         given = {one.path for one in prices}
         self.problems += self._list_missing_prices(checked, given)
         return tuple(bounds), tuple(prices)

@@ -112,7 +112,7 @@ class PolicyLimits:
             return
         if present.origin != self.default:
             self.notices.append(
-                f"{self.policy.place(demand)}: {format_key(demand)} holds {format_key(path)} to "
+                f"{self.policy.locate(demand)}: {format_key(demand)} holds {format_key(path)} to "
                 f"{_show(value)}; {_show(present.value)} ({present.origin}) does not count"
             )
         self.values[path] = Assignment(path, value, self._origin)
@@ -204,7 +204,7 @@ class PolicyLimits:
             if _is_looser(value, loosest):
                 held[key] = loosest
                 self.notices.append(
-                    f"{self.policy.place(REQUIRED_GUARDS)}: {format_key(REQUIRED_GUARDS)} demands the guard "
+                    f"{self.policy.locate(REQUIRED_GUARDS)}: {format_key(REQUIRED_GUARDS)} demands the guard "
                     f"{held['name']}: its {key} is {_show(loosest)}; {_show(value)} ({present.origin}) "
                     "does not count"
                 )

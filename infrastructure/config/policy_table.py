@@ -66,9 +66,9 @@ class ManagedPolicy:
     bounds: tuple[Assignment, ...] = ()
     prices: tuple[Assignment, ...] = ()
 
-    def place(self, path: KeyPath) -> str:
+    def locate(self, path: KeyPath) -> str:
         """The file and the line of a key, for the person."""
-        return self.file.place(path) if self.file is not None else "the managed policy"
+        return self.file.locate(path) if self.file is not None else "the managed policy"
 
     @property
     def spend_limits(self) -> Mapping[SpendCap, float]:
@@ -92,7 +92,7 @@ class ManagedPolicy:
             return None
         if self.modes is not None and mode not in self.modes:
             allowed = ", ".join(dict.fromkeys((*self.modes, Mode.READ_ONLY)))
-            return f"{self.place(MODES)}: review.modes allows only {allowed}, not {mode}"
+            return f"{self.locate(MODES)}: review.modes allows only {allowed}, not {mode}"
         if mode.traits.votes_decide and (lack := self.explain_lack(reviewers)) is not None:
             return f"the mode {mode} is not allowed: {lack}"
         return None
@@ -101,10 +101,10 @@ class ManagedPolicy:
         """Why the votes of these models cannot let a call run, one clause; None where they can."""
         families = len({guess_family(model) for model in reviewers})
         if len(reviewers) < self.min_reviewers:
-            place, named = self.place(MIN_REVIEWERS), len(reviewers) or "none"
+            place, named = self.locate(MIN_REVIEWERS), len(reviewers) or "none"
             return f"{place}: quorum.min_reviewers demands {self.min_reviewers}, models.review names {named}"
         if families < self.min_families:
-            place, found = self.place(MIN_FAMILIES), families or "none"
+            place, found = self.locate(MIN_FAMILIES), families or "none"
             return (
                 f"{place}: quorum.min_families demands reviewers of {self.min_families} families of models, "
                 f"those of models.review are of {found}"
@@ -122,9 +122,9 @@ class ManagedPolicy:
             return None
         if allowed is not None and own_name and not any(fnmatchcase(model, each) for each in allowed):
             listed = ", ".join(allowed)
-            return f"{self.place(ALLOWED_MODELS)}: models.allowed does not list {model}, only: {listed}"
+            return f"{self.locate(ALLOWED_MODELS)}: models.allowed does not list {model}, only: {listed}"
         if allowed is not None and provider not in {each.partition("/")[0] for each in allowed}:
-            return f"{self.place(ALLOWED_MODELS)}: models.allowed lists no model of the provider {provider}"
+            return f"{self.locate(ALLOWED_MODELS)}: models.allowed lists no model of the provider {provider}"
         return self._explain_foreign_provider(provider, providers.get(provider))
 
     def _explain_foreign_provider(self, name: str, table: ProviderTable | None) -> str | None:
@@ -134,7 +134,7 @@ class ManagedPolicy:
         usual, demanded = load_built_in_providers().get(name), self.providers.get(name)
         if usual is None and demanded is None:
             return (
-                f"{self.place(ALLOWED_MODELS)}: models.allowed lists models of the provider {name}, but "
+                f"{self.locate(ALLOWED_MODELS)}: models.allowed lists models of the provider {name}, but "
                 f"[providers.{name}] there does not say which server that is"
             )
         for key in ("type", "client", "base_url", "program"):
@@ -144,7 +144,7 @@ class ManagedPolicy:
                     getattr(usual, key) if usual is not None else getattr(table, key) if key == "type" else ""
                 )
             if (found := getattr(table, key)) != wanted:
-                where = self.place((*PROVIDERS, name, key) if demanded is not None else ALLOWED_MODELS)
+                where = self.locate((*PROVIDERS, name, key) if demanded is not None else ALLOWED_MODELS)
                 return (
                     f"{where}: the provider {name} is allowed with {key} = {format_literal(wanted)}, and "
                     f"{format_key((*PROVIDERS, name, key))} is {format_literal(found)}"
@@ -157,10 +157,10 @@ class ManagedPolicy:
             return None
         if (identity := self.servers.get(name)) is None:
             listed = ", ".join(self.servers) or "none"
-            return f"{self.place(SERVERS)}: mcp.servers does not list it, only: {listed}"
+            return f"{self.locate(SERVERS)}: mcp.servers does not list it, only: {listed}"
         if tuple(command) != identity.command or url != identity.url:
             wanted = format_literal(identity.command) if identity.command else format_literal(identity.url)
-            return f"{self.place((*SERVERS, name))}: mcp.servers.{name} allows it for {wanted} alone"
+            return f"{self.locate((*SERVERS, name))}: mcp.servers.{name} allows it for {wanted} alone"
         return None
 
     def describe(self) -> tuple[str, ...]:
@@ -179,10 +179,10 @@ class ManagedPolicy:
         if self.allowed_models is not None:
             found.append((ALLOWED_MODELS, self.allowed_models))
         demands = [
-            f"{format_key(path)} = {format_literal(value)} ({self.place(path)})" for path, value in found
+            f"{format_key(path)} = {format_literal(value)} ({self.locate(path)})" for path, value in found
         ]
         if self.servers is not None:
-            demands.append(f"mcp.servers: {', '.join(self.servers) or 'none'} ({self.place(SERVERS)})")
+            demands.append(f"mcp.servers: {', '.join(self.servers) or 'none'} ({self.locate(SERVERS)})")
         return (f"{escape_path(self.file.path)} holds on this machine, whatever is set elsewhere", *demands)
 
 

@@ -150,7 +150,7 @@ def _render_named_tables(
     yield from ("", "", *_render_comment(table.about.description), "##", *_render_comment(_OWN_PROVIDER))
     for place, own_name in enumerate(names):
         yield from ("", f"[{format_key((*path, own_name))}]")
-        named = table.entry(own_name)
+        named = table.find_entry(own_name)
         for name, entry in (named.entries if isinstance(named, Table) else {}).items():
             if place == 0:
                 rule = next(iter(entry.entries.values())) if isinstance(entry, Table) else entry

@@ -70,7 +70,9 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
     )
     roles = choose_roles(loaded, environ)
     lines += _render_roles(roles)
-    review, participants = ([choice.model for choice in roles.of(role)] for role in ("review", "participants"))
+    review, participants = (
+        [choice.model for choice in roles.get_choices(role)] for role in ("review", "participants")
+    )
     unused = list_unused_lenses(loaded.settings.quorum.lenses, review, participants)
     lines += (*loaded.policy.describe(), *(f"warning: {warning}" for warning in (*loaded.warnings, *unused)))
     return "\n".join(lines)
@@ -78,9 +80,9 @@ def check(loaded: LoadedSettings, environ: Mapping[str, str]) -> str:
 
 def _render_roles(roles: ModelRoles) -> Iterator[str]:
     for role in ROLES:
-        if not roles.of(role):
+        if not roles.get_choices(role):
             yield f"{role}: no model, because models.{role} is not set"
-        for choice in roles.of(role):
+        for choice in roles.get_choices(role):
             yield f"{role}: {choice.model}, because {escape_unprintable(choice.reason)}"
 
 

@@ -36,14 +36,14 @@ def remove_toml_value(text: str, path: KeyPath) -> str:
     Raises ConfigError where nothing is set there, and as `set_toml_value` does.
     """
     data = tomllib.loads(text)
-    _take(data, path)
+    _pop(data, path)
     lines = _TomlLines(text)
-    found = lines.setting(path)
+    found = lines.find_setting(path)
     if found is None:
         raise _build_too_odd_error(path)
     statement, own = found
     if own == path:
-        lines.replace(statement, lines.comments(statement))
+        lines.replace(statement, lines.read_comments(statement))
     else:
         lines.set_value(statement, _get_value(data, own))
     return _require_same_meaning(lines.text, data, path)
@@ -55,22 +55,22 @@ def remove_toml_table(text: str, path: KeyPath) -> str:
     Raises ConfigError where there is no such table, and as `set_toml_value` does.
     """
     data = tomllib.loads(text)
-    _take(data, path)
+    _pop(data, path)
     lines = _TomlLines(text)
-    for statement, own in reversed(lines.statements_below(path)):
+    for statement, own in reversed(lines.find_statements_below(path)):
         if len(own) < len(path):
             lines.set_value(statement, _get_value(data, own))
         else:
-            lines.replace(statement, lines.comments(statement))
+            lines.replace(statement, lines.read_comments(statement))
             lines.close_gap(statement.first)
     return _require_same_meaning(lines.text, data, path)
 
 
 def _set(text: str, path: KeyPath, value: object) -> str:
     lines = _TomlLines(text)
-    if (found := lines.setting(path)) is not None:
+    if (found := lines.find_setting(path)) is not None:
         statement, own = found
-        table = lines.value(statement, own)
+        table = lines.read_value(statement, own)
         if own != path and isinstance(table, dict):
             _merge(table, path[len(own) :], value)
             value = table
@@ -104,14 +104,14 @@ class _TomlLines:
         """The line after the last."""
         return len(self._lines)
 
-    def setting(self, path: KeyPath) -> tuple[Statement, KeyPath] | None:
+    def find_setting(self, path: KeyPath) -> tuple[Statement, KeyPath] | None:
         """The statement that sets this path, or an inline table around it, and the path that it names."""
         for statement in self._statements:
             if statement.leaves and (own := self._parse_key(statement)) == path[: len(own)]:
                 return statement, own
         return None
 
-    def statements_below(self, path: KeyPath) -> list[tuple[Statement, KeyPath]]:
+    def find_statements_below(self, path: KeyPath) -> list[tuple[Statement, KeyPath]]:
         """What opens or sets this path, something below it, or an inline table around it; each with the path
         that it names."""
         found: list[tuple[Statement, KeyPath]] = []
@@ -149,11 +149,11 @@ class _TomlLines:
                 last = statement.end, statement.header
         return last
 
-    def value(self, statement: Statement, own: KeyPath) -> object:
+    def read_value(self, statement: Statement, own: KeyPath) -> object:
         """What a statement sets at the path it names."""
         return _get_value(tomllib.loads(self._join_source(statement)), own[len(statement.header) :])
 
-    def comments(self, statement: Statement) -> list[str]:
+    def read_comments(self, statement: Statement) -> list[str]:
         """The comments of a statement, one a line."""
         found = _TOKENS.finditer(self._join_source(statement))
         return [token["comment"].rstrip() for token in found if token["comment"]]
@@ -161,7 +161,7 @@ class _TomlLines:
     def set_value(self, statement: Statement, value: object) -> None:
         """Have a statement set another value. A comment at its end stays there."""
         source = self._join_source(statement).rstrip()
-        comments = self.comments(statement)
+        comments = self.read_comments(statement)
         at_end = ""
         if comments and source.endswith(comments[-1]):
             before = source[: -len(comments[-1])]
@@ -227,7 +227,7 @@ def _merge(data: dict[str, object], path: KeyPath, value: object) -> None:
     data[name] = list(value) if isinstance(value, tuple) else value
 
 
-def _take(data: object, path: KeyPath) -> None:
+def _pop(data: object, path: KeyPath) -> None:
     *tables, name = path
     for step in tables:
         data = data.get(step) if isinstance(data, dict) else None

@@ -41,10 +41,10 @@ class TomlFile:
     @classmethod
     def read(cls, path: Path) -> TomlFile:
         """Read and parse a file. Raises ConfigError that names it and, where it is no TOML, the line."""
-        return cls.of(path, _read_content(path))
+        return cls.parse(path, _read_content(path))
 
     @classmethod
-    def of(cls, path: Path, content: bytes) -> TomlFile:
+    def parse(cls, path: Path, content: bytes) -> TomlFile:
         """The file of that name as if this were in it. Raises ConfigError as `read` does."""
         text = _decode(path, content)
         too_deep = ConfigError(f"{escape_path(path)} is nested too deeply to be settings; flatten it")
@@ -60,7 +60,7 @@ class TomlFile:
         except ValueError as error:
             raise ConfigError(_explain_syntax_problem(path, text, error)) from error
 
-    def place(self, key: KeyPath) -> str:
+    def locate(self, key: KeyPath) -> str:
         """Where a key stands, as "file:line", or the file alone where the line is not known."""
         opened, set_on = _index(self.text)
         line = opened.get(key)

@@ -168,7 +168,7 @@ def _walk(
     """Every leaf of the data with what the schema has there, and every table that carries a free name."""
     for name, value in data.items():
         here = (*path, name)
-        found = node.entry(name)
+        found = node.find_entry(name)
         if not isinstance(found, Table) or not isinstance(value, Mapping):
             yield found, here, value
             continue

@@ -144,9 +144,9 @@ class CheckingCommand:
         if self._sandbox is None:
             return Launch(argv=argv)
         try:
-            if isinstance(self._sandbox.look(), SandboxOn):
+            if isinstance(self._sandbox.detect_state(), SandboxOn):
                 return self._sandbox.wrap(argv, self._workspace, self._environment, network=False)
-            self._sandbox.confinement()  # raises where the settings require a sandbox
+            self._sandbox.confine()  # raises where the settings require a sandbox
         except ToolError as error:
             raise DiagnosticsFailed(str(error)) from error
         return Launch(argv=argv)

@@ -76,7 +76,8 @@ async def _check_models(
         await check_readiness(loaded, environ, stored_key), key=lambda each: each.provider not in used
     )
     findings += [
-        each.finding(used=each.provider in used, set_up=is_set_up(loaded, each.provider)) for each in known
+        each.build_finding(used=each.provider in used, set_up=is_set_up(loaded, each.provider))
+        for each in known
     ]
     if probe:
         asked = plan_questions(models, [each.provider for each in known if each.ready])
@@ -90,7 +91,7 @@ async def check_sandbox(table: RunCommandTable, environ: Mapping[str, str]) -> t
     To be repaired only where it is required.
     """
     sandbox = Sandbox(choice=table.sandbox, policy=PathPolicy(roots=(os.getcwd(),)), environ=environ)
-    state = await sandbox.state()
+    state = await sandbox.find_state()
     if not isinstance(state, SandboxOff):
         return (
             report_ok("sandbox", state.description),

@@ -46,7 +46,7 @@ class Readiness:
         """Whether nothing is lacking."""
         return not self._lacks
 
-    def finding(self, *, used: bool, set_up: bool) -> Finding:
+    def build_finding(self, *, used: bool, set_up: bool) -> Finding:
         """What to say: a lack is to be repaired where a role uses the provider."""
         unused = "" if used else " (no role uses it)"
         if self.ready:
@@ -112,7 +112,7 @@ def is_set_up(loaded: LoadedSettings, provider: str) -> bool:
 
 
 def _name_models(roles: ModelRoles, role: str) -> str:
-    models = [choice.model for choice in roles.of(role)]
+    models = [choice.model for choice in roles.get_choices(role)]
     if models == [roles.decision.model]:
         return "as decision"
     return ", ".join(models) or "no model"

@@ -65,12 +65,12 @@ class FileIndex:
     def _list_candidates(self, query: str) -> Iterator[int]:
         """The places of paths that may fit, the better kinds first; letters alone only where those are few."""
         wanted = _encode_path(query)
-        found = dict.fromkeys([*self._names.holding(wanted), *self._whole.holding(wanted)])
+        found = dict.fromkeys([*self._names.find_text(wanted), *self._whole.find_text(wanted)])
         yield from found
         if len(found) < _MOST_OF_A_KIND:
             letters = _compile_in_order(query)
-            yield from self._names.matching(letters)
-            yield from self._whole.matching(letters)
+            yield from self._names.find_matches(letters)
+            yield from self._whole.find_matches(letters)
 
 
 class _Column:
@@ -80,7 +80,7 @@ class _Column:
         self._text = _END + _END.join(texts) + _END
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=1))
 
-    def holding(self, wanted: bytes) -> list[int]:
+    def find_text(self, wanted: bytes) -> list[int]:
         """The places of the first texts that hold these bytes: at the beginning of a word, and anywhere."""
         at_words: list[int] = []
         inside: list[int] = []
@@ -105,7 +105,7 @@ class _Column:
             yield self._find_place(at + 1)
             at = self._text.find(_END + wanted, at + 1)
 
-    def matching(self, pattern: re2._Regexp[bytes]) -> Iterator[int]:
+    def find_matches(self, pattern: re2._Regexp[bytes]) -> Iterator[int]:
         """The places of the first texts that hold a match."""
         last = -1
         left = _MOST_OF_A_KIND

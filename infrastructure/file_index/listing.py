@@ -130,7 +130,7 @@ def _look_into(cwd: str, names: tuple[str, ...], rules: IgnoreRules, found: list
         with os.scandir(folder) as entries:
             held = sorted(entries, key=lambda entry: entry.name)
             kinds = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in held]
-        inner_rules = rules.entering(folder, (name for name, _ in kinds), len(names))
+        inner_rules = rules.enter(folder, (name for name, _ in kinds), len(names))
         for name, is_folder in kinds:
             inner = (*names, name)
             if (is_folder and name in _HEAVY) or inner_rules.ignore(inner, is_folder=is_folder):

@@ -35,7 +35,7 @@ class IgnoreRules:
 
     levels: tuple[_Level, ...] = ()
 
-    def entering(self, folder: int, names: Iterable[str], depth: int) -> IgnoreRules:
+    def enter(self, folder: int, names: Iterable[str], depth: int) -> IgnoreRules:
         """The rules inside an open folder that lies `depth` names below the root and holds `names`."""
         held = frozenset(names)
         texts = [_read_exclude(folder)] if ".git" in held else []

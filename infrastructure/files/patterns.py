@@ -37,7 +37,7 @@ class LinePattern:
         except UnicodeEncodeError as error:
             raise ToolError("pattern holds half of a surrogate pair: no text can match it") from error
 
-    def lines(self, content: bytes) -> Iterator[tuple[int, int]]:
+    def find_lines(self, content: bytes) -> Iterator[tuple[int, int]]:
         """Start and end of each line with a match, the line feed left out."""
         at = 0
         while at < len(content) and (found := self._regex.search(content, at)) is not None:

@@ -25,7 +25,7 @@ class OwnFile:
         self.path = path
         self._patience_secs = patience_secs
 
-    def danger(self) -> str | None:
+    def find_danger(self) -> str | None:
         """Why what stands in the file may not be the person's own. Raises OSError where that is not known."""
         status = self.path.stat()
         if status.st_uid not in (os.geteuid(), 0):

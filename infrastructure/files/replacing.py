@@ -32,8 +32,11 @@ def replace_file(
     `expected` is the SHA-256 of what is to be replaced, None where nothing may be; it is compared on the open
     descriptor just before the rename. Raises StaleSeal if it differs, ToolError, Stopped: nothing was changed.
     """
-    name, shown_path = location.names[-1], workspace.relative(location.path)
-    with workspace.folder(location.parent, create=create_folders) as folder, translate_os_errors(shown_path):
+    name, shown_path = location.names[-1], workspace.format_path(location.path)
+    with (
+        workspace.open_folder(location.parent, create=create_folders) as folder,
+        translate_os_errors(shown_path),
+    ):
         before = read_file_status(name, folder)
         if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
             raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")

@@ -50,7 +50,9 @@ def change_together(workspace: Workspace, steps: Sequence[FileStep], *, stop: St
             stop.check()
             if step.after is not None:
                 made += _list_missing_folders(step.location)
-            folder = stack.enter_context(workspace.folder(step.location.parent, create=step.after is not None))
+            folder = stack.enter_context(
+                workspace.open_folder(step.location.parent, create=step.after is not None)
+            )
             each = _StagedStep(workspace, step, folder)
             stack.callback(each.clean)
             each.stage(stop)
@@ -86,7 +88,7 @@ class _StagedStep:
 
     def __init__(self, workspace: Workspace, step: FileStep, folder: int) -> None:
         self.step = step
-        self.shown = workspace.relative(step.location.path)
+        self.shown = workspace.format_path(step.location.path)
         self._workspace = workspace
         self._folder = folder
         self._name = step.location.names[-1]
@@ -165,5 +167,5 @@ def _list_missing_folders(location: Location) -> Iterator[Location]:
 def _remove_folders(workspace: Workspace, made: Sequence[Location]) -> None:
     """Remove folders that were made for nothing, if they are empty."""
     for location in reversed(made):
-        with suppress(OSError, ToolError), workspace.folder(location.parent) as folder:
+        with suppress(OSError, ToolError), workspace.open_folder(location.parent) as folder:
             os.rmdir(location.names[-1], dir_fd=folder)

@@ -42,18 +42,18 @@ class Walk:
         self._stop = stop
         self.unreadable = 0
 
-    def entries(self) -> Iterator[Entry]:
+    def list_entries(self) -> Iterator[Entry]:
         """All of them; `names` count from the base. Raises Stopped, and ToolError if it is not a folder."""
         rules = self._read_rules_above()
-        with self._workspace.folder(self._base) as folder:
+        with self._workspace.open_folder(self._base) as folder:
             yield from self._walk_below(folder, (), rules)
 
     def _read_rules_above(self) -> IgnoreRules:
         rules, names = IgnoreRules(), self._base.names
         for depth in range(len(names)):
             above = Location(self._base.root, names[:depth], "")
-            with self._workspace.folder(above) as folder:
-                rules = rules.entering(folder, os.listdir(folder), depth)
+            with self._workspace.open_folder(above) as folder:
+                rules = rules.enter(folder, os.listdir(folder), depth)
             if rules.ignore(names[: depth + 1], is_folder=True):
                 # Whoever names an ignored folder means what is in it.
                 rules = IgnoreRules()
@@ -68,7 +68,7 @@ class Walk:
             self.unreadable += 1
             return
         above = self._base.names + names
-        rules = rules.entering(folder, (entry.name for entry in entries), len(above))
+        rules = rules.enter(folder, (entry.name for entry in entries), len(above))
         for entry in entries:
             is_folder = entry.is_dir(follow_symlinks=False)
             if entry.name == ".git" or rules.ignore((*above, entry.name), is_folder=is_folder):

@@ -110,12 +110,12 @@ class Workspace:
 
         Raises ToolError if it leads outside, unless the running call was approved to reach it there.
         """
-        location = self.place(path)
+        location = self.resolve(path)
         if location.is_outside and not is_below_any(location.path, list_granted_paths()):
             raise ToolError(self._explain_outside(path, location.path))
         return location
 
-    def place(self, path: str) -> Location:
+    def resolve(self, path: str) -> Location:
         """Where a path leads, be it outside the workspace: for what is decided before a call runs.
 
         Raises ToolError for what is no path, and for files of the system's own such as /proc.
@@ -136,7 +136,7 @@ class Workspace:
         names = tuple(os.path.relpath(canonical, root).split("/")) if canonical != root else ()
         return Location(root, names, given)
 
-    def relative(self, path: str | Path) -> str:
+    def format_path(self, path: str | Path) -> str:
         """The path for display: from the working directory if it lies there, control characters escaped."""
         text = os.fspath(path)
         cwd = self.folders[0]
@@ -145,12 +145,12 @@ class Workspace:
         return escape_path(text.removeprefix(cwd.rstrip("/") + "/"))
 
     @contextmanager
-    def folder(self, location: Location, *, create: bool = False) -> Iterator[int]:
+    def open_folder(self, location: Location, *, create: bool = False) -> Iterator[int]:
         """A descriptor of the folder, reached from the root without following any link.
 
         `create` makes the folders that are missing. Raises ToolError.
         """
-        with translate_os_errors(self.relative(location.path)):
+        with translate_os_errors(self.format_path(location.path)):
             descriptor = _descend(location, create=create)
         try:
             yield descriptor
@@ -158,9 +158,9 @@ class Workspace:
             os.close(descriptor)
 
     @contextmanager
-    def reading(self, location: Location) -> Iterator[BinaryIO]:
+    def open_file(self, location: Location) -> Iterator[BinaryIO]:
         """The open file. Raises ToolError if there is none, or it is not a regular file."""
-        shown_path = self.relative(location.path)
+        shown_path = self.format_path(location.path)
         if not location.names:
             raise ToolError(f"{shown_path} is a folder: use list_directory")
         with translate_os_errors(shown_path):

@@ -23,7 +23,7 @@ def draft_change(call: ProposedCall, workspace: Workspace, location: Location) -
     edits = call.arguments.get("edits")
     if not isinstance(edits, list | tuple):
         return Draft(location=location, before=before, after=before or b""), _UNKNOWN
-    name = workspace.relative(location.path)
+    name = workspace.format_path(location.path)
     if before is None:
         first = edits[0] if edits else None
         if isinstance(first, Mapping) and first.get("old_text") == "":  # how some callers make a file

@@ -107,7 +107,7 @@ def build_call_gate(
         observer=watch,
         record=record,
         mask=mask,
-        stored_key=KeyRing(mask.learn).key,
+        stored_key=KeyRing(mask.learn).get_key,
         models=(),
     )
     hooks = HookChain(

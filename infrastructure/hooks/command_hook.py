@@ -33,7 +33,7 @@ class _Printed:
     errors: CommandOutput = field(default_factory=lambda: CommandOutput(_ERROR_BYTES))
     overflowed: bool = False
 
-    def take(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
         self.overflowed = self.overflowed or len(self.output) + len(data) > OUTPUT_BYTES
         if not self.overflowed:
             self.output += data
@@ -95,7 +95,7 @@ class CommandHook(UniformHook):
         process: SupervisedProcess | None = None
 
         def take(data: bytes) -> None:
-            printed.take(data)
+            printed.feed(data)
             if printed.overflowed and process is not None:
                 process.end()
 
@@ -119,7 +119,7 @@ class CommandHook(UniformHook):
         if self._sandbox is None:
             return argv
         try:
-            confinement = self._sandbox.confinement()
+            confinement = self._sandbox.confine()
         except ToolError as error:
             raise HookFailure(str(error)) from error
         return confinement.launch(argv, cwd=self._cwd, environment=self._environment).argv

@@ -71,7 +71,7 @@ class InstructionFiles:
         found = [self.read(folder, InstructionScope.PROJECT) for folder in (*self._added, *self._chain)]
         return tuple(file for file in (user, *found) if file is not None)
 
-    def below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
+    def find_below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
         """Those between a root of the workspace and these folders of it, the outermost first."""
         found = [self.read(folder, InstructionScope.PROJECT) for folder in self._list_folders_to(folders)]
         return tuple(file for file in found if file is not None)
@@ -94,11 +94,11 @@ class InstructionFiles:
             text = _read_text(path, inside)
             if text is not None and text.strip():
                 first = Instruction(file=str(path), label=self._label(path, scope), text=text)
-                imported = self._imports(first, scope, depth=1, seen={os.path.realpath(path)})
+                imported = self._find_imports(first, scope, depth=1, seen={os.path.realpath(path)})
                 return InstructionFile(folder=str(folder), scope=scope, parts=(first, *imported))
         return None
 
-    def _imports(
+    def _find_imports(
         self, importer: Instruction, scope: InstructionScope, *, depth: int, seen: set[str]
     ) -> Iterator[Instruction]:
         """The files that a text names with @, each followed by those that it names itself."""
@@ -118,7 +118,7 @@ class InstructionFiles:
                 file=str(path), label=self._label(path, scope), text=text, imported_by=importer.label
             )
             yield part
-            yield from self._imports(part, scope, depth=depth + 1, seen=seen)
+            yield from self._find_imports(part, scope, depth=depth + 1, seen=seen)
 
     def _label(self, path: Path, scope: InstructionScope) -> str:
         base = self.project if scope is InstructionScope.PROJECT else Path.home()

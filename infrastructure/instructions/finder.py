@@ -51,7 +51,7 @@ class TrustedInstructions:
         return await asyncio.to_thread(self._find)
 
     def _find(self) -> tuple[InstructionFile, ...]:
-        return (*self._files.read_at_start(), *self._files.below(self._looked | self._before))
+        return (*self._files.read_at_start(), *self._files.find_below(self._looked | self._before))
 
     async def select_trusted(
         self, files: Sequence[InstructionFile]

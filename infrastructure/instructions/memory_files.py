@@ -48,7 +48,7 @@ class MemoryFiles:
         wanted = await run_in_thread(lambda stop: self._write(draft, stop))
         if wanted is None:
             return ()
-        items = await run_in_thread(lambda _stop: self._decisions.items(list_wanted([wanted])))
+        items = await run_in_thread(lambda _stop: self._decisions.list_untrusted(list_wanted([wanted])))
         if not items:
             return ()
         problem = await self._decisions.accept(TrustQuestion(folder=wanted.folder, items=items))
@@ -117,7 +117,7 @@ class MemoryFiles:
         if present is None:
             part = Instruction(file=draft.file, label=Path(draft.file).name, text=decode_text(draft.after))
             return InstructionFile(folder=str(folder), scope=draft.scope, parts=(part,))
-        if present.file != draft.file or self._decisions.items(list_wanted([present])):
+        if present.file != draft.file or self._decisions.list_untrusted(list_wanted([present])):
             return None
         first, *imported = present.parts
         return replace(present, parts=(replace(first, text=decode_text(draft.after)), *imported))

@@ -41,7 +41,7 @@ class OfferKind(Generic[_Offer]):
     get_path: Callable[[_Offer], str]
     describe: Callable[[_Offer], TrustContent]
 
-    def place(self, offer: _Offer) -> Path:
+    def locate(self, offer: _Offer) -> Path:
         """Where it lies, as decisions remember it."""
         return resolve_trusted_place(Path(self.get_path(offer)))
 
@@ -50,7 +50,7 @@ class OfferKind(Generic[_Offer]):
 
         The person's own are among them: most were written by somebody else.
         """
-        return {self.place(each): self.describe(each) for each in offers if not each.problem}
+        return {self.locate(each): self.describe(each) for each in offers if not each.problem}
 
 
 class TrustedOffers(Generic[_Offer]):
@@ -106,13 +106,13 @@ class TrustedOffers(Generic[_Offer]):
 
     def _survey(self) -> tuple[tuple[_Offer, bool], ...]:
         found = select_by_name(self._find())
-        untrusted = self._decisions.items(self._kind.list_wanted(found))
+        untrusted = self._decisions.list_untrusted(self._kind.list_wanted(found))
         trusted = {each.name for each in self._without(found, untrusted)}
         return tuple((each, not each.problem and each.name in trusted) for each in found)
 
     def _without(self, offers: Sequence[_Offer], untrusted: Sequence[TrustItem]) -> tuple[_Offer, ...]:
         places = {item.file for item in untrusted}
-        return tuple(each for each in offers if str(self._kind.place(each)) not in places)
+        return tuple(each for each in offers if str(self._kind.locate(each)) not in places)
 
     def _list_untrusted(self, items: Sequence[TrustItem]) -> list[str]:
         folder = shlex.quote(make_printable(str(self._cwd), newlines=False))

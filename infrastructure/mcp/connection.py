@@ -63,7 +63,7 @@ class OpenTransport(Protocol):
         """Set once nothing can come any more."""
         ...
 
-    def transport(self) -> Transport:
+    def get_transport(self) -> Transport:
         """What the SDK reads and writes."""
         ...
 
@@ -278,8 +278,8 @@ class ServerConnection:
                     self._way = way = self._open_transport()
                     client = await stack.enter_async_context(
                         Client(
-                            way.transport(),
-                            message_handler=self._hear,
+                            way.get_transport(),
+                            message_handler=self._handle_message,
                             cache=None,
                             elicitation_callback=None
                             if self._build_elicitation is None
@@ -334,7 +334,7 @@ class ServerConnection:
             await self._list_again(client)
             await asyncio.sleep(_RELIST_PAUSE_SECS)  # however often it says so
 
-    async def _hear(self, message: IncomingMessage) -> None:
+    async def _handle_message(self, message: IncomingMessage) -> None:
         from mcp_types import (
             PromptListChangedNotification,
             ResourceListChangedNotification,

@@ -32,7 +32,7 @@ class HttpTransport:
         self.notice = ""
         self.ended = asyncio.Event()  # there is no end to see: a request that fails tells
 
-    def transport(self) -> Transport:
+    def get_transport(self) -> Transport:
         """Itself."""
         return self
 

@@ -60,7 +60,7 @@ class PinnedTools:
             return {}
         remedy = f"correct or remove {escape_path(self._path)}"
         try:
-            if (danger := self._file.danger()) is not None:
+            if (danger := self._file.find_danger()) is not None:
                 raise ConfigError(f"{danger}; {remedy}")
             return _CONTENT.decode(self._path.read_bytes())
         except msgspec.DecodeError as error:

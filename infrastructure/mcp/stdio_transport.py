@@ -112,7 +112,7 @@ class StdioTransport:
             os.close(self._input)
             self._input = -1
 
-    def transport(self) -> Transport:
+    def get_transport(self) -> Transport:
         """Itself."""
         return self
 

@@ -66,7 +66,7 @@ class OpenAiClient:
     def __init__(self, endpoint: Endpoint, api: OpenAiApi) -> None:
         self._endpoint = endpoint
         self._api: OpenAiApi = api
-        self._failures = endpoint.failures()
+        self._failures = endpoint.build_failures()
         if api == "responses":
             other_api = (
                 f'if it speaks Chat Completions only, set [providers.{endpoint.provider}] type = "openai-chat"'
@@ -130,11 +130,11 @@ class OpenAiClient:
         except openai.APIStatusError as error:
             raise refused(error.response) from error
         except openai.APIConnectionError as error:
-            raise self._failures.unreachable(find_direct_cause(error), started=has_started()) from error
+            raise self._failures.explain_unreachable(find_direct_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=has_started()) from error
+            raise self._failures.explain_unreachable(error, started=has_started()) from error
         except openai.OpenAIError as error:
-            raise self._failures.unusable(error) from error
+            raise self._failures.explain_unusable(error) from error
 
     @asynccontextmanager
     async def _request(
@@ -189,7 +189,7 @@ class OpenAiClient:
                 event_hooks={"request": [self._first_request.note_request]},
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise self._failures.bad_environment(error) from error
+            raise self._failures.explain_bad_environment(error) from error
         common = _OpenAIClientOptions(
             timeout=endpoint.timeout,
             max_retries=0,
@@ -221,7 +221,7 @@ class OpenAiDialect(ABC):
 
     def __init__(self, endpoint: Endpoint, api: OpenAiApi, *, max_output_tokens: int | None) -> None:
         self._endpoint = endpoint
-        self._failures = endpoint.failures()
+        self._failures = endpoint.build_failures()
         self._max_tokens = max_output_tokens
         self._client = OpenAiClient(endpoint, api)
         self._plain: set[str] = set()

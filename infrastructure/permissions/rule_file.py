@@ -35,7 +35,7 @@ class RuleFile:
         self._file = OwnFile(path, patience_secs=patience_secs)
         self._path = path
 
-    def rules(self) -> tuple[PlacedRule, ...]:
+    def read_rules(self) -> tuple[PlacedRule, ...]:
         """All rules of the file, those of other folders too; none without a file. Raises ConfigError."""
         if not is_present(self._path):
             return ()
@@ -52,9 +52,9 @@ class RuleFile:
         A rule that allows is left out where its examples say that it does not mean what it meant, and where
         others may write the file; one that asks or denies is kept.
         """
-        placed = [one for one in self.rules() if one.saved.project in (None, str(project))]
+        placed = [one for one in self.read_rules() if one.saved.project in (None, str(project))]
         warnings: list[str] = []
-        if placed and (danger := self._file.danger()):
+        if placed and (danger := self._file.find_danger()):
             warnings.append(
                 f"{danger}, so no rule in it that allows is used; say chmod 600 {escape_path(self._path)}"
             )
@@ -91,7 +91,9 @@ class RuleFile:
         await run_in_thread(lambda _stop: self._change(without_rule))
 
     def _change(self, change: Callable[[list[SavedRule]], list[SavedRule]]) -> None:
-        self._file.change(lambda: _require_readable(render_rules(change([one.saved for one in self.rules()]))))
+        self._file.change(
+            lambda: _require_readable(render_rules(change([one.saved for one in self.read_rules()])))
+        )
 
 
 def _require_readable(text: str) -> str:

@@ -49,12 +49,12 @@ def read_rules(file: TomlFile) -> tuple[PlacedRule, ...]:
     unknown = [name for name in file.data if name != "rule"]
     if unknown:
         raise ConfigError(
-            f"{file.place((unknown[0],))}: {_shorten_literal(unknown[0])} is unknown here; it knows [[rule]]"
+            f"{file.locate((unknown[0],))}: {_shorten_literal(unknown[0])} is unknown here; it knows [[rule]]"
         )
     tables = file.data.get("rule", [])
     if not isinstance(tables, list):
         raise ConfigError(
-            f"{file.place(('rule',))}: rule must be a list of tables, each of them headed [[rule]]"
+            f"{file.locate(('rule',))}: rule must be a list of tables, each of them headed [[rule]]"
         )
     return tuple(_parse_rule(file, index, table) for index, table in enumerate(tables))
 
@@ -78,7 +78,7 @@ def _render_table(saved: SavedRule) -> Iterator[str]:
 
 
 def _parse_rule(file: TomlFile, index: int, table: object) -> PlacedRule:
-    place = file.place(("rule", Position(index)))
+    place = file.locate(("rule", Position(index)))
     try:
         entry = msgspec.convert(table, _RuleEntry, strict=True)
     except msgspec.ValidationError as problem:

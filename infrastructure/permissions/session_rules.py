@@ -43,7 +43,7 @@ class SessionRuleService:
 
     async def list_rules(self) -> tuple[HeldRule, ...]:
         """All that hold in this session's folder, the strictest first. Raises ConfigError."""
-        placed = await run_in_thread(lambda _stop: self._file.rules() if self._file is not None else ())
+        placed = await run_in_thread(lambda _stop: self._file.read_rules() if self._file is not None else ())
         held = list(self._list_held([one for one in placed if one.saved.project in (None, str(self._folder))]))
         return tuple(sorted(held, key=lambda one: _STRICTEST_FIRST.index(one.rule.answer)))
 

@@ -40,7 +40,7 @@ class _Figures(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     cache_read: Decimal
     cache_write: Decimal
 
-    def price(self, long_prompt: LongPrompt | None = None) -> Price:
+    def build_price(self, long_prompt: LongPrompt | None = None) -> Price:
         figures = (self.input, self.output, self.cache_read, self.cache_write)
         if not all(figure.is_finite() and figure >= 0 for figure in figures):
             raise ValueError("each figure must be a number that is not negative")
@@ -93,7 +93,7 @@ def _parse_price(model: str, data: object) -> PublishedPrice:
         if entry.window is not None and entry.window <= 0:
             raise ValueError("its window must be a number of tokens above 0")
         return PublishedPrice(
-            price=entry.price(_read_long_prompt(entry)),
+            price=entry.build_price(_read_long_prompt(entry)),
             as_of=entry.as_of,
             source=entry.source,
             window=entry.window,
@@ -107,4 +107,4 @@ def _read_long_prompt(entry: _PriceEntry) -> LongPrompt | None:
         return None
     if entry.long_prompt.above <= 0:
         raise ValueError("long_prompt.above must be a number of tokens above 0")
-    return LongPrompt(above=entry.long_prompt.above, price=entry.long_prompt.price())
+    return LongPrompt(above=entry.long_prompt.above, price=entry.long_prompt.build_price())

@@ -41,7 +41,7 @@ class FrameReader:
         """Take bytes in, as they come. Ask `take` for what they came to before the next."""
         self._held += data
 
-    def take(self) -> bytes | None:
+    def pop_body(self) -> bytes | None:
         """The next whole body, or None where more is needed for it. Raises FrameError."""
         if self._length is None and not self._read_header():
             return None

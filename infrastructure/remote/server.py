@@ -188,7 +188,7 @@ class _Talk:
     async def _read_body(self) -> bytes | None:
         """The next frame's body, None at the end. A peer that is silent between two frames is waited for."""
         deadline: float | None = None
-        while (body := self._frames.take()) is None:
+        while (body := self._frames.pop_body()) is None:
             if self._frames.is_midway:
                 deadline = deadline if deadline is not None else self._loop.time() + self._bounds.frame_secs
             async with asyncio.timeout_at(deadline):

@@ -59,7 +59,7 @@ class KeyRing:
         if not self._ask(lambda _ring: True, self._reading_secs, missing=False):
             raise ConfigError(self._no_keyring)
 
-    def key(self, provider: str) -> str | None:
+    def get_key(self, provider: str) -> str | None:
         """The key of a provider; None where there is none, or no keyring on this machine."""
         if self.missing:
             return None

@@ -77,7 +77,7 @@ class TelemetryObserver:
         if self._closing is not None:
             return
         try:
-            self._spans.take(event)
+            self._spans.apply(event)
             if isinstance(event, SessionFinished):
                 self._begin_closing()
         except Exception:  # noqa: BLE001 - no failure of a library that only watches may end a run

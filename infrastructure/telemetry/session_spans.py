@@ -101,7 +101,7 @@ class SessionSpans:
             explicit_bucket_boundaries_advisory=_DURATION_BOUNDARIES,
         )
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """Turn an event into what it means for the spans. Most mean nothing."""
         match event:
             case SessionStarted() | SessionResumed():
@@ -267,7 +267,7 @@ class SessionSpans:
         subagent = self._subagents.get(event.subagent_id)
         # Most events are pieces of an answer, which mean nothing here.
         if subagent is not None and event.event.get("type") in _OF_SUBAGENTS:
-            subagent.take(event_from_json(event.event))
+            subagent.apply(event_from_json(event.event))
 
     def _end_subagent(self, event: SubagentFinished) -> None:
         if (subagent := self._subagents.pop(event.subagent_id, None)) is not None:

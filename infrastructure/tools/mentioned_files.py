@@ -56,7 +56,7 @@ class MentionedFiles:
         is_folder = os.path.isdir(location.path)
         return MentionTarget(
             path=path,
-            name=_name_path(self._workspace.relative(location.path)),
+            name=_name_path(self._workspace.format_path(location.path)),
             tool="list_directory" if is_folder else "read_file",
             access=declare_reading(location),
             lines=None if is_folder else lines,
@@ -77,7 +77,7 @@ class MentionedFiles:
         return self._read_page(location, target, most_bytes, stop)
 
     def _read_listing(self, location: Location, name: str, most_bytes: int, stop: Stop) -> AttachedFile:
-        entries, total = ListDirectory(self._workspace).entries(location, _MOST_ENTRIES, stop)
+        entries, total = ListDirectory(self._workspace).list_entries(location, _MOST_ENTRIES, stop)
         lines: list[str] = []
         for entry in entries:
             most_bytes -= len(entry.encode("utf-8", "replace")) + 3

@@ -34,10 +34,10 @@ class TrustDecisions:
         loaded = self._file.load() if self._file is not None else TrustedFiles()
         return TrustedFiles({**loaded.digests, **self._accepted}, loaded.warning, self._worktrees)
 
-    def items(self, wanted: Mapping[Path, TrustContent]) -> tuple[TrustItem, ...]:
+    def list_untrusted(self, wanted: Mapping[Path, TrustContent]) -> tuple[TrustItem, ...]:
         """Of these contents, by their places, those that are not trusted. Blocks."""
         trusted = self.load_trusted()
-        standings = {place: trusted.standing(place, content.digest) for place, content in wanted.items()}
+        standings = {place: trusted.find_standing(place, content.digest) for place, content in wanted.items()}
         return tuple(
             TrustItem(
                 file=str(place),
@@ -55,7 +55,7 @@ class TrustDecisions:
     ) -> tuple[tuple[TrustItem, ...], list[str]]:
         """Ask about those of these contents that are not trusted, below `folder`. What stays untrusted, and
         sentences about what could not be remembered."""
-        items = await asyncio.to_thread(self.items, wanted)
+        items = await asyncio.to_thread(self.list_untrusted, wanted)
         question = TrustQuestion(folder=str(folder), items=items)
         if not items or not await self.ask(question, ask):
             return items, []

@@ -53,7 +53,7 @@ class TrustedFiles:
     warning: str | None = None
     worktrees: Mapping[Path, Path] = field(default_factory=dict)
 
-    def standing(self, place: Path, digest: str) -> Standing:
+    def find_standing(self, place: Path, digest: str) -> Standing:
         """How this content stands with the person, at the place that `resolve_trusted_place` names."""
         if self.digests.get(str(find_original(place, self.worktrees))) == digest:
             return Standing.TRUSTED
@@ -86,7 +86,7 @@ class TrustFile:
         """What is trusted. Never raises: where the file is damaged or not the person's own, it is nothing."""
         try:
             digests = self._digests()
-            danger = self._file.danger() if digests else None
+            danger = self._file.find_danger() if digests else None
         except (ConfigError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             remedy = f"no project's file is trusted until {escape_path(self._path)} is corrected or removed"

@@ -49,7 +49,7 @@ class CommandParser(argparse.ArgumentParser):
         """One line: optional options are not listed one by one, as there are many of them."""
         return f"usage: {self._fix_usage()}\n"
 
-    def synopsis(self) -> str:
+    def format_synopsis(self) -> str:
         """The command with what it takes, on one line."""
         words = [self.prog, "[OPTION]..."]
         words += [
@@ -72,7 +72,7 @@ class CommandParser(argparse.ArgumentParser):
         return given
 
     def _fix_usage(self) -> str:
-        self.usage = self.usage or self.synopsis()
+        self.usage = self.usage or self.format_synopsis()
         return self.usage
 
     def format_help(self) -> str:

@@ -22,6 +22,6 @@ def print_diagnosis(options: Options, root: Path) -> int:
         loaded = load(options, root, needs_project=False)
     except ConfigError as error:  # one finding among others: that is what a doctor is for
         loaded = error
-    findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().key))
+    findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().get_key))
     print(render_findings(findings))
     return int(any(finding.state == "fail" for finding in findings))

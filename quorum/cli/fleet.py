@@ -65,10 +65,10 @@ def run_fleet(options: Options, root: Path) -> int:
             case "cancel":
                 return _cancel(fleet, options)
             case "work":
-                from quorum.cli.fleet_work import work
+                from quorum.cli.fleet_work import advance_sessions
 
                 assert parent is not None
-                return asyncio.run(work(fleet, options, root, loaded, parent))
+                return asyncio.run(advance_sessions(fleet, options, root, loaded, parent))
             case _:
                 (session_id,) = options.fleet.sessions
                 if (session := fleet.find(session_id)) is None:

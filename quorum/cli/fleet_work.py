@@ -77,7 +77,7 @@ def _execute(*arguments: str) -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-P", "-m", "quorum", *arguments])
 
 
-async def work(
+async def advance_sessions(
     fleet: Fleet, options: Options, root: Path, loaded: LoadedSettings, parent: socket.socket
 ) -> int:
     """Advance sessions until the parent says to stop; the exit code.

@@ -76,7 +76,7 @@ def _wants_reader(options: Options) -> bool:
 
 def _choose_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
     if listening is not None:
-        return listening.app
+        return listening.build_app
     if options.demo:
         from tui.demo.app import DemoApp
 
@@ -253,7 +253,7 @@ class _Sessions:
             if "tui.theme" not in loaded.covered:
                 raise
             notices = (
-                f"{loaded.place(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
+                f"{loaded.locate(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
             )
             adopt(theme=str(loaded.covered["tui.theme"]))
         from quorum.version import __version__
@@ -373,7 +373,7 @@ async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
     from domain.events.event import SandboxChecked
     from domain.shell.sandbox import SandboxOn
 
-    state = await container.sandbox().state()
+    state = await container.sandbox().find_state()
     if agent.record.in_use:
         return
     with suppress(LedgerError):  # the next turn will not get far without a record either, and says so

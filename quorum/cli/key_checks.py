@@ -16,7 +16,7 @@ def check_keys(loaded: LoadedSettings) -> None:
     from tui.keys.keymap import find_problems
 
     if wrong := [
-        f"{loaded.place(('tui', 'keys', name))}: tui.keys.{name}: {sentence}"
+        f"{loaded.locate(('tui', 'keys', name))}: tui.keys.{name}: {sentence}"
         for name, sentence in find_problems(wishes)
     ]:
         raise ConfigError("\n".join(wrong))

@@ -63,7 +63,7 @@ def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dic
     if not variable:
         return "set up to want no key"
     try:
-        stored = ring.key(name) is not None
+        stored = ring.get_key(name) is not None
     except ConfigError as trouble:
         troubles[str(trouble)] = None
         return f"{variable} is not set, and the keyring could not be read"

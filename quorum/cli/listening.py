@@ -59,7 +59,7 @@ class Listening:
         if self._token is not None:
             mask.learn("listen-approve", self._token)
 
-    def app(self, *args: Any, **options: Any) -> QuorumApp:
+    def build_app(self, *args: Any, **options: Any) -> QuorumApp:
         """The app, as QuorumApp is made, which listens as soon as it runs."""
         from quorum.rpc.approval import RemoteApproval
         from quorum.rpc.listening_app import ListeningApp

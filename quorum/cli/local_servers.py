@@ -96,7 +96,7 @@ class LocalServerSettings:
         if (counts := loaded.settings.models.decision) == proposal.model:
             return ""
         return (
-            f"it is written to {proposal.file}, but {loaded.place(_MODEL)} counts more: the model is {counts}"
+            f"it is written to {proposal.file}, but {loaded.locate(_MODEL)} counts more: the model is {counts}"
         )
 
     def _load(self) -> LoadedSettings:

@@ -45,7 +45,7 @@ def _render_lines() -> Iterator[str]:
     yield ".SH SYNOPSIS"
     yield from (
         f".B {_escape_text(app.prog)}",
-        _escape_text(app.synopsis().removeprefix(app.prog).strip()),
+        _escape_text(app.format_synopsis().removeprefix(app.prog).strip()),
         ".br",
     )
     yield from (".B quorum", "COMMAND [ACTION] [OPTION]... [ARGUMENT]...")
@@ -65,7 +65,7 @@ def _render_lines() -> Iterator[str]:
 
 
 def _render_command(parser: CommandParser) -> Iterator[str]:
-    yield f".SS {_escape_text(parser.synopsis())}"
+    yield f".SS {_escape_text(parser.format_synopsis())}"
     yield _escape_text(parser.description or "")
     yield from _render_options(parser, "")
     for example in parser.examples:

@@ -163,7 +163,7 @@ def _find(name: str, loaded: LoadedSettings) -> McpServerTable:
 def _place(loaded: LoadedSettings, name: str) -> str:
     """Where a server is defined."""
     table = loaded.settings.mcp.servers[name]
-    return loaded.place((*_TABLE, name, "url" if table.url else "command"))
+    return loaded.locate((*_TABLE, name, "url" if table.url else "command"))
 
 
 def _load(options: Options, root: Path) -> LoadedSettings:

@@ -98,7 +98,7 @@ class PanelReport:
             "synthesis": self._render(over.synthesis)
             if over is not None and over.synthesis is not None
             else None,
-            "additions": [self._point(point) for point in over.additions] if over is not None else [],
+            "additions": [self._convert_point(point) for point in over.additions] if over is not None else [],
         }
         if started.form is PanelForm.DEBATE:
             shown["debate"] = self._render_debate()
@@ -176,8 +176,8 @@ class PanelReport:
     def _render(self, synthesis: Synthesis) -> JsonObject:
         return {
             "conclusion": synthesis.conclusion,
-            "key_points": [self._point(point) for point in synthesis.key_points],
-            "agreement": [self._point(point) for point in synthesis.agreement],
+            "key_points": [self._convert_point(point) for point in synthesis.key_points],
+            "agreement": [self._convert_point(point) for point in synthesis.agreement],
             "disagreement": [
                 {
                     "text": each.text,
@@ -189,7 +189,7 @@ class PanelReport:
             ],
         }
 
-    def _point(self, point: Point) -> JsonObject:
+    def _convert_point(self, point: Point) -> JsonObject:
         return {"text": point.text, "models": self._render_models(point.answers)}
 
     def _render_models(self, labels: Sequence[str]) -> list[str]:

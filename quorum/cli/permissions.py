@@ -29,7 +29,7 @@ def print_permissions(options: Options, root: Path) -> int:
     container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
     complain(container.saved_rules().warnings)
     file = open_rule_file(os.environ)
-    saved = file.rules() if file is not None else ()
+    saved = file.read_rules() if file is not None else ()
     match options.action:
         case "check":
             return asyncio.run(_check_call(options, container))

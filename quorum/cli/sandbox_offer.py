@@ -28,7 +28,7 @@ class SandboxOffer:
         review = self._loaded.settings.review
         if not review.offer_sandboxed or self._loaded.origins.get("review.mode") != DEFAULT_ORIGIN:
             return None, None
-        state = await sandbox.state()
+        state = await sandbox.find_state()
         if not isinstance(state, SandboxOn):
             return None, None
         accepts = await person.offer_sandboxed(state.description)

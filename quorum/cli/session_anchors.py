@@ -44,7 +44,7 @@ async def print_anchors(wish: SessionsOptions, store: SessionStore) -> int:
     for anchor in anchors:
         print(render_anchor(anchor))
     if not sessions:
-        complain([store.nothing(everywhere=True)])
+        complain([store.explain_nothing(everywhere=True)])
     elif anchors and wish.file is None:
         complain(["whoever can write here can write both: keep the lines above elsewhere, too"])
     if broken:

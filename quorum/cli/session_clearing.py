@@ -30,7 +30,13 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
     complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
     if seen is None or not seen.sessions:
-        complain(["no session matches, so none is deleted" if sessions else store.nothing(everywhere=wish.all)])
+        complain(
+            [
+                "no session matches, so none is deleted"
+                if sessions
+                else store.explain_nothing(everywhere=wish.all)
+            ]
+        )
         return 0
     print_table([each for each in seen.sessions if each.owner is None], sessions, width=None, folders=wish.all)
     if wish.dry_run:

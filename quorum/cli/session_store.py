@@ -41,10 +41,10 @@ class SessionStore:
             return await self.archive.find(name)
         here = [each for each in await self.list_chosen(everywhere=False) if each.is_begun]
         if not here:
-            raise UsageError(f"{self.nothing(everywhere=False)}; name one by its id")
+            raise UsageError(f"{self.explain_nothing(everywhere=False)}; name one by its id")
         return here[0]
 
-    def nothing(self, *, everywhere: bool) -> str:
+    def explain_nothing(self, *, everywhere: bool) -> str:
         """That there is no session, and where others would be."""
         if everywhere:
             return "no session is recorded"

@@ -91,7 +91,7 @@ async def _list(wish: SessionsOptions, store: SessionStore) -> int:
 
         print(encode_ascii_json([encode_summary(session) for session in shown], indent=1))
     elif not shown:
-        complain([store.nothing(everywhere=wish.all)])
+        complain([store.explain_nothing(everywhere=wish.all)])
     else:
         from quorum.cli.session_table import print_table
 
@@ -135,7 +135,7 @@ async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     ):
         print("\n".join(f"{session}: BROKEN: it was anchored, and is not there any more" for session in gone))
         holds = False
-    complain([_ANCHOR if sessions else store.nothing(everywhere=True)])
+    complain([_ANCHOR if sessions else store.explain_nothing(everywhere=True)])
     return holds
 
 

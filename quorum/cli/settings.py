@@ -54,7 +54,7 @@ async def load_with_trust(
 def build_trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDecisions) -> TrustQuestion | None:
     """What of all that the project brings along is to be asked about: settings, instructions and commands.
     Blocks."""
-    items = decisions.items(list_wanted_contents(root, os.environ, loaded.settings))
+    items = decisions.list_untrusted(list_wanted_contents(root, os.environ, loaded.settings))
     if loaded.question is None:
         return TrustQuestion(folder=str(Path(os.path.realpath(root))), items=items) if items else None
     return loaded.question.extend(items)
@@ -83,7 +83,7 @@ def _load(
         environ=os.environ,
         config_file=options.config_file,
         overrides={**parse_model_overrides(options.models), **options.overrides},
-        standing=trusted.standing,
+        standing=trusted.find_standing,
         instead=instead,
         needs_project=needs_project,
     )

@@ -46,7 +46,7 @@ class FileSettingsService:
         locations = locate(cwd=self._root, environ=os.environ, config_file=self._options.config_file)
         return tuple(Target(name, path) for name, path in list_writable_files(locations).items())
 
-    async def settings(self) -> Sequence[Setting]:
+    async def list_settings(self) -> Sequence[Setting]:
         """All of them as they are now, those of keys with every action that has some."""
         return await asyncio.to_thread(self._list_settings)
 
@@ -54,7 +54,7 @@ class FileSettingsService:
         """Write one to a file, or take it out of it."""
         return await asyncio.to_thread(self.write, key, text, target)
 
-    async def keys(self) -> Mapping[str, str | Sequence[str]]:
+    async def read_keys(self) -> Mapping[str, str | Sequence[str]]:
         """The keys that the person wants for actions."""
         return (await asyncio.to_thread(self._load)).settings.tui.keys
 
@@ -85,7 +85,7 @@ def _describe_change(loaded: LoadedSettings, path: KeyPath, value: object, targe
     """What is to be said of a change that has been made."""
     now = dict(list_setting_values(loaded.settings)).get(path)
     wanted = tuple(value) if isinstance(value, list) else value
-    place = loaded.place(path)
+    place = loaded.locate(path)
     name = format_key(path)
     if value is None:
         message = f"{name} is not set in {escape_path(Path(target.path))} any more"

@@ -43,7 +43,7 @@ _MAY_NOT_APPLY = frozenset({"error", "provider_failed", "fallback_models", "jobs
 def build_stream_schema() -> Schema:
     """The schema of one line of the stream: exactly one of the events, distinguished by `type`."""
     definitions = _Definitions()
-    lines: list[JsonValue] = [definitions.event(event) for event in get_args(Event)]
+    lines: list[JsonValue] = [definitions.define_event(event) for event in get_args(Event)]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"quorum stream-json, version {SCHEMA_VERSION}",
@@ -59,14 +59,14 @@ class _Definitions:
     def __init__(self) -> None:
         self.known: Schema = {}
 
-    def event(self, event: type[Event]) -> Schema:
+    def define_event(self, event: type[Event]) -> Schema:
         """A reference to the form in which an event is printed."""
         body = self._report() if event is SessionFinished else self._build_fields(event)
         return self._define_object(
             event, {"type": {"const": event.type}, "v": {"const": SCHEMA_VERSION}, **body}
         )
 
-    def of(self, hint: object) -> Schema:
+    def define(self, hint: object) -> Schema:
         """The schema of a field's type. Raises TypeError for one that has no JSON form."""
         if hint in _SIMPLE:
             return {"type": _SIMPLE[hint]}
@@ -77,10 +77,10 @@ class _Definitions:
         if hint is AnyJsonValue:
             return {}
         if isinstance(hint, type):
-            return self._class(hint)
+            return self._define_class(hint)
         return self._build_generic(hint)
 
-    def _class(self, kind: type) -> Schema:
+    def _define_class(self, kind: type) -> Schema:
         if kind.__name__ in self.known:
             return _build_reference(kind)
         if issubclass(kind, Enum):
@@ -100,33 +100,36 @@ class _Definitions:
     def _build_generic(self, hint: object) -> Schema:
         origin, arguments = get_origin(hint), get_args(hint)
         if origin in (Union, UnionType):
-            return {"anyOf": [self.of(argument) for argument in arguments]}
+            return {"anyOf": [self.define(argument) for argument in arguments]}
         if origin is Literal:
             return {"enum": list(arguments)}
         if origin is tuple and arguments[1:] == (...,):
-            return {"type": "array", "items": self.of(arguments[0])}
+            return {"type": "array", "items": self.define(arguments[0])}
         if origin is Mapping and arguments[0] is str:
-            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+            return {"type": "object", "additionalProperties": self.define(arguments[1])}
         raise TypeError(f"an event holds a {hint}, which has no JSON Schema")
 
     def _build_fields(self, kind: type) -> Schema:
         """The fields that are part of the value's identity, as `event_to_json` shows them."""
         tag: Schema = {"type": {"const": BLOCK_TYPES[kind]}} if kind in BLOCK_TYPES else {}
         hints = get_type_hints(kind, localns=JSON_ALIASES)
-        return {**tag, **{field.name: self.of(hints[field.name]) for field in fields(kind) if field.compare}}
+        return {
+            **tag,
+            **{field.name: self.define(hints[field.name]) for field in fields(kind) if field.compare},
+        }
 
     def _report(self) -> Schema:
         """The object of `--output json`."""
         hints = get_type_hints(RunReport)
         plain = ("session_id", "status", "stop_reason", "text", "turns")
         return {
-            **{name: self.of(hints[name]) for name in plain},
+            **{name: self.define(hints[name]) for name in plain},
             "usage": self._define_usage(),
             "calls": {"type": "array", "items": self._define_object(CallRecord, self._record())},
             "error": {"type": "string"},
             "provider_failed": {"const": True},
-            "fallback_models": self.of(hints["fallback_models"]),
-            "jobs": self.of(hints["jobs"]),
+            "fallback_models": self.define(hints["fallback_models"]),
+            "jobs": self.define(hints["jobs"]),
         }
 
     def _define_usage(self) -> Schema:
@@ -135,7 +138,7 @@ class _Definitions:
         return {
             "description": f"{_describe(Usage)} `cost_usd` is there only where the price is known.",
             "type": "object",
-            "properties": {**tokens, "cost_usd": self.of(Decimal)},
+            "properties": {**tokens, "cost_usd": self.define(Decimal)},
             "required": list(tokens),
         }
 
@@ -154,8 +157,8 @@ class _Definitions:
             "version": {"const": 1},
             "tool": {"type": "string"},
             "arguments": {"type": "object"},
-            "context": self.of(ToolExecutionContext),
-            **{name: self.of(hints[name]) for name in measured},
+            "context": self.define(ToolExecutionContext),
+            **{name: self.define(hints[name]) for name in measured},
         }
 
     def _define_object(self, kind: type, properties: Schema) -> Schema:

@@ -34,13 +34,13 @@ class WorktreeService:
 
     async def open(self, name: str) -> OpenedWorktree:
         """The worktree of this name, or a new one. Raises WorktreeRefused."""
-        return await asyncio.to_thread(lambda: self._git().open(name))
+        return await asyncio.to_thread(lambda: self._open_repository().open(name))
 
     async def list(self) -> tuple[tuple[Worktree, WorktreeLoss], ...]:
         """Each worktree with what is in it alone. Raises WorktreeRefused."""
 
         def survey() -> tuple[tuple[Worktree, WorktreeLoss], ...]:
-            git = self._git()
+            git = self._open_repository()
             return tuple((each, git.find_loss(each)) for each in git.list())
 
         return await asyncio.to_thread(survey)
@@ -49,7 +49,7 @@ class WorktreeService:
         """The worktree of this name; without one that in which the folder lies. Raises WorktreeRefused."""
 
         def look() -> Worktree:
-            git = self._git()
+            git = self._open_repository()
             named = next((each for each in git.list() if each.name == name), None)
             if (found := named if name else git.find(self._folder)) is not None:
                 return found
@@ -63,22 +63,22 @@ class WorktreeService:
 
     async def read_change(self, worktree: Worktree) -> WorktreeChange:
         """What a merge would bring. Raises WorktreeRefused."""
-        return await asyncio.to_thread(lambda: self._git().read_change(worktree))
+        return await asyncio.to_thread(lambda: self._open_repository().read_change(worktree))
 
     async def merge(self, change: WorktreeChange, message: str) -> None:
         """Merge it, if it is as it was shown. Raises WorktreeRefused."""
         await self._check_unused(change.worktree)
-        await asyncio.to_thread(lambda: self._git().merge(change, message))
+        await asyncio.to_thread(lambda: self._open_repository().merge(change, message))
 
     async def find_loss(self, worktree: Worktree) -> WorktreeLoss:
         """What would be lost if it were dropped now. Raises WorktreeRefused, also while it is worked in."""
         await self._check_unused(worktree)
-        return await asyncio.to_thread(lambda: self._git().find_loss(worktree))
+        return await asyncio.to_thread(lambda: self._open_repository().find_loss(worktree))
 
     async def drop(self, worktree: Worktree, loss: WorktreeLoss) -> None:
         """Remove it with its branch, if no more is lost with it than that. Raises WorktreeRefused."""
         await self._check_unused(worktree)
-        await asyncio.to_thread(lambda: self._git(self._root).drop(worktree, loss))
+        await asyncio.to_thread(lambda: self._open_repository(self._root).drop(worktree, loss))
 
     async def find_session_folder(self, session_id: str) -> Path | None:
         """The folder in which a session continues: its worktree, or the folder of the process.
@@ -96,7 +96,7 @@ class WorktreeService:
         if places is None or not folder.is_relative_to(os.path.realpath(places)) or not folder.is_dir():
             return None
         try:
-            return folder if self._git(self._root).find(folder) is not None else None
+            return folder if self._open_repository(self._root).find(folder) is not None else None
         except WorktreeRefused:
             return None
 
@@ -109,7 +109,7 @@ class WorktreeService:
                     f"{session.holder} works in the worktree {worktree.name}; end its session first"
                 )
 
-    def _git(self, folder: Path | None = None) -> GitWorktrees:
+    def _open_repository(self, folder: Path | None = None) -> GitWorktrees:
         places = locate_worktrees(self._environ)
         if places is None:
             raise WorktreeRefused("there is no home folder to keep worktrees in; set HOME or XDG_DATA_HOME")

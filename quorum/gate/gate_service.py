@@ -33,27 +33,27 @@ class FrontChat:
         self._tool = ""
         self._host: ReviewHost | None = None
 
-    def asking_begins(self, tool: str = "") -> None:
+    def begin_asking(self, tool: str = "") -> None:
         """Remember the tool: attention is called for once the question can be seen."""
         self._tool = tool
 
-    async def until_in_front(self) -> None:
+    async def wait_until_in_front(self) -> None:
         """Wait until the person looks at a chat with nothing over it."""
         while not self._app.screen_stack or self._app.screen is not self._app.chat:  # noqa: ASYNC110 - no event tells
             await asyncio.sleep(_LOOK_SECS)
         self._host = self._app.chat.questions
-        self._host.asking_begins(self._tool)
+        self._host.begin_asking(self._tool)
 
     def reserve_lines(self, lines: int) -> None:
         """The dialog covers that many lines from below."""
         if self._host is not None:
             self._host.reserve_lines(lines)
 
-    def asking_ends(self, *, interrupts: bool) -> None:
+    def end_asking(self, *, interrupts: bool) -> None:
         """The question is gone. It was not about a turn of the chat, so none is interrupted."""
         host, self._host = self._host, None
         if host is not None:
-            host.asking_ends(interrupts=False)
+            host.end_asking(interrupts=False)
 
 
 class CallerApprover(NonInteractiveApprover):

@@ -110,7 +110,7 @@ def _encode(method: str, params: dict[str, object]) -> bytes:
 def _exchange(connection: socket.socket, frames: FrameReader, body: bytes) -> Any:
     """What the request comes to. Raises OSError, FrameError, ValueError and LookupError."""
     connection.sendall(encode_frame(body))
-    while (answer := frames.take()) is None:
+    while (answer := frames.pop_body()) is None:
         data = connection.recv(_CHUNK_BYTES)
         if not data:
             raise OSError("the connection was closed")

@@ -82,7 +82,7 @@ def _exchange(path: str, body: bytes, secs: float) -> bytes:
         connection.settimeout(secs + _GRACE_SECS)
         connection.sendall(encode_frame(body))
         frames = FrameReader(MOST_ANSWER_BYTES)
-        while (answer := frames.take()) is None:
+        while (answer := frames.pop_body()) is None:
             data = connection.recv(_CHUNK_BYTES)
             if not data:
                 raise OSError("the connection was closed")

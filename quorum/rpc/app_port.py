@@ -11,7 +11,7 @@ from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.panes import describe_pane, find_tab
 from quorum.rpc.questions import open_question
 from quorum.rpc.screen_names import name_of_screen
-from quorum.rpc.wording import takes_approval
+from quorum.rpc.wording import find_risk
 from quorum.version import __version__
 from tui.chat.chat_screen import ChatScreen
 from tui.keys.commands import NotACommand, find_action, find_prompt, is_command
@@ -35,7 +35,7 @@ class AppPort:
 
     # -- what there is ------------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, object]:
+    def describe_state(self) -> dict[str, object]:
         """What the app is doing, as its header and status bar tell it, and what is asked."""
         chat = self._app.chat
         session = chat.current.session
@@ -71,11 +71,11 @@ class AppPort:
             }
         return reported
 
-    def panes(self) -> list[dict[str, object]]:
+    def list_panes(self) -> list[dict[str, object]]:
         """All tabs."""
         return [describe_pane(tab, self._app.tabs) for tab in self._app.tabs.all]
 
-    def keymaps(self) -> list[dict[str, object]]:
+    def list_keymaps(self) -> list[dict[str, object]]:
         """Every key, where it acts, and what it does. Imports every screen of the app."""
         from tui.keys.keymap import list_key_actions, list_present_keys
 
@@ -98,7 +98,7 @@ class AppPort:
             raise build_invalid_params("the text is empty")
         if is_command(text.strip()):
             return await self.execute(text, tab, hand)
-        if what := takes_approval(text):
+        if what := find_risk(text):
             hand.demand(what)
         return await self._submit(chat, text, tab)
 
@@ -116,7 +116,7 @@ class AppPort:
             command = f"/{command.strip()}"
         if not is_command(command.strip()):
             raise build_invalid_params("a command is one line: its name, and what it takes")
-        if what := takes_approval(command):
+        if what := find_risk(command):
             hand.demand(what)
         try:
             action = find_action(command)

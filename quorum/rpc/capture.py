@@ -27,7 +27,7 @@ class Camera:
         self._app = app
         self._one_at_a_time = asyncio.Lock()
 
-    async def take(self, width: int | None, height: int | None, *, styles: bool) -> dict[str, object]:
+    async def capture(self, width: int | None, height: int | None, *, styles: bool) -> dict[str, object]:
         """The lines of the screen; with `styles` they hold the SGR sequences of their colours.
 
         Raises RpcError for another size than that of a real terminal.

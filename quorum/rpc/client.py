@@ -50,7 +50,7 @@ def send_request(path: Path, method: str, params: dict[str, object]) -> dict[str
 
 def _receive(connection: socket.socket) -> bytes:
     frames = FrameReader(MOST_ANSWER_BYTES)
-    while (body := frames.take()) is None:
+    while (body := frames.pop_body()) is None:
         data = connection.recv(_CHUNK_BYTES)
         if not data:
             raise FrameError("the connection was closed")

@@ -15,7 +15,7 @@ from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.keys import NamedKey
 from quorum.rpc.power import find_power
-from quorum.rpc.wording import takes_approval
+from quorum.rpc.wording import find_risk
 from tui.agent.memory import MEMORY_MARK
 from tui.prompt_box.prompt import Prompt
 
@@ -83,7 +83,7 @@ class KeyFeed:
             fed.refusal, fed.never = str(reason), reason.never
         return bool(fed.refusal)
 
-    def withholds(self, event: events.Key) -> str:
+    def explain_withholding(self, event: events.Key) -> str:
         """Why a key that the person presses now must not send what stands in the prompt: a sentence, said once.
 
         A program without the token typed into it, and it is what such a program may not send: the person may
@@ -134,7 +134,7 @@ class KeyFeed:
             self._typed_into.add(app.chat.prompt)
             app.chat.prompt.is_typed_by_person = False
         sends = isinstance(focused, Prompt) and self._sends(event)
-        if sends and (what := takes_approval(app.chat.prompt.whole_text, typed=True)):
+        if sends and (what := find_risk(app.chat.prompt.whole_text, typed=True)):
             raise _KeptBack(f"{what} takes approval: {fed.hand.lacks}; command.exec takes the free ones")
 
     async def _wait_until_settled(self) -> None:

@@ -52,7 +52,7 @@ class ListeningApp(QuorumApp):
         if isinstance(event, events.Key) and self.screen_stack:
             if self._feed.keeps_back(event):
                 return
-            if notice := self._feed.withholds(event):
+            if notice := self._feed.explain_withholding(event):
                 self.chat.say(notice)
                 return
         await super().on_event(event)

@@ -65,7 +65,7 @@ class Methods:
         self._port, self._camera, self._live = AppPort(app), Camera(app), LiveSettings(app)
         self._all = {
             method.name: method
-            for method in (*self._looking(), *self._list_actions(), *self._list_settings_methods())
+            for method in (*self._list_reading_methods(), *self._list_actions(), *self._list_settings_methods())
         }
 
     async def invoke(self, name: str, params: JsonParams) -> object:
@@ -75,7 +75,7 @@ class Methods:
         hand = self._approval.hand(params)
         return await method.run(fit_parameters(params, method.params), hand)
 
-    def _looking(self) -> tuple[Method, ...]:
+    def _list_reading_methods(self) -> tuple[Method, ...]:
         return (
             Method("rpc.discover", "The version of this interface, and every method", self._discover),
             Method("state.get", "What the app is doing, and what is asked", self._answer_state),
@@ -205,22 +205,22 @@ class Methods:
         }
 
     async def _answer_state(self, _params: JsonParams, _hand: Hand) -> object:
-        return self._port.state()
+        return self._port.describe_state()
 
     async def _answer_panes(self, _params: JsonParams, _hand: Hand) -> object:
-        return self._port.panes()
+        return self._port.list_panes()
 
     async def _read(self, params: JsonParams, _hand: Hand) -> object:
         tab = find_tab(self._app.tabs, params["tab"])
         return {"tab": tab.mode, **read_pane(tab.chat, params["last"])}
 
     async def _capture(self, params: JsonParams, _hand: Hand) -> object:
-        return await self._camera.take(params["width"], params["height"], styles=params["styles"])
+        return await self._camera.capture(params["width"], params["height"], styles=params["styles"])
 
     async def _answer_commands(self, _params: JsonParams, _hand: Hand) -> object:
         if (session := self._app.chat.current.session) is not None:
             await session.agent.custom_commands.refresh()
-        custom = self._app.chat.prompt.known.custom_commands()
+        custom = self._app.chat.prompt.known.list_custom_commands()
         return [
             {
                 "name": command.name,
@@ -235,7 +235,7 @@ class Methods:
         ]
 
     async def _answer_keymaps(self, _params: JsonParams, _hand: Hand) -> object:
-        return self._port.keymaps()
+        return self._port.list_keymaps()
 
     async def _answer_layout(self, _params: JsonParams, _hand: Hand) -> object:
         return {"preset": self._app.layout_wish, "presets": list(LAYOUTS)}

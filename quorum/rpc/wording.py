@@ -10,7 +10,7 @@ from tui.keys.commands import NotACommand, find_action, is_command
 _OWN_COMMAND = "!"
 
 
-def takes_approval(text: str, *, typed: bool = False) -> str:
+def find_risk(text: str, *, typed: bool = False) -> str:
     """What of a text takes approval, as the subject of a sentence; empty where nothing does.
 
     `typed`: it was typed key by key, and a menu may make another command of it than it says.

@@ -77,7 +77,7 @@ class AppProcess:
         """Whether the process is gone."""
         return self._process.returncode is not None
 
-    async def screen(self) -> AsyncIterator[bytes]:
+    async def stream_screen(self) -> AsyncIterator[bytes]:
         """What a terminal would get, until the app ends."""
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             if await self._out.readexactly(len(GREETING)) != GREETING:

@@ -55,7 +55,7 @@ def find_password(file: Path | None, environment: Mapping[str, str]) -> Password
     if file is not None:
         password = _read(file)
     else:
-        password = environment.get(VARIABLE) or KeyRing().key(KEYRING_ENTRY) or _ask()
+        password = environment.get(VARIABLE) or KeyRing().get_key(KEYRING_ENTRY) or _ask()
     if not FEWEST_CHARACTERS <= len(password) <= MOST_CHARACTERS:
         raise UsageError(
             f"the password needs {FEWEST_CHARACTERS} to {MOST_CHARACTERS} characters, because the server can "

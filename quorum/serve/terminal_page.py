@@ -115,7 +115,7 @@ class TerminalPage:
 
 async def _show_screen(app: AppProcess, socket: web.WebSocketResponse) -> None:
     try:
-        async for data in app.screen():
+        async for data in app.stream_screen():
             await socket.send_bytes(data)
     except ConnectionError:  # the browser is gone, which whoever reads from it notices as well
         return

@@ -114,7 +114,7 @@ def test_a_list_that_cannot_be_read_or_is_of_another_workspace_is_said(
     unfinished.begin(find_guarded([str(here)], PathPolicy(roots=(str(here),))), (), [str(here)])
     (folder / "cut.json").write_text('{"roots": [')
 
-    commands, said = UnfinishedCommands(folder, PathPolicy(roots=(str(there),))).take()
+    commands, said = UnfinishedCommands(folder, PathPolicy(roots=(str(there),))).pop_all()
 
     assert commands == []
     assert [sentence.partition(";")[0] for sentence in said] == [
@@ -145,7 +145,7 @@ def test_a_list_is_compared_in_the_folders_that_it_was_made_for(tmp_path: Path) 
     UnfinishedCommands(tmp_path / "kept", PathPolicy(roots=roots)).begin(before, (), roots)
 
     now = PathPolicy(roots=(str(here), str(later)))
-    ((command,), said) = UnfinishedCommands(tmp_path / "kept", now).take()
+    ((command,), said) = UnfinishedCommands(tmp_path / "kept", now).pop_all()
 
     assert command.roots == (str(here),)
     assert said == []

@@ -86,7 +86,7 @@ class Stage:
 
     async def send(self, text: str) -> None:
         """Type a prompt and send it."""
-        self.prompt.put(text)
+        self.prompt.replace_text(text)
         await self.pilot.press("enter")
 
     def hit(self, key: str) -> None:

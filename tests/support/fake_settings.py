@@ -36,7 +36,7 @@ class FakeSettings:
         self.wishes: dict[str, str | Sequence[str]] = {}
         self.fails: ConfigError | None = None
 
-    async def settings(self) -> Sequence[Setting]:
+    async def list_settings(self) -> Sequence[Setting]:
         """Those that are held."""
         if self.fails is not None:
             raise self.fails
@@ -59,6 +59,6 @@ class FakeSettings:
             message=f"{key} = {text} ({target.path}:2)", value=self.values.get(key, text), counts=True
         )
 
-    async def keys(self) -> Mapping[str, str | Sequence[str]]:
+    async def read_keys(self) -> Mapping[str, str | Sequence[str]]:
         """The keys wished for."""
         return self.wishes

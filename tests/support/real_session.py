@@ -135,7 +135,7 @@ class SessionStage:
 class _AllSeen(SeenFiles):
     """The model knows every file as it is."""
 
-    def knowledge(self, path: str) -> FileKnowledge | None:
+    def find_knowledge(self, path: str) -> FileKnowledge | None:
         if not os.path.isfile(path):
             return None
         return FileKnowledge(sha256=sha256(Path(path).read_bytes()).hexdigest(), is_whole=True)

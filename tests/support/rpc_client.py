@@ -63,7 +63,7 @@ class RpcClient:
     async def answer(self) -> Any:
         """The next answer, None at the end of the connection."""
         async with asyncio.timeout(_PATIENCE_SECS):
-            while (body := self._frames.take()) is None:
+            while (body := self._frames.pop_body()) is None:
                 if not (data := await self.reader.read(65536)):
                     return None
                 self._frames.feed(data)

@@ -218,7 +218,7 @@ async def test_clear_empties_the_screen_and_quit_leaves(tmp_path):
         await stage.shows("to be forgotten")
         await stage.send("/clear")
         await stage.until(lambda: "to be forgotten" not in stage.text())
-        stage.prompt.put("/quit")
+        stage.prompt.replace_text("/quit")
         stage.hit("enter")
         await stage.until(lambda: stage.app.return_code == 0)
 

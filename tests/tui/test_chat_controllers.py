@@ -120,9 +120,9 @@ async def test_what_writes_is_refused_in_a_session_that_another_process_writes()
     rig.agent.in_use = "open in process 7"
     rig.begin()
 
-    assert rig.current.writable("undo") is None
+    assert rig.current.get_writable("undo") is None
     assert rig.host.notice == "read-only: /fork continues in a copy · open in process 7"
-    assert rig.current.resting("fork it") is rig.current.session
+    assert rig.current.get_resting("fork it") is rig.current.session
 
 
 async def test_while_another_session_is_opened_the_one_before_is_the_last_and_can_stay():

@@ -227,7 +227,7 @@ async def test_a_quote_begins_a_mention_in_which_blanks_are_typed(tmp_path):
 
 async def test_a_mention_is_completed_in_the_middle_of_a_text_too(tmp_path):
     async with on_stage(tmp_path, prepare=holding("src/app.py")) as stage:
-        stage.prompt.put("see  for more")
+        stage.prompt.replace_text("see  for more")
         stage.prompt.move_cursor((0, 4))
         for letter in "@app":
             stage.hit(letter)
@@ -285,7 +285,7 @@ async def test_a_command_is_remembered_like_a_prompt(tmp_path):
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (40, 10)])
 async def test_the_menu_stands_above_the_prompt_and_covers_nothing_of_it(tmp_path, columns, lines):
     async with on_stage(tmp_path, size=(columns, lines), prepare=holding("x/" * 60 + "a.py")) as stage:
-        stage.prompt.put("one\ntwo\n")
+        stage.prompt.replace_text("one\ntwo\n")
         await typed(stage, "@a")
         menu, prompt = stage.prompt.menu.region, stage.prompt.region
 
@@ -327,7 +327,7 @@ async def test_a_dropped_file_becomes_a_mention_where_it_lies_in_the_project(tmp
             ("/etc/hostname", "/etc/hostname"),
             (f"{tmp_path}/gone.py", f"{tmp_path}/gone.py"),
         ):
-            stage.prompt.put("")
+            stage.prompt.replace_text("")
             stage.app.post_message(events.Paste(pasted))
             await stage.until(lambda text=mention: stage.prompt.text == text)
 
@@ -335,7 +335,7 @@ async def test_a_dropped_file_becomes_a_mention_where_it_lies_in_the_project(tmp
 async def test_a_path_pasted_into_a_command_stays_a_path(tmp_path):
     (tmp_path / "b.py").write_text("")
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("/export ")
+        stage.prompt.replace_text("/export ")
         stage.app.post_message(events.Paste(f"{tmp_path}/b.py"))
         await stage.until(lambda: stage.prompt.text == f"/export {tmp_path}/b.py")
 

@@ -110,7 +110,7 @@ async def test_what_is_none_stays_in_the_prompt_and_the_nearest_is_named(tmp_pat
     async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
         await typed(stage, "/")
         await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.send("/fix-isue 12")
         await stage.shows("there is no command /fix-isue; did you mean /fix-issue?")
 
@@ -147,7 +147,7 @@ async def test_the_help_lists_them(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
         await typed(stage, "/")
         await stage.until(lambda: any("fix-issue" in row for row in rows(stage)))
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.send("/help /fix-issue")
         await stage.until(lambda: isinstance(stage.app.screen, HelpScreen))
 

@@ -141,7 +141,7 @@ async def test_a_slash_is_looked_for_like_any_letter_and_opens_no_menu(tmp_path)
 def test_each_text_comes_once_and_without_letters_all_are_gone_through():
     search = PastSearch(["a", "b", "a"])
     shown = []
-    while search.older():
+    while search.find_older():
         shown.append(search.present)
 
     assert shown == ["a", "b"]
@@ -150,7 +150,7 @@ def test_each_text_comes_once_and_without_letters_all_are_gone_through():
 def test_what_is_shown_stays_while_it_fits_what_is_typed_on():
     search = PastSearch(["pytest -q", "pytest", "pip"])
     search.look_for("p")
-    search.older()
+    search.find_older()
     assert search.present == "pytest"
     search.look_for("pyt")
     assert search.present == "pytest"

@@ -140,7 +140,7 @@ async def test_after_a_storm_of_sizes_while_an_answer_streams_everything_is_ther
 
     async with on_stage(tmp_path, streaming, size=(120, 40)) as stage:
         await stage.send("go")
-        stage.prompt.put("a draft\nof two lines")
+        stage.prompt.replace_text("a draft\nof two lines")
         await stage.shows("word1")
         await storm(stage, 1)
         gate.set()

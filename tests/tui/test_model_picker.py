@@ -52,7 +52,7 @@ def offered(rows) -> list[str]:
 
 
 def test_models_stand_below_their_provider_and_the_current_ones_come_first():
-    rows = a_catalogue().rows("")
+    rows = a_catalogue().list_rows("")
 
     assert [row.provider for row in rows if isinstance(row, Heading)] == ["anthropic", "openai"]
     assert offered(rows) == [*CLAUDE, *GPT]
@@ -62,11 +62,11 @@ def test_models_stand_below_their_provider_and_the_current_ones_come_first():
 def test_what_is_typed_filters_and_what_fits_best_is_marked():
     catalogue = a_catalogue()
 
-    rows = catalogue.rows("snt5")
+    rows = catalogue.list_rows("snt5")
 
     assert offered(rows) == [CLAUDE[1]]
-    assert offered(catalogue.rows("gpt mini")) == [GPT[1]]
-    rows = catalogue.rows("mini")
+    assert offered(catalogue.list_rows("gpt mini")) == [GPT[1]]
+    rows = catalogue.list_rows("mini")
     assert rows[find_best_row(rows, "mini", CLAUDE[1])].model == GPT[1]
 
 
@@ -74,7 +74,7 @@ def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_th
     catalogue = Catalogue(("anthropic", "openai"), "openai/own")
     catalogue.add_failure("openai", "no key")
 
-    assert catalogue.rows("") == [
+    assert catalogue.list_rows("") == [
         Heading("openai"),
         ModelOffer("openai/own"),
         ModelRemark("no key"),
@@ -94,7 +94,7 @@ def test_a_provider_that_fails_is_one_line_and_the_current_model_is_there_all_th
     ],
 )
 def test_a_full_name_that_nobody_lists_can_be_taken_as_typed(typed, chosen):
-    rows = a_catalogue().rows(typed)
+    rows = a_catalogue().list_rows(typed)
 
     place = find_best_row(rows, typed, CLAUDE[1])
 
@@ -105,14 +105,14 @@ def test_a_provider_may_list_a_model_twice_and_names_of_any_kind():
     catalogue = Catalogue(("odd",), "odd/[red]x[/red]")
     catalogue.add_models("odd", ("odd/a", "odd/a", "odd/[red]x[/red]"))
 
-    assert offered(catalogue.rows("")) == ["odd/a", "odd/[red]x[/red]"]
+    assert offered(catalogue.list_rows("")) == ["odd/a", "odd/[red]x[/red]"]
 
 
 def test_matching_is_bounded_however_often_the_letters_occur():
     name = "odd/" + "a-b" * 60
     catalogue = Catalogue(("odd",), name)
 
-    offers = offered(catalogue.rows("aaaaaaaaaaaabbbbbbbbbbbb"))  # looking at every way would not end
+    offers = offered(catalogue.list_rows("aaaaaaaaaaaabbbbbbbbbbbb"))  # looking at every way would not end
 
     assert offers == [name]
 
@@ -120,7 +120,7 @@ def test_matching_is_bounded_however_often_the_letters_occur():
 def test_the_places_that_were_hit_are_shown_and_blanks_do_not_count():
     catalogue = Catalogue(("anthropic",), "anthropic/claude-sonnet-5")
 
-    offer = catalogue.rows("Son 5")[1]
+    offer = catalogue.list_rows("Son 5")[1]
 
     assert isinstance(offer, ModelOffer)
     assert offer.hits == (17, 18, 19, 24)
@@ -293,7 +293,7 @@ async def test_a_name_that_cannot_be_had_is_shown_in_the_transcript_in_full(tmp_
 
 async def test_keys_typed_right_after_the_command_break_nothing(tmp_path):
     async with on_stage(tmp_path, say("fine")) as stage:
-        stage.prompt.put("/model")
+        stage.prompt.replace_text("/model")
         for key in ("enter", "down", "enter", "escape", "escape"):
             stage.hit(key)
         await stage.pilot.pause()  # else the last of them would be pressed over what is typed next

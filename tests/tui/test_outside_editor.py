@@ -59,7 +59,7 @@ async def test_the_whole_draft_goes_to_the_editor_and_comes_back(tmp_path, lent,
         "--wait",
     )
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("one\ntwo")
+        stage.prompt.replace_text("one\ntwo")
         await stage.pilot.press(*keys)
         await edited(stage, lent)
 
@@ -106,7 +106,7 @@ async def test_the_file_is_private_ends_as_markdown_and_is_gone_afterwards(tmp_p
 async def test_what_goes_wrong_is_shown_and_the_draft_stays(tmp_path, lent, editor, script, expected):
     editor(script)
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("my draft")
+        stage.prompt.replace_text("my draft")
         await stage.pilot.press("ctrl+g")
         await stage.shows(expected)
 
@@ -117,7 +117,7 @@ async def test_what_goes_wrong_is_shown_and_the_draft_stays(tmp_path, lent, edit
 async def test_what_is_no_text_is_kept_where_it_is_shown(tmp_path, lent, editor):
     editor('printf "\\377\\376" > "$file"')
     async with on_stage(tmp_path, size=(200, 30)) as stage:
-        stage.prompt.put("my draft")
+        stage.prompt.replace_text("my draft")
         await stage.pilot.press("ctrl+g")
         await stage.shows("not UTF-8 text; it is kept in")
 
@@ -133,7 +133,7 @@ async def test_what_is_no_text_is_kept_where_it_is_shown(tmp_path, lent, editor)
 async def test_an_editor_that_cannot_be_started_is_named(tmp_path, monkeypatch, editor_value, expected):
     monkeypatch.setenv("EDITOR", editor_value)
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("my draft")
+        stage.prompt.replace_text("my draft")
         await stage.pilot.press("ctrl+g")
         await stage.shows(expected)
 

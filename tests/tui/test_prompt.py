@@ -59,7 +59,7 @@ async def test_the_prompt_grows_to_ten_lines_and_no_further(tmp_path):
     async with on_stage(tmp_path, size=(80, 40)) as stage:
         heights = []
         for lines in (1, 4, 25):
-            stage.prompt.put("\n".join("x" * lines))
+            stage.prompt.replace_text("\n".join("x" * lines))
             await stage.pilot.pause()
             heights.append(stage.prompt.size.height)
 
@@ -85,7 +85,7 @@ async def test_up_within_several_lines_only_moves_the_cursor(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("earlier")
         await stage.until(lambda: stage.agent.reports)
-        stage.prompt.put("one\ntwo")
+        stage.prompt.replace_text("one\ntwo")
         await stage.pilot.press("up")
         assert stage.prompt.text == "one\ntwo"
         await stage.pilot.press("up")
@@ -273,7 +273,7 @@ async def test_keys_that_arrive_together_act_in_the_order_they_were_pressed(tmp_
 )
 async def test_the_keys_of_shells_edit_a_line_of_several(tmp_path, keys, left):
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("one\ntwo three")
+        stage.prompt.replace_text("one\ntwo three")
         await stage.pilot.press(*keys)
 
         assert stage.prompt.text == left
@@ -333,7 +333,7 @@ async def test_what_the_person_types_is_their_own_request_and_what_is_pasted_int
 @pytest.mark.long
 async def test_what_is_put_into_the_prompt_is_no_request_of_the_person(tmp_path):
     async with on_stage(tmp_path) as stage:
-        stage.prompt.put("delete b")
+        stage.prompt.replace_text("delete b")
         await stage.pilot.press("c", "enter")
         await stage.until(lambda: stage.agent.prompts)
         await stage.pilot.press("d", "enter")

@@ -72,10 +72,10 @@ async def test_an_undo_and_its_redo_leave_the_prompt_and_the_turns_as_they_were(
         await stage.unasked()
         assert stage.prompt.text == TURNS[3].prompt
         stage.agent.undos = (BOTH,)
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.send("/redo")
         await stage.until(lambda: isinstance(stage.app.screen, RedoScreen) and stage.app.screen.is_mounted)
-        stage.prompt.put(f"{TURNS[3].prompt}\nmy draft")
+        stage.prompt.replace_text(f"{TURNS[3].prompt}\nmy draft")
         await stage.shows("brings back the conversation")
         await stage.pilot.press("r")
         await stage.unasked()

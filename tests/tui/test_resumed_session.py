@@ -37,7 +37,7 @@ def drawn(transcript, width=110):
     page = TranscriptLayout(transcript)
     page.use(width, TERMINAL)
     page.settle(60, pinned=True)
-    return "\n".join(strip.text.rstrip() for strip in page.strips(60))
+    return "\n".join(strip.text.rstrip() for strip in page.render_strips(60))
 
 
 def lanes(transcript):

@@ -399,13 +399,13 @@ def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
     answers.note(a_request(first, second), ApproveRest((first.digest, second.digest)))
     answers.note(a_request(first), Edit({"command": "uno"}))
 
-    assert answers.about(a_request(second)).approved == second
-    assert answers.about(a_request(a_command("uno", index=0))).is_edited
-    assert not answers.about(a_request(a_command("one", index=0))).is_edited
+    assert answers.find_earlier(a_request(second)).approved == second
+    assert answers.find_earlier(a_request(a_command("uno", index=0))).is_edited
+    assert not answers.find_earlier(a_request(a_command("one", index=0))).is_edited
 
     other = replace(second, context=replace(second.context, batch_id="batch-2"))
-    assert answers.about(a_request(other)) == NOTHING
-    assert answers.about(a_request(second)) == NOTHING
+    assert answers.find_earlier(a_request(other)) == NOTHING
+    assert answers.find_earlier(a_request(second)) == NOTHING
 
 
 def test_an_edit_says_that_votes_on_other_bytes_do_not_count():

@@ -121,7 +121,7 @@ async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(
         await stage.pilot.press("c")
         await stage.unasked()
         await stage.until(lambda: "/retry continues" not in stage.text().splitlines()[-1])
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.send("/retry")
         await stage.shows("there is no turn to continue yet")
 
@@ -130,7 +130,7 @@ async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(
 async def test_a_prompt_that_comes_back_goes_before_what_was_being_written(tmp_path):
     async with on_stage(tmp_path, prepare=with_turns) as stage:
         await rewinding(stage)
-        stage.prompt.put("draft")
+        stage.prompt.replace_text("draft")
         await stage.pilot.press("c")
         await stage.unasked()
 

@@ -98,7 +98,7 @@ def test_a_query_looks_at_titles_folders_and_models_in_any_order():
     register = Register(SESSIONS, HERE)
 
     def found(query, *, everywhere=True):
-        return [session.id for session in register.fitting(query, everywhere=everywhere)]
+        return [session.id for session in register.find_fitting(query, everywhere=everywhere)]
 
     assert found("") == ["s-1", "s-2", "s-3"]
     assert found("", everywhere=False) == ["s-1", "s-2"]
@@ -111,7 +111,7 @@ def test_a_query_looks_at_titles_folders_and_models_in_any_order():
 def test_sessions_in_which_nothing_was_said_are_left_out():
     register = Register([a_session("s-0", "", cwd=HERE, turns=0), *SESSIONS], HERE)
 
-    assert "s-0" not in [session.id for session in register.fitting("", everywhere=True)]
+    assert "s-0" not in [session.id for session in register.find_fitting("", everywhere=True)]
     assert (register.here, register.everywhere) == (2, 3)
 
 

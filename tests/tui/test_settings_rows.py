@@ -27,7 +27,7 @@ def service(machine: Machine) -> FileSettingsService:
 
 
 async def found(machine: Machine, key: str) -> Setting:
-    (one,) = [setting for setting in await service(machine).settings() if setting.key == key]
+    (one,) = [setting for setting in await service(machine).list_settings() if setting.key == key]
     return one
 
 
@@ -52,7 +52,7 @@ async def test_a_setting_has_its_value_default_meaning_and_the_line_it_comes_fro
 
 
 async def test_every_setting_of_the_reference_is_there_and_every_action_with_its_keys(machine: Machine) -> None:
-    keys = {setting.key for setting in await service(machine).settings()}
+    keys = {setting.key for setting in await service(machine).list_settings()}
 
     assert {"review.mode", "providers.anthropic.base_url", "tools.run_command.sandbox", "hooks"} <= keys
     assert {"tui.keys.redraw", "tui.keys.review_approve"} <= keys

@@ -88,9 +88,9 @@ class SlowSettings(FakeSettings):
         super().__init__(*settings)
         self.go = asyncio.Event()
 
-    async def settings(self):
+    async def list_settings(self):
         await self.go.wait()
-        return await super().settings()
+        return await super().list_settings()
 
 
 async def test_what_is_marked_stays_in_sight_however_many_lines_its_meaning_takes(tmp_path):

@@ -127,7 +127,7 @@ async def test_a_remote_client_sees_the_question_and_raises_the_cap_only_with_ap
 def test_cost_tells_how_far_each_cap_is_used_up():
     standing = CapStanding(cap=SpendCap.TOKENS, limit=Decimal(200_000), spent=Decimal(12_345))
 
-    lines = [line.plain for line in CostScreen(Book(), [standing]).lines(80)]
+    lines = [line.plain for line in CostScreen(Book(), [standing]).build_lines(80)]
 
     assert "    agent.max_tokens  12,345 tokens of 200,000 tokens" in lines
 
@@ -142,7 +142,7 @@ def test_cost_tells_what_escalation_spared():
         ]
     )
 
-    lines = [line.plain for line in CostScreen(book).lines(80)]
+    lines = [line.plain for line in CostScreen(book).build_lines(80)]
 
     assert lines[lines.index("Spared by escalation") + 1] == (
         "    2 votes not asked for, about 10.0k in · 400 out · ≥ $0.02"

@@ -69,7 +69,7 @@ async def test_a_command_says_it_at_once_and_without_a_turn_it_is_a_prompt(tmp_p
         await stage.pilot.press("escape")
         await stage.until(lambda: stage.agent.reports)
         await stage.until(lambda: stage.prompt.text == "look at main.py first")
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.send("/steer and now")
         await stage.shows("second")
 
@@ -100,7 +100,7 @@ async def test_up_takes_back_what_goes_in_before_what_waits(tmp_path):
         await stage.pilot.press("up")
         assert stage.prompt.text == "goes in"
         assert stage.agent.steered == []
-        stage.prompt.put("")
+        stage.prompt.replace_text("")
         await stage.pilot.press("up")
         assert stage.prompt.text == "waits"
         assert "◔" not in stage.text()

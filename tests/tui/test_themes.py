@@ -47,11 +47,11 @@ class Stand(Looks):
         yield ChoiceBar()
         yield TextArea(placeholder="ask")
 
-    def roles(self) -> dict[str, Style]:
+    def list_roles(self) -> dict[str, Style]:
         """Every style something is drawn in, complete."""
         styles: dict[str, Style] = {}
         for widget in (self.query_one(TranscriptView), self.query_one(SidePanel)):
-            for role in Palette.roles():
+            for role in Palette.list_roles():
                 look = widget.get_component_rich_style(name_component_class(role), partial=True)
                 styles[f"{type(widget).__name__} {role}"] = widget.rich_style + look
         reading = self.query_one(ScrollableText)
@@ -84,7 +84,7 @@ async def test_everything_that_is_drawn_can_be_read_on_its_ground(tmp_path, name
     async with app.run_test() as pilot:
         app.theme = name
         await pilot.pause()
-        ratios = {role: contrast(style) for role, style in app.roles().items()}
+        ratios = {role: contrast(style) for role, style in app.list_roles().items()}
 
     assert len(ratios) > 25
     assert {role: ratio for role, ratio in ratios.items() if ratio < LEAST[name]} == {}
@@ -107,7 +107,7 @@ async def test_the_ansi_themes_have_no_colour_but_the_terminals_own(tmp_path, th
     async with app.run_test() as pilot:
         app.theme = theme.name
         await pilot.pause()
-        styles = app.roles()
+        styles = app.list_roles()
 
     for role, style in styles.items():
         for colour in (style.color, style.bgcolor):
@@ -236,7 +236,7 @@ async def test_on_256_colours_grounds_stay_grey_apart_and_readable(tmp_path, the
 
         assert all(ground.r == ground.g == ground.b for ground in grounds)
         assert len(set(grounds)) == 3
-        ratios = {role: contrast(_on_256_colours(style)) for role, style in app.roles().items()}
+        ratios = {role: contrast(_on_256_colours(style)) for role, style in app.list_roles().items()}
     assert {role: ratio for role, ratio in ratios.items() if ratio < 4.5} == {}
 
 

@@ -243,26 +243,26 @@ async def test_rows_fit_into_any_width(width):
 
 
 def test_an_axis_shows_all_of_a_span_and_closer_a_part_of_it():
-    assert Axis().window((10.0, 20.0), 50) == (10.0, 20.0)
+    assert Axis().compute_window((10.0, 20.0), 50) == (10.0, 20.0)
     closer = Axis().zoom_by(1, 50, 0.5)
-    assert closer.window((10.0, 20.0), 50) == (12.5, 17.5)
+    assert closer.compute_window((10.0, 20.0), 50) == (12.5, 17.5)
     assert closer.zoom_by(-1, 50, 0.5) == Axis()
 
 
 def test_an_axis_does_not_leave_its_span():
     axis = Axis().zoom_by(1, 50, 1.0)
-    assert axis.window((0.0, 10.0), 50) == (5.0, 10.0)
+    assert axis.compute_window((0.0, 10.0), 50) == (5.0, 10.0)
     assert axis.move_by(1_000, 50) == axis
-    assert axis.move_by(-1_000, 50).window((0.0, 10.0), 50) == (0.0, 5.0)
+    assert axis.move_by(-1_000, 50).compute_window((0.0, 10.0), 50) == (0.0, 5.0)
     for _ in range(40):
         axis = axis.zoom_by(1, 50, 0.3)
-    begin, end = axis.window((0.0, 10.0), 50)
+    begin, end = axis.compute_window((0.0, 10.0), 50)
     assert 0.0 <= begin < end <= 10.0
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e-7, 0.004, 0.9, 17.0, 3_600.0, 400_000.0])
 def test_ticks_are_round_and_fit(seconds):
-    ticks = Axis().ticks((5.0, 5.0 + seconds), 60)
+    ticks = Axis().render_ticks((5.0, 5.0 + seconds), 60)
     assert len(ticks) == 60
     assert ticks.startswith("╷0 ")
 

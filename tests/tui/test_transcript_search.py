@@ -53,11 +53,11 @@ async def test_what_is_found_before_the_first_frame_is_gone_to_once_the_transcri
         view.apply(completed("a needle"))
         finder = Finder(view, Style(), Style())
         finder.look_for("needle")
-        assert not finder.work()
+        assert not finder.search_further()
         assert finder.status == "2 so far…"
 
         view.flush()
-        assert finder.work()
+        assert finder.search_further()
         assert finder.status == "1 of 2"
 
 

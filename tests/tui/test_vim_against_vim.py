@@ -140,7 +140,7 @@ def test_commands_do_what_they_do_in_vim(tmp_path: Path, seed: int) -> None:
             if keys[0] in "vV" and _motion_fails(keys, before):  # Vim drops the keys after it
                 break
             row = buffer.text.count("\n", 0, buffer.cursor)
-            if [buffer.text, row, buffer.cursor - buffer.line_start(buffer.cursor)] != expected:
+            if [buffer.text, row, buffer.cursor - buffer.find_line_start(buffer.cursor)] != expected:
                 different.append((keys, before, expected, buffer))
                 break
     assert different == []

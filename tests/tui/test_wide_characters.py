@@ -67,7 +67,7 @@ def test_no_line_of_the_transcript_is_wider_than_it(width, unfolded):
     page = TranscriptLayout(transcript)
     page.use(width, TERMINAL)
     page.settle(1000, pinned=True)
-    lines = page.strips(1000)
+    lines = page.render_strips(1000)
 
     assert len(lines) > 20
     assert [(line.cell_length, line.text) for line in lines if line.cell_length > width] == []
@@ -138,7 +138,7 @@ async def test_the_whole_screen_is_as_wide_as_the_terminal_on_every_line(tmp_pat
         await stage.until(lambda: stage.app.chat.current.session is not None)
         await stage.send(TEXT)
         await stage.until(lambda: stage.agent.reports)
-        stage.prompt.put(TEXT * 3)
+        stage.prompt.replace_text(TEXT * 3)
         await stage.pilot.pause()
         strips = stage.app.screen._compositor.render_strips()
 

@@ -31,7 +31,7 @@ class ScreenObserver:
             self._announced = True
             self._post(EventsArrived())
 
-    def take(self) -> list[Event]:
+    def pop_events(self) -> list[Event]:
         """The events since the last time, oldest first."""
         self._announced = False  # before looking: what arrives from now on is announced again
         taken: list[Event] = []

@@ -62,7 +62,7 @@ class SettingsService(Protocol):
         """The files that can be written, the person's own first."""
         ...
 
-    async def settings(self) -> Sequence[Setting]:
+    async def list_settings(self) -> Sequence[Setting]:
         """All of them as they are now, in the order of the reference."""
         ...
 
@@ -73,7 +73,7 @@ class SettingsService(Protocol):
         """
         ...
 
-    async def keys(self) -> Mapping[str, str | Sequence[str]]:
+    async def read_keys(self) -> Mapping[str, str | Sequence[str]]:
         """The keys that the person wants for actions."""
         ...
 

@@ -273,7 +273,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Every command, key and skill, for the palette."""
-        custom = self.chat.prompt.known.custom_commands()
+        custom = self.chat.prompt.known.list_custom_commands()
         return (
             *list_commands(self, self.chat),
             *list_custom_entries(custom, self._skills, self.chat.prompt.begin),
@@ -303,7 +303,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self._leave_soon()
         elif not self.chat.turns.interrupt():
             if self.chat.prompt.text and self.screen is self.chat:
-                self.chat.prompt.put("")
+                self.chat.prompt.replace_text("")
             jobs = self._jobs_running
             ends = f" and ends {format_amount(jobs, 'background command')}" if jobs else ""
             self.chat.say(f"ctrl+c again quits{ends}")
@@ -360,7 +360,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
             self.screen.dismiss()
         else:
             query = f"/{command.removeprefix('/')}" if command else ""
-            await self.push_screen(HelpScreen(query, self.chat.prompt.known.custom_commands()))
+            await self.push_screen(HelpScreen(query, self.chat.prompt.known.list_custom_commands()))
 
 
 def _choose_new_session() -> SessionChoice:

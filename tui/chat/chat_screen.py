@@ -290,7 +290,7 @@ class ChatScreen(Screen[None]):
             self.turns.return_waiting()
         self.refresh_state()
         self._observer = observer
-        self.handle_events(observer.take())
+        self.handle_events(observer.pop_events())
         self.sending.run_held_commands()
 
     def begin_opening(self) -> None:
@@ -314,7 +314,7 @@ class ChatScreen(Screen[None]):
     @on(EventsArrived)
     def _take_events(self) -> None:
         if self._observer is not None:
-            self.handle_events(self._observer.take())
+            self.handle_events(self._observer.pop_events())
 
     def handle_events(self, happened: list[Event]) -> None:
         """Show events, in order."""

@@ -118,7 +118,7 @@ class StatusBar(Widget):
         context = render_context_level(*status.context)
         if self.screen.has_class(JOINED):
             return self._join(status, context, plain=plain)
-        left = Content.assemble(" ", self._happening(status, plain=plain) or status.mode)
+        left = Content.assemble(" ", self._render_activity(status, plain=plain) or status.mode)
         if self.size.width >= _ROOM_FOR_BAR and not plain:
             context += render_context_bar(*status.context)
         used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
@@ -137,7 +137,7 @@ class StatusBar(Widget):
         now, always = ([fill_in_keys(hint, self.app) for hint in hints] for hints in _list_hints(status))
         return join_line(
             status.label,
-            self._happening(status, plain=plain),
+            self._render_activity(status, plain=plain),
             now,
             always,
             context=context,
@@ -145,7 +145,7 @@ class StatusBar(Widget):
             width=self.size.width,
         )
 
-    def _happening(self, status: Status, *, plain: bool) -> Content:
+    def _render_activity(self, status: Status, *, plain: bool) -> Content:
         """What happens; nothing at rest."""
         loud = "bold $text-accent"
         if status.notice:

@@ -101,7 +101,7 @@ class Completion:
             self._moved = True
             self._menu.offer(self._offers.rows, self._place)
 
-    def take(self, place: int | None = None) -> tuple[int, Offer] | None:
+    def accept(self, place: int | None = None) -> tuple[int, Offer] | None:
         """What is chosen, or what stands at a place, and how many characters before the cursor it replaces.
 
         None where there is nothing.
@@ -114,7 +114,7 @@ class Completion:
         return len(self._typed), offer
 
     def _find(self, text: str, before: str) -> Offers | Wish | None:
-        return find_offers(text, before, self._known.custom_commands(), self._known.mcp_prompts())
+        return find_offers(text, before, self._known.list_custom_commands(), self._known.list_mcp_prompts())
 
     async def _fulfil(self, wish: Wish) -> None:
         """Get what is wanted; shown only if it is still wanted then."""
@@ -122,7 +122,7 @@ class Completion:
         match wish:
             case FileWish(query=query):
                 offers = make_file_offers(wish, await self._known.find_files(query, _MOST_FILES))
-                resources = self._known.resources()
+                resources = self._known.list_resources()
                 offers = add_resource_offers(offers, wish, resources)
                 if wish.mention and resources:
                     argument = find_template_argument(resources, f"{query}{wish.lines}")

@@ -91,7 +91,7 @@ class Known(Protocol):
         """The words that a command may take, where they are known."""
         ...
 
-    def custom_commands(self) -> Sequence[Command]:
+    def list_custom_commands(self) -> Sequence[Command]:
         """The commands of the project and the person, as far as they are known by now."""
         ...
 
@@ -99,11 +99,11 @@ class Known(Protocol):
         """The person took this file from the menu."""
         ...
 
-    def resources(self) -> Sequence[OfferedResource]:
+    def list_resources(self) -> Sequence[OfferedResource]:
         """The resources that MCP servers list, as far as they are known by now."""
         ...
 
-    def mcp_prompts(self) -> Sequence[OfferedPrompt]:
+    def list_mcp_prompts(self) -> Sequence[OfferedPrompt]:
         """The prompts that MCP servers offer, as far as they are known by now."""
         ...
 

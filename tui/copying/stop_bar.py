@@ -172,7 +172,7 @@ class StopBar(Static, can_focus=True):
 
     def _find_row(self, page: TranscriptLayout, stop: CopyStop) -> tuple[int, int]:
         entry = page.find_drawn(stop.entry)
-        return entry, max(page.first_line(entry, stop.part), 1)
+        return entry, max(page.find_first_line(entry, stop.part), 1)
 
     def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """The first line of the marked part stands out."""

@@ -87,7 +87,7 @@ class DemoApp(QuorumApp):
     def on_mount(self) -> None:
         """The guide is there with the first frame. Textual calls this beside that of the class above."""
         chat = self.chat
-        self._guide = Guide(chat.prompt.put)
+        self._guide = Guide(chat.prompt.replace_text)
         self.call_after_refresh(chat.start_guide, self._guide, self._guide.apply)
 
     def action_next_step(self) -> None:

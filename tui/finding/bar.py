@@ -99,15 +99,15 @@ class FindBar(HorizontalGroup):
 
     def _look(self) -> None:
         self._finder.look_for(self._input.value)
-        self._work()
+        self._search_further()
 
-    def _work(self) -> None:
+    def _search_further(self) -> None:
         """Look further, often while there is more to look at; else now and then, for what is new."""
-        complete = self._finder.work()
+        complete = self._finder.search_further()
         self._tell()
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(_AT_REST_SECS if complete else _AT_WORK_SECS, self._work)
+        self._timer = self.set_timer(_AT_REST_SECS if complete else _AT_WORK_SECS, self._search_further)
 
     def _tell(self) -> None:
         status = self._finder.status

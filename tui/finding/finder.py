@@ -58,7 +58,7 @@ class Finder:
         self._complete = self._search is None
         self._view.show_patched(self._patches if self._search is not None else None)
 
-    def work(self) -> bool:
+    def search_further(self) -> bool:
         """Look further for a moment, and take in what is new; whether all has been looked at.
 
         The first hit that turns up is gone to.
@@ -69,8 +69,8 @@ class Finder:
         if self._search is None:
             return True
         before = self._search.total
-        self._complete = self._search.work(_PIECE_SECS)
-        if self._seen is None and (hit := self._search.nearest()) is not None:
+        self._complete = self._search.search_further(_PIECE_SECS)
+        if self._seen is None and (hit := self._search.find_nearest()) is not None:
             if self._page is None or not self._page.has_width:
                 self._complete = False  # nothing can be drawn before the first frame: a later look goes there
                 return False
@@ -89,7 +89,7 @@ class Finder:
             return f"{total} so far…"
         if self._seen is None:
             return "nothing found"
-        return f"{self._search.ordinal(self._seen.hit):,} of {total}"
+        return f"{self._search.get_ordinal(self._seen.hit):,} of {total}"
 
     # -- going --------------------------------------------------------------------------------------------
 
@@ -112,10 +112,10 @@ class Finder:
             set_open(page.transcript.entries[self._opened[0]], self._opened[1], False)
             self._opened = None
         wanted = search.count(hit)
-        places = self._places(page, hit.entry, part)
+        places = self._find_places(page, hit.entry, part)
         if len(places) < wanted and set_open(page.transcript.entries[hit.entry], part, True):
             self._opened = (hit.entry, part)
-            places = self._places(page, hit.entry, part)
+            places = self._find_places(page, hit.entry, part)
         is_last = hit.nth == wanted - 1
         search.correct(hit, max(len(places), 1))
         nth = search.count(hit) - 1 if is_last else min(hit.nth, search.count(hit) - 1)
@@ -129,7 +129,7 @@ class Finder:
 
     # -- where hits are drawn -----------------------------------------------------------------------------
 
-    def _places(self, page: TranscriptLayout, entry: int, part: int | None) -> list[list[TextSpan]]:
+    def _find_places(self, page: TranscriptLayout, entry: int, part: int | None) -> list[list[TextSpan]]:
         """Where the needle is seen in a part of an entry, in lines of the entry."""
         drawing = page.get_drawing(entry)
         targets = enumerate(target and target.place for target in drawing.targets)
@@ -138,15 +138,15 @@ class Finder:
             if of_part == part:
                 numbers = [number for number, _ in lines]
                 flow = Flow(drawing.strips[numbers[0] : numbers[-1] + 1], numbers[0])
-                places += [flow.spans(*match.span()) for match in self.needle.shown.finditer(flow.text)]
+                places += [flow.find_spans(*match.span()) for match in self.needle.shown.finditer(flow.text)]
         return [spans for spans in places if spans]
 
     def _mark_first_line(self, page: TranscriptLayout, entry: int, part: int | None) -> list[TextSpan]:
         """All of a part's first line, for a hit that is not drawn: in markup, or in what is left out."""
         drawing = page.get_drawing(entry)
-        first = max(page.first_line(entry, part), 1)  # above the first there is nothing but an empty line
+        first = max(page.find_first_line(entry, part), 1)  # above the first there is nothing but an empty line
         flow = Flow(drawing.strips[first : first + 1], first)
-        return flow.spans(0, len(flow.text))
+        return flow.find_spans(0, len(flow.text))
 
     def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """How the hits in sight look, the present one last."""
@@ -177,7 +177,9 @@ class Finder:
         while begin > 0 and first - begin < _FURTHEST and is_continued(strips[begin]):
             begin -= 1
         flow = Flow(strips[begin:end], begin)
-        return [span for match in self.needle.shown.finditer(flow.text) for span in flow.spans(*match.span())]
+        return [
+            span for match in self.needle.shown.finditer(flow.text) for span in flow.find_spans(*match.span())
+        ]
 
     def _present_spans(self, page: TranscriptLayout, seen: _Seen) -> list[TextSpan]:
         """Where the present hit is drawn now."""
@@ -186,7 +188,7 @@ class Finder:
             spans = seen.spans
             if not _are_unchanged(spans, seen.drawing, drawing):
                 part = list_passages(page.transcript.entries[seen.hit.entry])[seen.hit.passage].part
-                places = self._places(page, seen.hit.entry, part)
+                places = self._find_places(page, seen.hit.entry, part)
                 spans = places[min(seen.hit.nth, len(places) - 1)] if places else []
             self._seen = seen = _Seen(seen.hit, drawing, spans)
         return seen.spans

@@ -71,7 +71,7 @@ class Search:
         self._way = self._walk()
         self.total = 0
 
-    def work(self, secs: float) -> bool:
+    def search_further(self, secs: float) -> bool:
         """Continue for about so many seconds; whether all has been looked at as it is now."""
         until = time.perf_counter() + secs
         for _ in self._way:
@@ -106,9 +106,9 @@ class Search:
                 yield
             before, drawn = self._drawn.get((entry, place), (_NOT_YET, 0))
             counts.append(drawn if before == count else count)
-        self._take(entry, counts)
+        self._add_hits(entry, counts)
 
-    def _take(self, entry: int, counts: list[int]) -> None:
+    def _add_hits(self, entry: int, counts: list[int]) -> None:
         self._counts[entry] = counts
         self.total += sum(counts) - self._sums[entry]
         self._sums[entry] = sum(counts)
@@ -127,14 +127,14 @@ class Search:
         if counts[hit.passage] != drawn:
             self._drawn[hit.entry, hit.passage] = (counts[hit.passage], drawn)
             counts[hit.passage] = drawn
-            self._take(hit.entry, counts)
+            self._add_hits(hit.entry, counts)
 
-    def ordinal(self, hit: Hit) -> int:
+    def get_ordinal(self, hit: Hit) -> int:
         """The how manieth of all it is, from 1 on."""
         before = sum(self._sums[: hit.entry]) + sum(self._counts[hit.entry][: hit.passage])
         return before + hit.nth + 1
 
-    def nearest(self) -> Hit | None:
+    def find_nearest(self) -> Hit | None:
         """The first hit from where the search began; the last one before it where there is none."""
         return self._find_first(range(self._start, len(self._sums))) or self._find_last(
             range(min(self._start, len(self._sums)) - 1, -1, -1)

@@ -35,7 +35,7 @@ class SidePanel(Widget, can_focus=False):
     """
 
     DEFAULT_CSS = render_role_styles("SidePanel")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.roles()}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.list_roles()}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -44,7 +44,7 @@ def draw_timeline(batch: Batch, width: int, palette: Palette, now: float) -> lis
     columns = _Columns(batch.calls, width, palette, now, has_lanes=not batch.untimed)
     span = find_span(batch, now)
     return [
-        Row(2 if call.progress.updates else 1, not call.is_open, partial(columns.row, call, span))
+        Row(2 if call.progress.updates else 1, not call.is_open, partial(columns.render_row, call, span))
         for call in batch.calls
     ]
 
@@ -70,7 +70,7 @@ class _Columns:
         self._arguments = max(min(longest, arguments), 0) if has_lanes else max(arguments, 0)
         self._lane = min(room - self._arguments - self._state_cells - 2, _MOST_LANE) if has_lanes else 0
 
-    def row(self, call: Call, span: tuple[float, float]) -> list[Strip]:
+    def render_row(self, call: Call, span: tuple[float, float]) -> list[Strip]:
         """The lines of one call."""
         palette, style = self._palette, Style(bold=call.is_open)
         verb = pad_text(fit_text(choose_verb(call), self._verb), self._verb)

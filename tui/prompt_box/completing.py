@@ -51,7 +51,7 @@ class CompletingPrompt(SearchablePrompt):
         """Send what the menu has made whole."""
         raise NotImplementedError
 
-    def menu_takes(self, key: str) -> bool:
+    def press_in_menu(self, key: str) -> bool:
         """Do what the key is for in the menu; whether it is for anything there."""
         if self._opened is None or not self._opened.is_shown:
             return False
@@ -61,9 +61,9 @@ class CompletingPrompt(SearchablePrompt):
         elif key in ("up", "down") and completion.is_open:
             completion.move(1 if key == "down" else -1)
         elif key == "enter" and completion.takes_enter:
-            self._take(sends=True)
+            self._accept(sends=True)
         elif key == "right" and completion.is_open and self.cursor_location == self.document.end:
-            self._take()
+            self._accept()
         else:
             return False
         return True
@@ -71,7 +71,7 @@ class CompletingPrompt(SearchablePrompt):
     def action_complete(self) -> None:
         """Complete what is being typed; where nothing is, continue to what comes after the prompt."""
         if self._opened is not None and self._opened.is_open:
-            self._take()
+            self._accept()
         elif _may_begin(self.text):
             self._let_be = None
             self._completion.reopen()
@@ -99,9 +99,9 @@ class CompletingPrompt(SearchablePrompt):
         row, column = self.cursor_location
         return self.document[row][:column]
 
-    def _take(self, place: int | None = None, *, sends: bool = False) -> None:
+    def _accept(self, place: int | None = None, *, sends: bool = False) -> None:
         """Put what is chosen into the prompt, and send that where it is whole."""
-        if (taken := self._completion.take(place)) is None:
+        if (taken := self._completion.accept(place)) is None:
             return
         length, offer = taken
         row, column = self.cursor_location
@@ -114,7 +114,7 @@ class CompletingPrompt(SearchablePrompt):
             self.send()
 
     def _on_picked(self, place: int) -> None:
-        self._take(place)
+        self._accept(place)
         self.offer()
         self.focus()
 

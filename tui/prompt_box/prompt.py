@@ -118,7 +118,7 @@ class Prompt(CompletingPrompt):
         text = self._folds.expand(self.text)
         return text if text.strip() else ""
 
-    def put(self, text: str) -> None:
+    def replace_text(self, text: str) -> None:
         """Show this text instead of what was typed, with the cursor at its end. It can be undone."""
         self.end_search(take=False)
         self._holds_other_text = bool(text)
@@ -127,12 +127,12 @@ class Prompt(CompletingPrompt):
 
     def begin(self, words: str) -> None:
         """Put these words before what is being written, on its line."""
-        self.put(f"{words}{self.text}")
+        self.replace_text(f"{words}{self.text}")
 
     def put_before(self, typed: str) -> None:
         """Put what the person typed back as it was, before what is being written."""
         draft = self.text
-        self.put(f"{typed}\n{draft}" if draft else typed)
+        self.replace_text(f"{typed}\n{draft}" if draft else typed)
 
     def give_back(self, prompts: str) -> None:
         """Put prompts back to where they can be edited, before what is being written.
@@ -145,7 +145,7 @@ class Prompt(CompletingPrompt):
         """Remove prompts that were given back, if they still stand before what is being written."""
         given, text = clean_paste(escape_command(prompts)), self.text
         if text == given or text.startswith(f"{given}\n"):
-            self.put(text[len(given) + 1 :])
+            self.replace_text(text[len(given) + 1 :])
 
     def hold_keys(self) -> None:
         """Let keys wait from now on: the text is being written elsewhere."""
@@ -181,7 +181,7 @@ class Prompt(CompletingPrompt):
         if chord and event.key == "ctrl+e":
             await self.action_edit_outside()
             return True
-        if self.menu_takes(event.key):
+        if self.press_in_menu(event.key):
             return True
         if event.key in _NEW_LINE_KEYS:
             self.action_new_line()
@@ -189,7 +189,7 @@ class Prompt(CompletingPrompt):
         if event.key == "question_mark" and not self.text:
             await self.run_action("app.show_help")
             return True
-        return self._vim_takes(event) or await super().takes(event)
+        return self._press_in_vim(event) or await super().takes(event)
 
     @property
     def takes_escape(self) -> bool:
@@ -213,7 +213,7 @@ class Prompt(CompletingPrompt):
     def _report_mode(self, mode: VimMode | None) -> None:
         self.post_message(self.EditingModeChanged(mode))
 
-    def _vim_takes(self, event: events.Key) -> bool:
+    def _press_in_vim(self, event: events.Key) -> bool:
         """Do what the key means to Vim, if anything: `/` searches, `j` and `k` continue to other prompts."""
         if (vim := self._vim_keys) is None:
             return False
@@ -236,7 +236,7 @@ class Prompt(CompletingPrompt):
     def action_search_history(self) -> None:
         """Look for an earlier prompt."""
         self.offer_nothing()
-        self.begin_search(self._memory.everything())
+        self.begin_search(self._memory.list_prompts())
 
     async def action_edit_outside(self) -> None:
         """Edit all of it in the person's own editor."""
@@ -321,15 +321,15 @@ class Prompt(CompletingPrompt):
         """Go up a line, or at the first one to an earlier prompt."""
         if not self.navigator.is_first_wrapped_line(self.cursor_location):
             self.action_cursor_up()
-        elif (text := self._memory.older(self.text)) is not None:
-            self.put(text)
+        elif (text := self._memory.recall_older(self.text)) is not None:
+            self.replace_text(text)
 
     def action_newer(self) -> None:
         """Go down a line, or at the last one to a later prompt."""
         if not self.navigator.is_last_wrapped_line(self.cursor_location):
             self.action_cursor_down()
-        elif (text := self._memory.newer()) is not None:
-            self.put(text)
+        elif (text := self._memory.recall_newer()) is not None:
+            self.replace_text(text)
 
     async def action_delete_or_leave(self) -> None:
         """Delete the character under the cursor; with nothing typed, ask to quit."""

@@ -32,7 +32,7 @@ class Recall:
             self._opened = History(locate_history(self._cwd))
         return self._opened
 
-    def older(self, present: str) -> str | None:
+    def recall_older(self, present: str) -> str | None:
         """The prompt before the one shown, or None. `present` is kept as the draft when leaving it."""
         if self._place is None and not present and (waiting := self._take_back()) is not None:
             return escape_command(waiting)
@@ -45,7 +45,7 @@ class Recall:
         self._place = place - 1
         return entries[self._place]
 
-    def newer(self) -> str | None:
+    def recall_newer(self) -> str | None:
         """The prompt after the one shown, at the end the draft; None when the draft is what is shown."""
         if self._place is None:
             return None
@@ -60,7 +60,7 @@ class Recall:
         """Begin at the end again: what was typed has been sent."""
         self._place, self._draft = None, ""
 
-    def everything(self) -> Sequence[str]:
+    def list_prompts(self) -> Sequence[str]:
         """All prompts that are remembered, oldest first."""
         return self.history.entries
 

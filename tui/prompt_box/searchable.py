@@ -89,14 +89,14 @@ class PastSearch:
         best = next(older, self._found[0] if self._found else None)
         self._place = self._found.index(best) if best is not None else -1
 
-    def older(self) -> bool:
+    def find_older(self) -> bool:
         """Go to the next older one; False where there is none."""
         if self._place + 1 >= len(self._found):
             return False
         self._place += 1
         return True
 
-    def newer(self) -> bool:
+    def find_newer(self) -> bool:
         """Go to the next newer one; False where there is none."""
         if self._place <= 0:
             return False
@@ -156,9 +156,9 @@ class SearchablePrompt(OrderedKeys):
                 self.end_search(take=True)
                 return True
             case "ctrl+r" | "up":
-                self._show_search(at_end="no older one" if not search.older() else "")
+                self._show_search(at_end="no older one" if not search.find_older() else "")
             case "ctrl+s" | "down":
-                self._show_search(at_end="no newer one" if not search.newer() else "")
+                self._show_search(at_end="no newer one" if not search.find_newer() else "")
             case "backspace" | "ctrl+h":
                 self._look_for(search.query[:-1])
             case "ctrl+u" | "ctrl+w":

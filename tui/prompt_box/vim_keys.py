@@ -91,7 +91,7 @@ class VimKeys:
             area.history.checkpoint()
         if self._editor.selects:
             self._cursor = buffer.cursor
-            region = self._editor.selection(buffer)
+            region = self._editor.get_selection(buffer)
             first, last = _find_location(buffer.text, region.start), _find_location(buffer.text, region.end)
             forward = buffer.cursor >= self._editor.anchor
             area.selection = Selection(first, last) if forward else Selection(last, first)

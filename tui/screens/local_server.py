@@ -50,7 +50,7 @@ class LocalServerDialog(QuestionCard):
         self.proposal = proposal
         """What the answer is about."""
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """The server and its models, the file, and every line that changes in it."""
         yield Line("server  ", f"{self._server} on 127.0.0.1:{self._port}", LineKind.STRONG)
         first = max(0, min(self._place - _MOST_LISTED // 2, len(self._models) - _MOST_LISTED))

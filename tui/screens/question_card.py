@@ -67,11 +67,11 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """Everything that the answer may depend on, each line of it safe to draw."""
         raise NotImplementedError
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What stands in the lower border."""
         return ""
 
@@ -80,7 +80,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         yield Cramped()
         with VerticalGroup(id="question") as card:
             card.border_title = Content(self.HEADING)
-            card.border_subtitle = Content(self.subtitle())
+            card.border_subtitle = Content(self.format_subtitle())
             yield Rows(id="lines")
             yield Static(id="more", markup=False)
             yield ChoiceBar(id="choices")
@@ -124,7 +124,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         return self.query_one("#lines", Rows)
 
     def _lay_out(self) -> None:
-        rows: list[Row] = fold(self.lines(), self._text_width)
+        rows: list[Row] = fold(self.build_lines(), self._text_width)
         self._rows.show(rows, height=max(2, min(len(rows), self.app.size.height - _BESIDE_ROWS)))
         self._tell_more()
 
@@ -168,7 +168,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; dim ones cannot yet."""
         self.query_one("#choices").set_class(False, "-dead")
-        self.query_one("#question").border_subtitle = Content(self.subtitle())
+        self.query_one("#question").border_subtitle = Content(self.format_subtitle())
 
     # -- answers ------------------------------------------------------------------------------------------
 

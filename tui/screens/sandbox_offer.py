@@ -40,7 +40,7 @@ class SandboxOfferDialog(QuestionCard):
         super().__init__(clock=clock)
         self._sandbox = sandbox
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """What the sandbox holds commands to, and what the mode lets run."""
         yield Line("sandbox  ", clean_line(self._sandbox), LineKind.STRONG)
         yield Line("", "")

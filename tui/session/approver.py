@@ -28,11 +28,11 @@ _Answer = TypeVar("_Answer")
 class ReviewHost(Protocol):
     """The screen behind the dialog."""
 
-    def asking_begins(self, tool: str = "") -> None:
+    def begin_asking(self, tool: str = "") -> None:
         """There is a question, about a call of this tool if it names one; call for attention."""
         ...
 
-    async def until_in_front(self) -> None:
+    async def wait_until_in_front(self) -> None:
         """Wait until it can be seen: a question does not appear over another session."""
         ...
 
@@ -40,7 +40,7 @@ class ReviewHost(Protocol):
         """The dialog covers that many lines from below; 0: none any more."""
         ...
 
-    def asking_ends(self, *, interrupts: bool) -> None:
+    def end_asking(self, *, interrupts: bool) -> None:
         """The question is gone; `interrupts`: its answer was to stop the turn."""
         ...
 
@@ -65,9 +65,9 @@ class ScreenApprover:
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
             answer: ReviewAnswer | None = None
-            self._host.asking_begins(request.packet.call.tool_name)
+            self._host.begin_asking(request.packet.call.tool_name)
             try:
-                await self._host.until_in_front()
+                await self._host.wait_until_in_front()
                 self._show(request, review_context, lambda given: _resolve(answered, given))
                 answer = await answered
                 self._earlier.note(request, answer)
@@ -77,7 +77,7 @@ class ScreenApprover:
                     self._take_down(self._dialog)
                 raise
             finally:
-                self._host.asking_ends(interrupts=isinstance(answer, RejectAndInterrupt))
+                self._host.end_asking(interrupts=isinstance(answer, RejectAndInterrupt))
 
     def _show(
         self,
@@ -89,7 +89,7 @@ class ScreenApprover:
 
         Making it costs as much as drawing it several times. One that is closed, but not in sight yet, is left.
         """
-        earlier = self._earlier.about(request)
+        earlier = self._earlier.find_earlier(request)
         if (dialog := self._dialog) is not None:
             is_open = bool(self._find_stack(dialog))
             if dialog.is_waiting or not is_open:
@@ -153,16 +153,16 @@ class ScreenApprover:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = card()
-            self._host.asking_begins()
+            self._host.begin_asking()
             try:
-                await self._host.until_in_front()
+                await self._host.wait_until_in_front()
                 self._app.push_screen(dialog, lambda given: _resolve(answered, given))
                 return await answered
             except asyncio.CancelledError:
                 self._take_down(dialog)
                 raise
             finally:
-                self._host.asking_ends(interrupts=False)
+                self._host.end_asking(interrupts=False)
 
     def _take_down(self, dialog: ReviewDialog | QuestionCard) -> None:
         """A screen is only dismissed from the top: what the person opened above it goes first."""

@@ -216,13 +216,13 @@ class Session:
 
         return str(await export_to(file, self.agent, Path(self._cwd)))
 
-    def model_picker(self) -> ModelPicker:
+    def build_model_picker(self) -> ModelPicker:
         """All models to choose from."""
         from tui.screens.model_picker.screen import ModelPicker
 
         return ModelPicker(self.agent)
 
-    def session_picker(self) -> SessionPicker:
+    def build_session_picker(self) -> SessionPicker:
         """All sessions to choose from."""
         from tui.screens.session_picker.screen import SessionPicker
 
@@ -249,7 +249,7 @@ class Session:
 
         return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
 
-    def costs(self) -> CostScreen:
+    def build_cost_screen(self) -> CostScreen:
         """What was used so far, and what it cost."""
         from tui.screens.accounts.cost_screen import CostScreen
 
@@ -260,49 +260,49 @@ class Session:
         """The instruction files and skills in force; None before they were looked for."""
         return self._status.instructions
 
-    def status_screen(self, version: str) -> StatusScreen:
+    def build_status_screen(self, version: str) -> StatusScreen:
         """All that holds in this session."""
         from tui.screens.accounts.status_screen import StatusScreen
 
         return StatusScreen(self, version=version, folder=self._cwd)
 
-    def changes_screen(self, take_back: TakeBack) -> ChangesScreen:
+    def build_changes_screen(self, take_back: TakeBack) -> ChangesScreen:
         """What the session changed."""
         from tui.screens.rewind.changes_screen import ChangesScreen
 
         return ChangesScreen(self.agent, take_back, cwd=self._cwd)
 
-    def findings_screen(self, result: ReviewResult) -> FindingsScreen:
+    def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
         """What a code review found."""
         from tui.screens.findings.screen import FindingsScreen
 
         return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
 
-    def subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
+    def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
         """What a subagent does, or did."""
         from tui.screens.subagent.screen import SubagentScreen
 
         return SubagentScreen(subagent, self.agent)
 
-    def inbox_screen(self) -> InboxScreen:
+    def build_inbox_screen(self) -> InboxScreen:
         """The decisions that wait in any session."""
         from tui.screens.inbox.screen import InboxScreen
 
         return InboxScreen(self.agent.inbox, clock=self._clock)
 
-    def context_screen(self) -> ContextScreen:
+    def build_context_screen(self) -> ContextScreen:
         """What fills the model's window."""
         from tui.screens.accounts.context_screen import ContextScreen
 
         return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
-    def permissions(self) -> PermissionsScreen:
+    def build_permissions_screen(self) -> PermissionsScreen:
         """The rules about calls."""
         from tui.screens.permissions.screen import PermissionsScreen
 
         return PermissionsScreen(self.agent.rules)
 
-    async def pager(self, call: Call) -> PagerScreen:
+    async def build_pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
         from tui.screens.pager.opening import open_pager
 

@@ -89,7 +89,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
 
     async def _read(self, marked: Setting | None = None) -> None:
         try:
-            self._settings = await self._service.settings()
+            self._settings = await self._service.list_settings()
         except QuorumError as error:
             self._tell(str(error))
             return
@@ -233,7 +233,7 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
                 written = await self._service.change(setting.key, text, self._targets[self._target])
                 keys: Mapping[str, str | Sequence[str]] = {}
                 if setting.key.startswith("tui.keys."):
-                    keys = await self._service.keys()
+                    keys = await self._service.read_keys()
             except QuorumError as error:
                 self._tell(str(error))
                 return

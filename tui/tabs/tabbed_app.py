@@ -232,7 +232,7 @@ class TabbedApp(KeyedApp):
     async def _open_another(self, message: ChatScreen.SessionWanted) -> None:
         from domain.sessions.past_session import NamedSession
 
-        if (tab := self.tabs.of(message.chat)) is None:
+        if (tab := self.tabs.find_tab(message.chat)) is None:
             return
         there = None
         if isinstance(message.wanted, NamedSession):

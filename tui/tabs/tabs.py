@@ -49,7 +49,7 @@ class Tabs:
         (first,) = self.all
         self._app.add_mode(first.mode, lambda: first.chat)
 
-    def of(self, chat: ChatScreen) -> Tab | None:
+    def find_tab(self, chat: ChatScreen) -> Tab | None:
         """The tab of a chat; None where it has been closed."""
         return next((tab for tab in self.all if tab.chat is chat), None)
 

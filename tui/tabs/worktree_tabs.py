@@ -140,7 +140,7 @@ class WorktreeTabs:
         if busy := self._find_busy(*folders):
             self._chat.say(busy)
             return False
-        await self._chat.questions.until_in_front()
+        await self._chat.questions.wait_until_in_front()
         if not await self._app.push_screen_wait(dialog):
             return False
         if busy := self._find_busy(*folders):

@@ -67,7 +67,7 @@ class TerminalDriver(LinuxDriver):
             self._lose()
             return
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        if (writer := self._writer()) is None:  # stopped again at once, in the background
+        if (writer := self._get_writer()) is None:  # stopped again at once, in the background
             if self._is_terminal_gone():
                 self._lose()
             return
@@ -86,7 +86,7 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Have this written; where there is no terminal, or none any more, it is dropped."""
-        if (writer := self._writer()) is not None:
+        if (writer := self._get_writer()) is not None:
             writer.write(data)
 
     def query_background(self) -> None:
@@ -97,7 +97,7 @@ class TerminalDriver(LinuxDriver):
 
     def hurry(self) -> None:
         """Have nothing wait for a terminal that takes no more. May be called by a signal's handler."""
-        if (writer := self._writer()) is not None:
+        if (writer := self._get_writer()) is not None:
             writer.hurry()
 
     def restore_terminal(self) -> None:
@@ -156,7 +156,7 @@ class TerminalDriver(LinuxDriver):
         with suppress(RuntimeError):  # the loop has ended, and the app with it
             self._loop.call_soon_threadsafe(cast("TerminalClient", self._app).lose_terminal)
 
-    def _writer(self) -> TerminalWriter | None:
+    def _get_writer(self) -> TerminalWriter | None:
         return cast("TerminalWriter | None", self._writer_thread)
 
     def _sigcont_application(self, *_: object) -> None:

@@ -18,33 +18,33 @@ class Buffer:
     text: str
     cursor: int = 0
 
-    def line_start(self, offset: int) -> int:
+    def find_line_start(self, offset: int) -> int:
         """The offset of the first character of the line."""
         return self.text.rfind("\n", 0, offset) + 1
 
-    def line_end(self, offset: int) -> int:
+    def find_line_end(self, offset: int) -> int:
         """The offset of the line break that ends the line, or of the end of the text."""
         end = self.text.find("\n", offset)
         return len(self.text) if end < 0 else end
 
-    def first_nonblank(self, offset: int) -> int:
+    def find_first_nonblank(self, offset: int) -> int:
         """The first character of the line that is no blank; the last one where all are blank."""
-        start, end = self.line_start(offset), self.line_end(offset)
+        start, end = self.find_line_start(offset), self.find_line_end(offset)
         place = self.indent_end(start)
         return max(start, end - 1) if place == end else place
 
     def indent_end(self, offset: int) -> int:
         """Where the blanks end that the line begins with; this may be the end of the line."""
-        place, end = self.line_start(offset), self.line_end(offset)
+        place, end = self.find_line_start(offset), self.find_line_end(offset)
         while place < end and self.text[place] in BLANKS:
             place += 1
         return place
 
     def is_empty_line(self, offset: int) -> bool:
         """Whether the line has no characters."""
-        return self.line_start(offset) == self.line_end(offset)
+        return self.find_line_start(offset) == self.find_line_end(offset)
 
-    def line_number(self, offset: int) -> int:
+    def find_line_number(self, offset: int) -> int:
         """The number of the line, from 0."""
         return self.text.count("\n", 0, offset)
 
@@ -57,7 +57,7 @@ class Buffer:
         """The offset at which line `number` begins, counted from 0; the last line if there are fewer."""
         start = 0
         for _ in range(number):
-            end = self.line_end(start)
+            end = self.find_line_end(start)
             if end == len(self.text):
                 break
             start = end + 1
@@ -68,11 +68,11 @@ class Buffer:
 
         With `past_end` the line break may be reached too, as in a selection.
         """
-        end = self.line_end(line)
+        end = self.find_line_end(line)
         return min(line + column, end if past_end else max(line, end - 1))
 
     def on_character(self) -> Buffer:
         """The same text with the cursor on a character of its line, unless the line is empty."""
         cursor = max(0, min(self.cursor, len(self.text)))
-        last = max(self.line_start(cursor), self.line_end(cursor) - 1)
+        last = max(self.find_line_start(cursor), self.find_line_end(cursor) - 1)
         return Buffer(self.text, min(cursor, last))

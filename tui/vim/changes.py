@@ -20,20 +20,20 @@ class SelectionExtent:
     @classmethod
     def of(cls, region: Region, buffer: Buffer) -> SelectionExtent:
         """How much of a text this region takes."""
-        text = region.text(buffer)
+        text = region.read_text(buffer)
         return cls(text.count("\n"), len(text) - (text.rfind("\n") + 1), region.lines)
 
     def select_at_cursor(self, buffer: Buffer) -> Region:
         """As much from the cursor on as was selected before."""
         last = buffer.cursor
         for _ in range(self.line_breaks):
-            end = buffer.line_end(last)
+            end = buffer.find_line_end(last)
             if end == len(buffer.text):
                 break
             last = end + 1
         if self.lines:
             return Region.from_lines(buffer, buffer.cursor, last, buffer.cursor)
-        end = min(last + self.last_line, buffer.line_end(last))
+        end = min(last + self.last_line, buffer.find_line_end(last))
         return Region(buffer.cursor, end, lines=False, cursor=buffer.cursor)
 
 

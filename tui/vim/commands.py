@@ -61,7 +61,7 @@ class _Keys:
         """The key that comes next, if it was pressed already."""
         return self._keys[self._place] if self._place < len(self._keys) else None
 
-    def take(self) -> str:
+    def pop(self) -> str:
         if (key := self.present) is None:
             raise _MoreKeys
         self._place += 1
@@ -70,13 +70,13 @@ class _Keys:
     def take_count(self) -> int | None:
         digits = ""
         while (key := self.present) is not None and key in "0123456789" and (digits or key != "0"):
-            digits += self.take()
+            digits += self.pop()
         return min(int(digits), _MOST) if digits else None
 
     def take_name(self) -> str:
-        key = self.take()
+        key = self.pop()
         key = _SAME.get(key, key)
-        return key + self.take() if key == "g" else key
+        return key + self.pop() if key == "g" else key
 
 
 class _MoreKeys(Exception):
@@ -102,11 +102,11 @@ def _build_command(keys: _Keys, *, visual: bool) -> VimCommand:
     count = keys.take_count()
     register = None
     if keys.present == '"':
-        keys.take()
-        register = _find_one(keys.take(), REGISTERS)
+        keys.pop()
+        register = _find_one(keys.pop(), REGISTERS)
         count = _multiply_counts(count, keys.take_count())
     if visual and keys.present in ("i", "a"):
-        return VimCommand("select", register, count, over=keys.take() + _find_one(keys.take(), OBJECT_NAMES))
+        return VimCommand("select", register, count, over=keys.pop() + _find_one(keys.pop(), OBJECT_NAMES))
     name = keys.take_name()
     if name in OPERATORS and not visual:
         count = _multiply_counts(count, keys.take_count())
@@ -120,9 +120,9 @@ def _build_command(keys: _Keys, *, visual: bool) -> VimCommand:
 def _parse_object(keys: _Keys, operator: str) -> tuple[str, str]:
     """What an operator acts on, and the character where it is one of `f F t T`."""
     if keys.present in ("i", "a"):
-        return keys.take() + _find_one(keys.take(), OBJECT_NAMES), ""
+        return keys.pop() + _find_one(keys.pop(), OBJECT_NAMES), ""
     if len(operator) == 2 and keys.present == operator[1]:  # guu is gugu
-        keys.take()
+        keys.pop()
         return operator, ""
     name = keys.take_name()
     if name == operator:
@@ -132,7 +132,7 @@ def _parse_object(keys: _Keys, operator: str) -> tuple[str, str]:
 
 
 def _read_character(keys: _Keys) -> str:
-    key = keys.take()
+    key = keys.pop()
     if key == "space":
         return " "
     if len(key) != 1:

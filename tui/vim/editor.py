@@ -72,11 +72,11 @@ class VimEditor:
         """Whether a visual mode is on."""
         return self.mode in (VimMode.VISUAL, VimMode.VISUAL_LINE)
 
-    def selection(self, buffer: Buffer) -> Region:
+    def get_selection(self, buffer: Buffer) -> Region:
         """What a visual mode has selected."""
         first, last = sorted((min(self.anchor, len(buffer.text)), buffer.cursor))
         if self.mode is VimMode.VISUAL_LINE:
-            began = buffer.line_start(min(self.anchor, len(buffer.text)))
+            began = buffer.find_line_start(min(self.anchor, len(buffer.text)))
             return Region.from_lines(buffer, first, last, min(began, buffer.cursor))
         return Region(first, min(last + 1, len(buffer.text)), lines=False, cursor=first)
 
@@ -102,7 +102,7 @@ class VimEditor:
                 buffer = Buffer(text[:cursor] + more + text[cursor:], cursor + len(more))
             if self._done and self._done[-1].text == buffer.text:
                 self._done.pop()
-        return Buffer(buffer.text, max(buffer.line_start(buffer.cursor), buffer.cursor - 1))
+        return Buffer(buffer.text, max(buffer.find_line_start(buffer.cursor), buffer.cursor - 1))
 
     def press(self, key: str, buffer: Buffer) -> Buffer | Edge:
         """Do what a key means outside of insert mode; what has no meaning is dropped."""
@@ -154,14 +154,14 @@ class VimEditor:
         if not self.selects:
             return moved.on_character()
         if command.name in ("j", "k"):
-            line = buffer.line_start(target.offset)
+            line = buffer.find_line_start(target.offset)
             return Buffer(buffer.text, buffer.clamp_column(line, column, past_end=True))
-        return Buffer(buffer.text, buffer.line_end(target.offset)) if command.name == "$" else moved
+        return Buffer(buffer.text, buffer.find_line_end(target.offset)) if command.name == "$" else moved
 
     def _find_column(self, buffer: Buffer) -> int:
         if self._column is not None:
             return self._column
-        return buffer.cursor - buffer.line_start(buffer.cursor)
+        return buffer.cursor - buffer.find_line_start(buffer.cursor)
 
     # -- changing ---------------------------------------------------------------------------------------------
 
@@ -198,15 +198,16 @@ class VimEditor:
             case "J":
                 return join(buffer, command.times)
             case "r" if selected is not None:
-                replaced = "".join(char if char == "\n" else command.char for char in selected.text(buffer))
+                old = selected.read_text(buffer)
+                replaced = "".join(char if char == "\n" else command.char for char in old)
                 return Buffer(text[: selected.start] + replaced + text[selected.end :], selected.start)
             case "r":
                 end = cursor + command.times
-                if end > buffer.line_end(cursor):
+                if end > buffer.find_line_end(cursor):
                     return None
                 return Buffer(text[:cursor] + command.char * command.times + text[end:], end - 1)
             case _:  # ~
-                end = min(cursor + command.times, buffer.line_end(cursor))
+                end = min(cursor + command.times, buffer.find_line_end(cursor))
                 return (
                     None
                     if end == cursor
@@ -222,7 +223,8 @@ class VimEditor:
             if command.times > 1 and down is None:
                 return None
             last = buffer.cursor if down is None or command.times == 1 else down.offset
-            cursor = buffer.cursor if over == "y" else min(buffer.cursor, buffer.first_nonblank(buffer.cursor))
+            first = buffer.find_first_nonblank(buffer.cursor)
+            cursor = buffer.cursor if over == "y" else min(buffer.cursor, first)
             return Region.from_lines(buffer, buffer.cursor, last, cursor)
         target = find_target(
             buffer, command, over, self._find, self._find_column(buffer), operator=command.name
@@ -235,23 +237,24 @@ class VimEditor:
         text = buffer.text
         match command.name:
             case "y":
-                self._registers.keep_yanked(RegisterText(region.text(buffer), region.lines), command.register)
+                yanked = RegisterText(region.read_text(buffer), region.lines)
+                self._registers.keep_yanked(yanked, command.register)
                 return Buffer(text, region.cursor)
             case "d" | "c":
                 return self._delete(command, region, buffer)
             case "<" | ">":
                 lines = Region.from_lines(buffer, region.start, max(region.start, region.end - 1), region.start)
                 steps = command.times if command.over is None else 1
-                after = indent(lines.text(buffer), steps if command.name == ">" else -steps)
+                after = indent(lines.read_text(buffer), steps if command.name == ">" else -steps)
                 changed = Buffer(text[: lines.start] + after + text[lines.end :], lines.start)
-                return Buffer(changed.text, changed.first_nonblank(lines.start))
+                return Buffer(changed.text, changed.find_first_nonblank(lines.start))
             case name:
-                after = CASES[name](region.text(buffer))
+                after = CASES[name](region.read_text(buffer))
                 return Buffer(text[: region.start] + after + text[region.end :], region.cursor)
 
     def _delete(self, command: VimCommand, region: Region, buffer: Buffer) -> Buffer:
         """Take a region away and keep it in a register; `c` continues with inserting there."""
-        text, piece = buffer.text, RegisterText(region.text(buffer), region.lines)
+        text, piece = buffer.text, RegisterText(region.read_text(buffer), region.lines)
         if piece.text or piece.lines:
             large = piece.lines or "\n" in piece.text
             self._registers.keep_deleted(piece, command.register, large=large)
@@ -264,11 +267,11 @@ class VimEditor:
             rest = Buffer(text[: region.start] + text[region.end + 1 :], region.start)
         else:
             rest = Buffer(text[: max(0, region.start - 1)], max(0, region.start - 1))
-        return Buffer(rest.text, rest.first_nonblank(rest.cursor))
+        return Buffer(rest.text, rest.find_first_nonblank(rest.cursor))
 
     def _insert(self, command: VimCommand, buffer: Buffer) -> Buffer:
         text, cursor = buffer.text, buffer.cursor
-        start, end = buffer.line_start(cursor), buffer.line_end(cursor)
+        start, end = buffer.find_line_start(cursor), buffer.find_line_end(cursor)
         self.mode = VimMode.INSERT
         match command.name:
             case "a":
@@ -295,10 +298,10 @@ class VimEditor:
         text, cursor = buffer.text, buffer.cursor
         if piece.lines:
             lines = "\n".join([piece.text] * command.times)
-            place = buffer.line_end(cursor) if after else buffer.line_start(cursor)
+            place = buffer.find_line_end(cursor) if after else buffer.find_line_start(cursor)
             lines = f"\n{lines}" if after else f"{lines}\n"
             put = Buffer(text[:place] + lines + text[place:])
-            return Buffer(put.text, put.first_nonblank(place + after))
+            return Buffer(put.text, put.find_first_nonblank(place + after))
         if after and not buffer.is_empty_line(cursor):
             cursor += 1
         pieces = piece.text * command.times
@@ -329,7 +332,7 @@ class VimEditor:
                 wanted = {"v": VimMode.VISUAL, "V": VimMode.VISUAL_LINE}.get(command.name)
                 self.mode = VimMode.NORMAL if wanted in (None, self.mode) else wanted or VimMode.NORMAL
                 return buffer if self.selects else buffer.on_character()
-        region = self.selection(buffer)
+        region = self.get_selection(buffer)
         self.mode = VimMode.NORMAL
         return self._change_selected(command, region, buffer)
 
@@ -343,7 +346,7 @@ class VimEditor:
         text = buffer.text
         match name:
             case "J":
-                lines = region.text(buffer).rstrip("\n").count("\n") + 1
+                lines = region.read_text(buffer).rstrip("\n").count("\n") + 1
                 return self._change_text(replace(command, count=lines), Buffer(text, region.start))
             case "r":
                 return self._change_text(command, buffer, region)
@@ -359,14 +362,15 @@ class VimEditor:
         if piece is None:
             return buffer
         if command.name == "p":
-            large = region.lines or "\n" in region.text(buffer)
-            self._registers.keep_deleted(RegisterText(region.text(buffer), region.lines), None, large=large)
+            old = RegisterText(region.read_text(buffer), region.lines)
+            self._registers.keep_deleted(old, None, large=old.lines or "\n" in old.text)
         put = piece.text
         if piece.lines and not region.lines:
             put = f"\n{put}\n"
         after = Buffer(buffer.text[: region.start] + put + buffer.text[region.end :])
         if piece.lines or region.lines:
-            return Buffer(after.text, after.first_nonblank(region.start + (piece.lines and not region.lines)))
+            start = region.start + (piece.lines and not region.lines)
+            return Buffer(after.text, after.find_first_nonblank(start))
         return Buffer(after.text, max(region.start, region.start + len(put) - 1))
 
     # -- again, and back --------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Find:
 
 def move_vertically(buffer: Buffer, lines: int, column: int) -> MotionTarget | None:
     """So many lines down, or up where negative, or as far as there are; None where there is none."""
-    number = buffer.line_number(buffer.cursor)
+    number = buffer.find_line_number(buffer.cursor)
     wanted = max(0, min(number + lines, buffer.line_count - 1))
     if wanted == number and lines:
         return None
@@ -51,7 +51,7 @@ def move_vertically(buffer: Buffer, lines: int, column: int) -> MotionTarget | N
 
 def move_horizontally(buffer: Buffer, characters: int) -> MotionTarget | None:
     """So many characters to the right, or to the left where negative, within the line."""
-    start, end = buffer.line_start(buffer.cursor), buffer.line_end(buffer.cursor)
+    start, end = buffer.find_line_start(buffer.cursor), buffer.find_line_end(buffer.cursor)
     wanted = max(start, min(buffer.cursor + characters, end))
     return None if wanted == buffer.cursor else MotionTarget(wanted)
 
@@ -64,12 +64,12 @@ def move_to_line_end(buffer: Buffer, count: int) -> MotionTarget | None:
         if below is None:
             return None
         line = below.offset
-    return MotionTarget(max(buffer.line_start(line), buffer.line_end(line) - 1), MotionKind.INCLUSIVE)
+    return MotionTarget(max(buffer.find_line_start(line), buffer.find_line_end(line) - 1), MotionKind.INCLUSIVE)
 
 
 def move_to_line(buffer: Buffer, number: int) -> MotionTarget:
     """The first character that is no blank in line `number`, counted from 1, or in the last line."""
-    return MotionTarget(buffer.first_nonblank(buffer.start_of_line_number(number - 1)), MotionKind.LINES)
+    return MotionTarget(buffer.find_first_nonblank(buffer.start_of_line_number(number - 1)), MotionKind.LINES)
 
 
 def find_next_word(buffer: Buffer, count: int, *, big: bool, stops_at_line_end: bool) -> MotionTarget | None:
@@ -143,7 +143,7 @@ def find_character(buffer: Buffer, search: Find, count: int, *, again: bool = Fa
     """
     forward, before = search.key.islower(), search.key in "tT"
     step = 1 if forward else -1
-    start, end = buffer.line_start(buffer.cursor), buffer.line_end(buffer.cursor)
+    start, end = buffer.find_line_start(buffer.cursor), buffer.find_line_end(buffer.cursor)
     place = buffer.cursor
     if again and before and count == 1 and buffer.text[place + step : place + step + 1] == search.char:
         place += step
@@ -165,11 +165,11 @@ def find_next_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     place, last = buffer.cursor, len(buffer.text)
     for left in range(count, 0, -1):
         began = place
-        while buffer.is_empty_line(place) and (end := buffer.line_end(place)) < last:
+        while buffer.is_empty_line(place) and (end := buffer.find_line_end(place)) < last:
             place = end + 1
-        while not buffer.is_empty_line(place) and (end := buffer.line_end(place)) < last:
+        while not buffer.is_empty_line(place) and (end := buffer.find_line_end(place)) < last:
             place = end + 1
-        at_end = buffer.line_end(place) == last and not buffer.is_empty_line(place)
+        at_end = buffer.find_line_end(place) == last and not buffer.is_empty_line(place)
         if left > 1 and (at_end or place == began):
             return None
         if at_end:
@@ -179,12 +179,12 @@ def find_next_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
 
 def find_previous_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
     """The empty line before the paragraph, or the start of the text."""
-    place = buffer.line_start(buffer.cursor)
+    place = buffer.find_line_start(buffer.cursor)
     for left in range(count, 0, -1):
         while place and buffer.is_empty_line(place):
-            place = buffer.line_start(place - 1)
+            place = buffer.find_line_start(place - 1)
         while place and not buffer.is_empty_line(place):
-            place = buffer.line_start(place - 1)
+            place = buffer.find_line_start(place - 1)
         if left > 1 and not place and not buffer.is_empty_line(place):
             return None
     return MotionTarget(place)
@@ -192,7 +192,7 @@ def find_previous_paragraph(buffer: Buffer, count: int) -> MotionTarget | None:
 
 def find_matching_bracket(buffer: Buffer) -> MotionTarget | None:
     """The bracket that belongs to the one under the cursor, or to the first one after it in the line."""
-    end = buffer.line_end(buffer.cursor)
+    end = buffer.find_line_end(buffer.cursor)
     for place in range(buffer.cursor, end):
         char = buffer.text[place]
         if char in "([{":

@@ -27,9 +27,9 @@ class Region:
     @classmethod
     def from_lines(cls, buffer: Buffer, first: int, last: int, cursor: int) -> Region:
         """The whole lines from that of `first` to that of `last`."""
-        return cls(buffer.line_start(first), buffer.line_end(last), lines=True, cursor=cursor)
+        return cls(buffer.find_line_start(first), buffer.find_line_end(last), lines=True, cursor=cursor)
 
-    def text(self, buffer: Buffer) -> str:
+    def read_text(self, buffer: Buffer) -> str:
         """The text it takes, without the line break after its last line."""
         return buffer.text[self.start : self.end]
 
@@ -41,12 +41,12 @@ def find_motion_region(buffer: Buffer, command: VimCommand, target: MotionTarget
         return Region.from_lines(buffer, first, last, first)
     if target.kind is MotionKind.INCLUSIVE:
         last += last < len(buffer.text) and buffer.text[last] != "\n"
-    elif last > first and last == buffer.line_start(last) and buffer.line_start(first) != last:
+    elif last > first and last == buffer.find_line_start(last) and buffer.find_line_start(first) != last:
         last -= 1
         if first <= buffer.indent_end(first):
             return Region.from_lines(buffer, first, last, first)
     spans_lines = "\n" in buffer.text[first:last]
-    rest = buffer.text[last : buffer.line_end(last)]
+    rest = buffer.text[last : buffer.find_line_end(last)]
     if command.name == "d" and spans_lines and not rest.strip(BLANKS) and first <= buffer.indent_end(first):
         return Region.from_lines(buffer, first, last, first)
     return Region(first, last, lines=False, cursor=first)
@@ -79,14 +79,14 @@ CASES: dict[str, Callable[[str], str]] = {"gu": str.lower, "gU": str.upper, "g~"
 def join(buffer: Buffer, lines: int) -> Buffer | None:
     """That many lines from the cursor's on as one (`J`); None where there is none below."""
     text, cursor = buffer.text, buffer.cursor
-    end = buffer.line_end(cursor)
+    end = buffer.find_line_end(cursor)
     if end == len(text):
         return None
     for _ in range(max(1, lines - 1)):
-        end = Buffer(text).line_end(cursor)
+        end = Buffer(text).find_line_end(cursor)
         if end == len(text):
             break
-        below = Buffer(text).line_end(end + 1)
+        below = Buffer(text).find_line_end(end + 1)
         rest = text[end + 1 : below].lstrip(BLANKS)
         line = text[text.rfind("\n", 0, end) + 1 : end]
         blank = " " if line and rest and not rest.startswith(")") and not line.endswith((" ", "\t")) else ""
@@ -131,8 +131,8 @@ _SIMPLE_MOTIONS: dict[str, Callable[[Buffer, VimCommand], MotionTarget | None]] 
     "B": lambda buffer, command: motions.find_previous_word(buffer, command.times, big=True),
     "e": lambda buffer, command: motions.find_word_end(buffer, command.times, big=False),
     "E": lambda buffer, command: motions.find_word_end(buffer, command.times, big=True),
-    "0": lambda buffer, _: MotionTarget(buffer.line_start(buffer.cursor)),
-    "^": lambda buffer, _: MotionTarget(buffer.first_nonblank(buffer.cursor)),
+    "0": lambda buffer, _: MotionTarget(buffer.find_line_start(buffer.cursor)),
+    "^": lambda buffer, _: MotionTarget(buffer.find_first_nonblank(buffer.cursor)),
     "$": lambda buffer, command: motions.move_to_line_end(buffer, command.times),
     "G": lambda buffer, command: motions.move_to_line(buffer, command.count or buffer.line_count),
     "gg": lambda buffer, command: motions.move_to_line(buffer, command.times),

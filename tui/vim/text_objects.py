@@ -38,8 +38,8 @@ def find_text_object(buffer: Buffer, name: str, count: int, *, around: bool) -> 
 
 
 def _find_words(buffer: Buffer, count: int, *, big: bool, around: bool) -> ObjectSpan | None:
-    text, end_of_line = buffer.text, buffer.line_end(buffer.cursor)
-    start_of_line = buffer.line_start(buffer.cursor)
+    text, end_of_line = buffer.text, buffer.find_line_end(buffer.cursor)
+    start_of_line = buffer.find_line_start(buffer.cursor)
     if start_of_line == end_of_line:
         return None if around else ObjectSpan(start_of_line, end_of_line)
 
@@ -77,7 +77,7 @@ def _find_words(buffer: Buffer, count: int, *, big: bool, around: bool) -> Objec
 def _find_paragraphs(buffer: Buffer, count: int, *, around: bool) -> ObjectSpan | None:
     lines = buffer.text.split("\n")
     blank = [not line.strip(BLANKS) for line in lines]
-    first = last = buffer.line_number(buffer.cursor)
+    first = last = buffer.find_line_number(buffer.cursor)
     while first and blank[first - 1] == blank[last]:
         first -= 1
 
@@ -101,14 +101,14 @@ def _find_paragraphs(buffer: Buffer, count: int, *, around: bool) -> ObjectSpan 
                 while first and blank[first - 1]:
                     first -= 1
     start = buffer.start_of_line_number(first)
-    return ObjectSpan(start, buffer.line_end(buffer.start_of_line_number(last)), lines=True)
+    return ObjectSpan(start, buffer.find_line_end(buffer.start_of_line_number(last)), lines=True)
 
 
 def _find_quoted(buffer: Buffer, quote: str, *, around: bool) -> ObjectSpan | None:
     text, start_of_line, end_of_line = (
         buffer.text,
-        buffer.line_start(buffer.cursor),
-        buffer.line_end(buffer.cursor),
+        buffer.find_line_start(buffer.cursor),
+        buffer.find_line_end(buffer.cursor),
     )
     marks = [
         place
@@ -167,7 +167,7 @@ def _find_bracketed(buffer: Buffer, opening: str, count: int, *, around: bool) -
     # Brackets on lines of their own stay there.
     if text[start : start + 1] == "\n":
         start += 1
-        lead = buffer.line_start(end)
+        lead = buffer.find_line_start(end)
         if not text[lead:end].strip(BLANKS) and lead > start:
             return ObjectSpan(start, lead - 1, lines=True)
     return ObjectSpan(start, max(start, end))

@@ -87,9 +87,9 @@ class LineList(Widget, can_focus=False):
     def render(self) -> Content:
         """The lines in sight; the marked one has a sign as well as a colour."""
         last = min(self._top + self.size.height, self._count)
-        return Content("\n").join([self._line(place) for place in range(self._top, last)])
+        return Content("\n").join([self._render_line(place) for place in range(self._top, last)])
 
-    def _line(self, place: int) -> Content:
+    def _render_line(self, place: int) -> Content:
         is_marked = place == self._marked
         width = self.size.width
         line = Content("› " if is_marked else "  ") + self._draw(place, max(0, width - 2))

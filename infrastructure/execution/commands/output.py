@@ -163,11 +163,11 @@ class HeadAndTail:
         """Whether all of it would still be kept with this text at its end."""
         return self._total + len(text.encode("utf-8", "replace")) <= self._head_limit + self._tail_limit
 
-    def text(self) -> str:
+    def join(self) -> str:
         """All of it, or the head and the tail with a line between that counts the bytes left out."""
-        return "".join(self.parts())
+        return "".join(self.split())
 
-    def parts(self) -> tuple[str, str, str]:
+    def split(self) -> tuple[str, str, str]:
         """The same in parts: head, line between and tail; or all of it, and nothing else."""
         tail = b"".join(self._tail)
         if len(self._head) + len(tail) == self._total and len(tail) <= self._tail_limit:
@@ -177,7 +177,7 @@ class HeadAndTail:
         left_out = self._total - len(head) - len(tail)
         return head.decode(), f"\n… {left_out} bytes left out …\n", tail.decode()
 
-    def end(self, limit: int) -> str:
+    def read_end(self, limit: int) -> str:
         """The last `limit` bytes at most, fewer where what came before them is left out."""
         tail = b"".join(self._tail)
         is_whole = len(self._head) + len(tail) == self._total
@@ -206,7 +206,7 @@ class BoundedText(HeadAndTail):
         if self._overflow is not None:
             if not self.overflows and not self.has_room_for(text):
                 self.overflows = True
-                self._overflow.write(self.text())
+                self._overflow.write(self.join())
             if self.overflows:
                 self._overflow.write(text)
         super().append(text)
@@ -215,7 +215,7 @@ class BoundedText(HeadAndTail):
         """Give `overflow` what there is, though it would be kept: less than that is going to be shown."""
         if self._overflow is not None and not self.overflows:
             self.overflows = True
-            self._overflow.write(self.text())
+            self._overflow.write(self.join())
 
 
 class CommandOutput:
@@ -264,18 +264,18 @@ class CommandOutput:
         return self._build_kept_text()
 
     def _build_kept_text(self) -> Printed:
-        head, between, tail = self._kept.parts()
-        printed = Printed(head, self._track.first(len(head)))
+        head, between, tail = self._kept.split()
+        printed = Printed(head, self._track.select_first(len(head)))
         if between:
             printed = _strip_final_newlines(printed)
-            last = shift_styles(self._track.last(len(tail)), len(head + between))
+            last = shift_styles(self._track.select_last(len(tail)), len(head + between))
             printed = Printed(head + between + tail, (*printed.styles, *last))
         return _strip_final_newlines(printed)
 
-    def last_lines(self, count: int, limit: int) -> Printed:
+    def read_last_lines(self, count: int, limit: int) -> Printed:
         """The last lines as they look now, at most `limit` characters of them."""
-        settled, line = self._kept.end(4 * limit), self._terminal.line
-        styles = (*self._track.last(len(settled)), *shift_styles(line.styles, len(settled)))
+        settled, line = self._kept.read_end(4 * limit), self._terminal.line
+        styles = (*self._track.select_last(len(settled)), *shift_styles(line.styles, len(settled)))
         whole = _strip_final_newlines(Printed(settled + line.text, styles))
         shown = "\n".join(whole.text[-limit:].split("\n")[-count:])
         start = len(whole.text) - len(shown)
@@ -320,11 +320,11 @@ class StyleTrack:
         while self._tail and self._tail[0].at < self._length - self._reach:
             self._let_go()
 
-    def first(self, length: int) -> Styles:
+    def select_first(self, length: int) -> Styles:
         """Of the first so many characters."""
         return tuple(each for each in self._head if each.at < length)
 
-    def last(self, length: int) -> Styles:
+    def select_last(self, length: int) -> Styles:
         """Of the last so many characters, as places in these."""
         start = self._length - length
         carried = [*self._before_tail, *(each for each in self._tail if each.at < start)]

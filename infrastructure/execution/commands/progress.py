@@ -48,7 +48,7 @@ class LiveOutput:
     def _show(self) -> None:
         self._timer = None
         self._next_at = self._loop.time() + _EVERY_SECS
-        lines = self._output.last_lines(_LINES, _CHARS)
+        lines = self._output.read_last_lines(_LINES, _CHARS)
         if lines.text and lines != self._reported:
             self._reported = lines
             self._report(lines)

@@ -34,7 +34,7 @@ class RecentText:
             self._pieces[0] = self._pieces[0][-self._limit :]
             self.start = self.end - sum(map(len, self._pieces))
 
-    def between(self, begin: int, end: int) -> str:
+    def read_between(self, begin: int, end: int) -> str:
         """The text from one place to another, as far as it is kept."""
         found: list[str] = []
         place = self.start

@@ -165,7 +165,7 @@ class RunCommand:
             return replace(verdict, leaves_sandbox=confinement.is_left, opens_git=confinement.opens_git)
         if verdict is None or verdict.is_read_only:
             return verdict
-        gap = await asyncio.to_thread(self._sandbox.gap)
+        gap = await asyncio.to_thread(self._sandbox.find_gap)
         # What a command makes is looked at when it ends: nobody knows when one in the background does.
         is_confined = confinement.is_closed and not request.background
         return replace(verdict, sandbox_gap=gap, is_confined=is_confined)
@@ -250,10 +250,10 @@ class RunCommand:
         if self._sandbox is None:
             return Confinement()
         if request.outside:
-            return await asyncio.to_thread(self._sandbox.outside)
+            return await asyncio.to_thread(self._sandbox.confine_outside)
         if request.opens_git:
-            return await asyncio.to_thread(self._sandbox.opening_git)
-        return await asyncio.to_thread(self._sandbox.confinement)
+            return await asyncio.to_thread(self._sandbox.confine_with_git)
+        return await asyncio.to_thread(self._sandbox.confine)
 
     async def _judge_request(self, request: _CommandRequest) -> ShellVerdict | None:
         return await self._judge(request.command, request.cwd) if self._judge is not None else None

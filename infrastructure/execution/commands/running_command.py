@@ -83,7 +83,7 @@ class RunningCommand:
             ending = await self._wait_for_end()
             printed = output.close()
             result = render_result(ending, printed.text, self._timeout_secs, self._notes)
-            result = "\n".join([result, *self._launch.remarks(ending.exit_code, result)])
+            result = "\n".join([result, *self._launch.list_remarks(ending.exit_code, result)])
             shown = Printed(result, printed.styles)  # what was printed stands in front
         except ToolError as error:
             if spill is None or not output.overflows:
@@ -143,7 +143,7 @@ class RunningCommand:
         start = max(recent.start, wanted)
         end = min(start + most, recent.end)
         return JobPage(
-            text=recent.between(start, end),
+            text=recent.read_between(start, end),
             start=start,
             end=end,
             printed=recent.end,
@@ -172,7 +172,11 @@ class RunningCommand:
         last = "\n".join(printed.text[-_LAST_CHARS:].split("\n")[-_LAST_LINES:])
         is_cut = len(last) < len(printed.text) or self._output.overflows
         said = [] if ending.failure is None else [f"it could not be started: {ending.failure}"]
-        said += [*list_remarks(ending), *self._notes, *self._launch.remarks(ending.exit_code, printed.text)]
+        said += [
+            *list_remarks(ending),
+            *self._notes,
+            *self._launch.list_remarks(ending.exit_code, printed.text),
+        ]
         return JobResult(
             exit_code=ending.exit_code,
             timed_out=ending.timed_out,
@@ -193,7 +197,7 @@ class RunningCommand:
             ending = await self._process.wait()
         finally:
             await run_shielded(self._look_for_protected(is_last=True))
-        return replace(ending, ended=self._launch.background(ending.ended))
+        return replace(ending, ended=self._launch.count_background(ending.ended))
 
     async def _look_for_protected(self, *, is_last: bool = False) -> tuple[str, ...]:
         async with self._inspecting:  # two at once would rename the same path

@@ -69,7 +69,7 @@ class Launch:
     can_open_git: bool = False
     unfinished: UnfinishedCommands | None = None
 
-    def background(self, ended: int) -> int:
+    def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
         return ended - 1 if self.is_confined and ended else ended
 
@@ -87,14 +87,14 @@ class Launch:
         """
         return self.check.finish(was_asked=was_asked) if self.check is not None else []
 
-    def remarks(self, exit_code: int | None, output: str) -> list[str]:
+    def list_remarks(self, exit_code: int | None, output: str) -> list[str]:
         """What there is to say of the sandbox once the command has ended, a sentence each."""
         if not self.is_confined:
             return []
         said: list[str] = [*self.notes]
         if exit_code in _SIGNALLED:
             said.append(f"in the sandbox exit code {exit_code} may stand for {_SIGNALLED[exit_code]}")
-        want = self._want(output[-_MOST_SEARCHED:]) if exit_code != 0 else None
+        want = self._explain_want(output[-_MOST_SEARCHED:]) if exit_code != 0 else None
         if want is not None:
             said.append(want)
         elif _READ_ONLY in output:
@@ -106,7 +106,7 @@ class Launch:
             )
         return said
 
-    def _want(self, output: str) -> str | None:
+    def _explain_want(self, output: str) -> str | None:
         """What the command may have failed for want of, and the way out."""
         way_out = (
             "if the task needs it, call run_command again with outside_sandbox = true: the person is asked"

@@ -136,7 +136,7 @@ def find_guarded(
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
-    return _Search(policy, entries, most, usable).through(tops)
+    return _Search(policy, entries, most, usable).search(tops)
 
 
 class _Search:
@@ -154,7 +154,7 @@ class _Search:
         self._masked: set[str] = set()
         self._visited: set[tuple[str, bool]] = set()
 
-    def through(self, tops: Sequence[str]) -> GuardedFiles:
+    def search(self, tops: Sequence[str]) -> GuardedFiles:
         # Names that anybody could hide among thousands of others are asked for, not waited for.
         for top in tops:
             for path in _list_named(top, (*self._policy.protected, *self._policy.sensitive)):

@@ -79,7 +79,7 @@ class Sandbox:
         """The state, or None as long as nobody has looked. Never waits."""
         return self._state
 
-    def look(self) -> SandboxState:
+    def detect_state(self) -> SandboxState:
         """The state. The first time it tries bubblewrap, two seconds at most: call it off the event loop."""
         with self._looking:
             if self._state is None:
@@ -93,10 +93,10 @@ class Sandbox:
         if self._unfinished is not None:
             await asyncio.to_thread(self._unfinished.clear)
 
-    async def state(self) -> SandboxState:
+    async def find_state(self) -> SandboxState:
         """The state, looked for in a thread where it is not known yet."""
         known = self._state
-        return known if known is not None else await asyncio.to_thread(self.look)
+        return known if known is not None else await asyncio.to_thread(self.detect_state)
 
     @property
     def can_be_left(self) -> bool:
@@ -120,8 +120,8 @@ class Sandbox:
     async def describe_resumed(self) -> tuple[str, ...]:
         """What the person should know of what still holds from before the session was resumed, in sentences."""
         said = await asyncio.to_thread(self._finish_killed)
-        if self._is_git_open and not isinstance(await self.state(), SandboxOff):
-            folder = await asyncio.to_thread(self._git_folder)
+        if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
+            folder = await asyncio.to_thread(self._find_git_folder)
             said += [_GIT_IS_OPEN] if folder is not None else []
         return tuple(said)
 
@@ -129,21 +129,21 @@ class Sandbox:
         """Look for what commands made that ran when quorum was killed. Nobody was asked about them."""
         if self._unfinished is None:
             return []
-        commands, said = self._unfinished.take()
+        commands, said = self._unfinished.pop_all()
         for each in commands:
             check = ProtectedPathCheck(self._policy, each.before, roots=each.roots, opened=each.opened)
             said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
         return said
 
-    def opening_git(self) -> Confinement:
+    def confine_with_git(self) -> Confinement:
         """What a command is held to that asks to write to `.git`. Reads folders; call it off the event loop.
 
         Raises ToolError, one sentence, where the workspace has no such folder of its own.
         """
-        confinement = self.confinement()
+        confinement = self.confine()
         if confinement.line is None or self._is_git_open:
             return confinement
-        if self._git_folder() is None:
+        if self._find_git_folder() is None:
             raise ToolError(
                 "nothing was run: the workspace has no .git folder of its own that could be opened; leave out "
                 "opens_git"
@@ -154,17 +154,17 @@ class Sandbox:
             opens_git=True,
         )
 
-    def _git_folder(self) -> str | None:
+    def _find_git_folder(self) -> str | None:
         """The repository's folder at the top of the workspace; a file or link in its place is none."""
         path = os.path.join(os.path.realpath(self._policy.roots[0]), ".git")
         return path if os.path.isdir(path) and not os.path.islink(path) else None
 
-    def outside(self) -> Confinement:
+    def confine_outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
 
         Raises ToolError, one sentence, where the settings forbid that.
         """
-        match self.look():
+        match self.detect_state():
             case SandboxOn() if self.can_be_left:
                 return Confinement(
                     description="outside the sandbox: with your rights; network on", is_left=True
@@ -175,22 +175,22 @@ class Sandbox:
                     "the sandbox; leave out outside_sandbox"
                 )
             case SandboxOff():
-                return self.confinement()
+                return self.confine()
 
-    def confinement(self) -> Confinement:
+    def confine(self) -> Confinement:
         """What a command will be held to if it runs now. Call it off the event loop.
 
         Raises ToolError, one sentence, where a sandbox is required and does not work.
         """
         network = self._network()
-        match self.look():
+        match self.detect_state():
             case SandboxOn() as state:
                 return Confinement(
                     description="in a sandbox: writes in the workspace only; "
                     f"network {'on' if network else 'off'}"
                     + ("; .git is open, but for its settings and hooks" if self._is_git_open else ""),
                     network=network,
-                    line=partial(self._line, state, network),
+                    line=partial(self._build_launch, state, network),
                 )
             case SandboxOff(required=True) as state:
                 raise ToolError(
@@ -203,12 +203,12 @@ class Sandbox:
             case never:
                 assert_never(never)
 
-    def gap(self) -> str | None:
+    def find_gap(self) -> str | None:
         """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
         they are closed, and where there is no sandbox. Reads folders; call it off the event loop.
         """
         if (
-            isinstance(self.look(), SandboxOff)
+            isinstance(self.detect_state(), SandboxOff)
             or SandboxView(self._read_surroundings(), self._policy, cache=self._folders).guarded.complete
         ):
             return None
@@ -222,10 +222,10 @@ class Sandbox:
 
         Raises ToolError where there is no sandbox. Reads folders; call it off the event loop.
         """
-        state = self.look()
+        state = self.detect_state()
         if isinstance(state, SandboxOff):
             raise ToolError(f"there is no sandbox: {state.why}; the person can {state.remedy}")
-        return self._line(state, network, argv, cwd, environment, opens_git=False)
+        return self._build_launch(state, network, argv, cwd, environment, opens_git=False)
 
     def _detect_state(self) -> SandboxState:
         required = self._choice == "require"
@@ -245,7 +245,7 @@ class Sandbox:
             return SandboxOff(why=state.why, remedy=state.remedy, required=True)
         return state
 
-    def _line(
+    def _build_launch(
         self,
         state: SandboxOn,
         network: bool,
@@ -255,14 +255,14 @@ class Sandbox:
         *,
         opens_git: bool = True,
     ) -> Launch:
-        git = self._git_folder() if opens_git and self._is_git_open else None
+        git = self._find_git_folder() if opens_git and self._is_git_open else None
         view = SandboxView(self._read_surroundings(git), self._policy, argv[0], cache=self._folders)
         tmp, note = self._prepare_shared_tmp(view)
         words = (
             state.program,
             *NAMESPACES,
             *(() if network else ("--unshare-net",)),
-            *view.mounts(tmp),
+            *view.list_mounts(tmp),
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
@@ -278,12 +278,12 @@ class Sandbox:
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
-            can_open_git=not self._is_git_open and self._git_folder() is not None,
+            can_open_git=not self._is_git_open and self._find_git_folder() is not None,
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
         """The `/tmp` of the session, or what to say of a command that gets its own."""
-        below = view.below_tmp() if self._tmp is not None else None
+        below = view.list_mounts_in_tmp() if self._tmp is not None else None
         if self._tmp is None or below is None:
             return None, None
         try:

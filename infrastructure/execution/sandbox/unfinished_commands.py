@@ -56,7 +56,7 @@ class UnfinishedCommands:
         with suppress(OSError):
             file.unlink()
 
-    def take(self) -> tuple[list[UnfinishedCommand], list[str]]:
+    def pop_all(self) -> tuple[list[UnfinishedCommand], list[str]]:
         """Those that nobody ended, and what is to be said of others, a sentence each; none is kept any more.
 
         Call it while no command of the session runs.

@@ -75,7 +75,7 @@ class SandboxView:
             cache=cache,
         )
 
-    def mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
+    def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
 
         `tmp` is mounted as `/tmp`; without it the command gets an empty one of its own.
@@ -104,7 +104,7 @@ class SandboxView:
             if _holds(self._roots, path):
                 yield from _mask(path)
 
-    def below_tmp(self) -> list[str] | None:
+    def list_mounts_in_tmp(self) -> list[str] | None:
         """What else is mounted in `/tmp`, relative to it; None where `/tmp` cannot be shared by commands."""
         masked = self._list_masked()
         mounted = (*self._hidden, *self._kept, *self._writable, *self._roots, *masked)

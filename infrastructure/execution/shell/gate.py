@@ -96,7 +96,7 @@ class ShellGate:
 
 
 def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:
-    objection = inspection.objection(command)
+    objection = inspection.find_objection(command)
     for variant in inspection.list_as_run(command) if command.globs else (command,):
         yield JudgedCommand(variant, objection, list_refused_options(variant.words))
 
@@ -119,7 +119,7 @@ class Inspection:
         self._tracked_by = cache(Repository.read_index)
         self._require_own_state = cache(Repository.require_own_state)
 
-    def objection(self, command: SimpleCommand) -> str | None:
+    def find_objection(self, command: SimpleCommand) -> str | None:
         """Why a command is not known only to read what may be read; None where it is."""
         self._upstream = (*self._upstream, self._last) if self._last.then == "|" else ()
         self._places.reach(command)
@@ -304,7 +304,7 @@ class LoopNames:
     def __call__(self, glob: str, before: Sequence[SimpleCommand]) -> Sequence[str]:
         """The names that a glob stands for behind commands. Raises Opaque where they are not known."""
         for command in before[self._inspected :]:
-            if (objection := self._inspection.objection(command)) is not None:
+            if (objection := self._inspection.find_objection(command)) is not None:
                 raise Opaque(f"it has a loop, and {objection}")
         self._inspected = len(before)
         try:

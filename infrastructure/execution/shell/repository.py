@@ -177,7 +177,7 @@ def find_repository(folder: str) -> Repository | None:
     for place in _list_parents(folder):
         marker = os.path.join(place, ".git")
         if os.path.lexists(marker):
-            git_folder = _git_folder(marker)
+            git_folder = _find_git_folder(marker)
             shared = _find_shared_folder(git_folder)
             _require_harmless(git_folder, shared)
             if found is None:
@@ -197,7 +197,7 @@ def _list_parents(folder: str) -> Iterator[str]:
         folder = above
 
 
-def _git_folder(marker: str) -> str:
+def _find_git_folder(marker: str) -> str:
     """The folder behind a `.git`, which for linked working trees is a file that names it."""
     if os.path.isdir(marker):
         return marker

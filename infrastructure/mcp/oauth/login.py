@@ -75,7 +75,7 @@ async def run_login(
         raise LoginError(f"the login failed: {make_printable(str(error), newlines=False)[:500]}") from error
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
         raise LoginError(f"the login failed: {describe_failure(error)}") from error
-    login = flow.result()
+    login = flow.build_login()
     if login is None:
         raise LoginError(f"the server asks for no login (it answered {status})")
     if status == httpx2.codes.UNAUTHORIZED:
@@ -155,7 +155,7 @@ class _LoginFlow(OAuthClientProvider):
         finally:
             await flow.aclose()
 
-    def result(self) -> StoredLogin | None:
+    def build_login(self) -> StoredLogin | None:
         """The login that came of it; None where the server asked for none."""
         context = self.context
         if context.current_tokens is None or context.client_info is None:

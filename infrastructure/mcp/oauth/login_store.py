@@ -49,7 +49,7 @@ class LoginStore:
 
     def load(self, server: str, url: str) -> StoredLogin | None:
         """The login to a server, as the keyring holds it now; None where there is none to this address."""
-        text = _open_ring().key(_name_entry(server))
+        text = _open_ring().get_key(_name_entry(server))
         if text is None:
             return None
         try:

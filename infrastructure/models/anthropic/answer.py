@@ -135,7 +135,7 @@ class MessagesAnswer:
         self.started = False
         self.complete = False
 
-    def take(self, name: str, event: JsonObject) -> None:
+    def read_event(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError for one that reports an error or is out of place."""
         kind = read_text_field(event, "type") or name
         if kind != name and name.startswith("content_block_"):
@@ -166,7 +166,7 @@ class MessagesAnswer:
         """The events of an answer that came in one piece; none where it has no content."""
         return list_message_events(body)
 
-    def response(self) -> LlmResponse:
+    def build_response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if self._stop is None or not all(block.stopped for block in self._blocks):
             raise self._explain_damage("the stream ended before the answer was complete")
@@ -198,7 +198,7 @@ class MessagesAnswer:
         if before is not None and not (before.stopped and not before.is_same_call(block)):
             raise self._explain_damage("a block began twice")
         self._blocks.append(block)
-        self._by_index[self._index(event)] = block
+        self._by_index[self._read_index(event)] = block
         match block.kind:
             case "text":
                 self._show_text(block, read_text_field(block.start, "text"))
@@ -261,9 +261,9 @@ class MessagesAnswer:
         return block
 
     def _find_block(self, event: JsonObject) -> ArrivingBlock | None:
-        return self._by_index.get(self._index(event))
+        return self._by_index.get(self._read_index(event))
 
-    def _index(self, event: JsonObject) -> int:
+    def _read_index(self, event: JsonObject) -> int:
         """The number of an event's block; where it tells none, that of the one block that is open, or 0."""
         number = require_count_field(event, "index")
         if number is not None:

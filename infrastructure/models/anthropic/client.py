@@ -81,7 +81,7 @@ class AnthropicMessages:
 
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         self._endpoint = endpoint
-        self._failures = endpoint.failures()
+        self._failures = endpoint.build_failures()
         self._max_tokens = max_output_tokens or DEFAULT_ANTHROPIC_OUTPUT_TOKENS
         is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
         self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
@@ -191,11 +191,11 @@ class AnthropicMessages:
         except anthropic.APIStatusError as error:
             raise refused(error.response) from error
         except anthropic.APIConnectionError as error:
-            raise self._failures.unreachable(find_direct_cause(error), started=has_started()) from error
+            raise self._failures.explain_unreachable(find_direct_cause(error), started=has_started()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failures.unreachable(error, started=has_started()) from error
+            raise self._failures.explain_unreachable(error, started=has_started()) from error
         except anthropic.AnthropicError as error:
-            raise self._failures.unusable(error) from error
+            raise self._failures.explain_unusable(error) from error
 
     async def _get_signed_in_client(self) -> _Client:
         """The client, with credentials that are still good. Raises ProviderError."""
@@ -209,11 +209,11 @@ class AnthropicMessages:
         if self._endpoint.has_key:
             return client
         if isinstance(cloud, BedrockAccess) and isinstance(client, anthropic.AsyncAnthropicBedrock):
-            keys = await cloud.keys()
+            keys = await cloud.get_keys()
             client.aws_access_key, client.aws_secret_key, client.aws_session_token = keys
         if isinstance(cloud, VertexAccess) and isinstance(client, anthropic.AsyncAnthropicVertex):
-            client.access_token = await cloud.token()
-            client.project_id = cloud.project()
+            client.access_token = await cloud.get_token()
+            client.project_id = cloud.get_project()
         return client
 
     def _prepare_client(self) -> _Client:
@@ -235,7 +235,7 @@ class AnthropicMessages:
                 event_hooks={"request": [self._first_request.note_request]},
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
-            raise self._failures.bad_environment(error) from error
+            raise self._failures.explain_bad_environment(error) from error
         load_event_loop()
         common = _AnthropicClientOptions(
             base_url=endpoint.address,
@@ -254,7 +254,7 @@ class AnthropicMessages:
                 return anthropic.AsyncAnthropicBedrock(api_key=key, aws_region=cloud.region, **common)
             case VertexAccess() as cloud:
                 cloud.load()
-                project = cloud.project() if key else anthropic.not_given
+                project = cloud.get_project() if key else anthropic.not_given
                 return anthropic.AsyncAnthropicVertex(
                     access_token=key, region=cloud.region, project_id=project, **common
                 )

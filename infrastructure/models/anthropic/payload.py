@@ -51,7 +51,7 @@ def build_messages_payload(
     Cache marks stand after the tools, the system text and the last two user messages: what comes before
     them is the same in the next request.
     """
-    answers_joined = _join_same_roles(history.of(request))
+    answers_joined = _join_same_roles(history.render(request))
     turns = _join_same_roles(_drop_refused_blocks(answers_joined, is_paused=_is_paused(request.messages)))
     _begin_and_end_with_user(turns, request.messages)
     _mark_cached(turns)

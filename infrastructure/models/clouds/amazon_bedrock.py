@@ -44,7 +44,7 @@ class BedrockAccess:
         import botocore.auth  # type: ignore[import-untyped]
         import botocore.eventstream  # type: ignore[import-untyped]  # noqa: F401
 
-    async def keys(self) -> AmazonKeys:
+    async def get_keys(self) -> AmazonKeys:
         """The keys, made new where they had run out. Raises ProviderError."""
         return await self.sign_in.call_in_time(self._look_up)
 
@@ -55,11 +55,11 @@ class BedrockAccess:
             with self._asking:
                 return self._find_keys()
         except (exceptions.ConnectionError, exceptions.HTTPClientError) as error:
-            raise self.sign_in.unreachable(str(error)) from error
+            raise self.sign_in.explain_unreachable(str(error)) from error
         except exceptions.ClientError as error:
             raise self.sign_in.explain_refusal(str(error)) from error
         except exceptions.BotoCoreError as error:
-            raise self.sign_in.unusable(str(error)) from error
+            raise self.sign_in.explain_unusable(str(error)) from error
 
     def _find_keys(self) -> AmazonKeys:
         import botocore.session
@@ -68,10 +68,10 @@ class BedrockAccess:
             self._session = botocore.session.get_session()
         if "mfa_serial" in self._session.get_scoped_config():
             # the library would ask for the code on the terminal that the screen is drawn on
-            raise self.sign_in.unusable("the profile wants a code typed in each time (mfa_serial)")
+            raise self.sign_in.explain_unusable("the profile wants a code typed in each time (mfa_serial)")
         found = self._session.get_credentials()
         if found is None:
-            raise self.sign_in.missing()
+            raise self.sign_in.explain_missing()
         now = found.get_frozen_credentials()
         return AmazonKeys(now.access_key, now.secret_key, now.token)
 

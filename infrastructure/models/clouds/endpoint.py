@@ -82,7 +82,7 @@ class Endpoint:
         """Whether there is a key at all."""
         return self.key != _NO_KEY
 
-    def failures(self) -> Failures:
+    def build_failures(self) -> Failures:
         """The sentences for what goes wrong here."""
         signed_in = self.cloud if isinstance(self.cloud, BedrockAccess | VertexAccess) else None
         return Failures(

@@ -38,14 +38,14 @@ class VertexAccess:
         warnings.filterwarnings("ignore", category=UserWarning, module=r"google\.auth")
         logging.getLogger("google.auth").addHandler(logging.NullHandler())
 
-    async def token(self) -> str:
+    async def get_token(self) -> str:
         """A token that is still good. Raises ProviderError."""
         known = self._credentials
         if known is not None and known.valid:
             return str(known.token)
         return await self.sign_in.call_in_time(self._fetch_token)
 
-    def project(self) -> str:
+    def get_project(self) -> str:
         """The project that is asked for. Raises ProviderError(CONFIGURATION) where nobody names one."""
         if self._project:
             return self._project
@@ -63,9 +63,9 @@ class VertexAccess:
             with self._asking:
                 return self._refresh_token()
         except exceptions.DefaultCredentialsError as error:
-            raise self.sign_in.unusable(str(error)) from error
+            raise self.sign_in.explain_unusable(str(error)) from error
         except exceptions.TransportError as error:
-            raise self.sign_in.unreachable(str(error)) from error
+            raise self.sign_in.explain_unreachable(str(error)) from error
         except exceptions.GoogleAuthError as error:
             raise self.sign_in.explain_refusal(str(error), retryable=error.retryable) from error
 

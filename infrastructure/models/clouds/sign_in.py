@@ -40,12 +40,12 @@ class SignIn:
             text = f"{self.provider}: no credentials of {self.cloud} came within {secs:g} s; {self.remedy}"
             raise ProviderError(text, kind=ProviderErrorKind.TIMEOUT) from error
 
-    def missing(self) -> ProviderError:
+    def explain_missing(self) -> ProviderError:
         """Nobody is signed in."""
         text = f"{self.provider}: no credentials of {self.cloud} were found; {self.remedy}"
         return ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
 
-    def unusable(self, reason: str) -> ProviderError:
+    def explain_unusable(self, reason: str) -> ProviderError:
         """What is set up for signing in cannot be used."""
         text = f"{self.provider}: the credentials of {self.cloud} cannot be used: {_format_clause(reason)}"
         return ProviderError(f"{text}; {self.remedy}", kind=ProviderErrorKind.CONFIGURATION)
@@ -55,7 +55,7 @@ class SignIn:
         text = f"{self.provider}: {self.cloud} refused the credentials: {_format_clause(reason)}; {self.remedy}"
         return ProviderError(text, kind=ProviderErrorKind.AUTHENTICATION, retryable=retryable)
 
-    def unreachable(self, reason: str) -> ProviderError:
+    def explain_unreachable(self, reason: str) -> ProviderError:
         """The place where credentials are had, or made new, does not answer."""
         text = f"{self.provider}: cannot sign in to {self.cloud}: {_format_clause(reason)}"
         return ProviderError(text, kind=ProviderErrorKind.CONNECTION, retryable=True)

@@ -77,7 +77,7 @@ class CopilotApiClient:
             channel = await self._open_channel(kind, request, on_event)
             prompted = True
             turn = await channel.read(request.model, on_event)
-            response = turn.response()
+            response = turn.build_response()
         except (ProviderError, asyncio.CancelledError):
             self._recovery = asyncio.create_task(self._recover(kind, request, keep=prompted))
             await asyncio.shield(self._recovery)

@@ -141,11 +141,11 @@ class Channel:
             event = await self._wait_for_event()
             if event is not None:
                 last_event_at = now()
-                turn.take(event)
+                turn.read_event(event)
                 continue
             await self._check(turn.started)
             if now() - last_event_at >= self._timeout_secs:
-                raise self._failures.silent(partial=turn.started)
+                raise self._failures.explain_silence(partial=turn.started)
         self._busy = not turn.idle
         self.requests = dict(turn.requests)
         return turn

@@ -78,7 +78,7 @@ class CopilotFailures:
         text = f"{self._launch.provider} could not list its models: {self.clean_text(message)}"
         return ProviderError(text, kind=_Kind.SERVER, retryable=True)
 
-    def own_server_lists_nothing(self) -> ProviderError:
+    def explain_missing_list(self) -> ProviderError:
         """Through the CLI, the models of an own server cannot be asked for."""
         name = self._launch.provider
         text = (
@@ -100,7 +100,7 @@ class CopilotFailures:
         text = f"the Copilot CLI of provider {self._launch.provider} did not {what} within {secs:g} s"
         return ProviderError(text, kind=_Kind.TIMEOUT, retryable=True)
 
-    def silent(self, *, partial: bool) -> ProviderError:
+    def explain_silence(self, *, partial: bool) -> ProviderError:
         """Nothing arrived for as long as is waited."""
         text = f"{self._launch.provider} sent nothing for {self._launch.timeout_secs:g} s"
         return ProviderError(text, kind=_Kind.TIMEOUT, retryable=not partial, partial=partial)
@@ -125,7 +125,7 @@ class CopilotFailures:
         )
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def wrong_version(self, version: str) -> ProviderError:
+    def explain_wrong_version(self, version: str) -> ProviderError:
         """The program speaks another protocol than we."""
         text = f"{NEEDED}, found {self.clean_text(version)} at {self._launch.program}; npm install -g "
         "@github/copilot"

@@ -186,7 +186,9 @@ class CliProcess:
         except SDK_FAILURES as error:
             await self._stop_client(client)
             if is_mismatch(error):
-                raise self._failures.wrong_version(await describe_version(self._launch, error)) from error
+                raise self._failures.explain_wrong_version(
+                    await describe_version(self._launch, error)
+                ) from error
             raise self._failures.explain_start_failure(str(error)) from error
         except asyncio.CancelledError:
             await asyncio.shield(self._stop_client(client))

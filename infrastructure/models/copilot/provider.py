@@ -68,7 +68,7 @@ class CopilotProvider:
     async def list_models(self) -> tuple[str, ...]:
         """The models that GitHub offers to who is logged in. Raises ProviderError."""
         if self._launch.server is not None:
-            raise self._failures.own_server_lists_nothing()
+            raise self._failures.explain_missing_list()
         return await (await self._start_process()).list_models()
 
     def warm_up(self) -> None:

@@ -86,7 +86,7 @@ class Turn:
         self._error: SessionErrorData | None = None
         self._aborted = False
 
-    def take(self, event: SessionEvent) -> None:
+    def read_event(self, event: SessionEvent) -> None:
         """Take one event; those of sub-agents and of kinds unknown here change nothing.
 
         Raises ProviderError where two calls cannot be distinguished.
@@ -123,7 +123,7 @@ class Turn:
                 self._aborted = bool(aborted)
                 self.idle = self.complete = True
 
-    def response(self) -> LlmResponse:
+    def build_response(self) -> LlmResponse:
         """The answer, once it is complete. Raises ProviderError where the CLI gave it up."""
         if self._error is not None:
             error = self._error

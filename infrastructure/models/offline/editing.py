@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import name, require_names
+from infrastructure.models.offline.naming import read_name, require_names
 from infrastructure.models.offline.requests import Misread, Request
 from infrastructure.models.offline.scanning import Scanner, strip_quotes
 from infrastructure.models.offline.vocabulary import looks_like_path
@@ -31,7 +31,7 @@ _BLANKS = re.compile(r"[ \t]*+\n?")
 
 def replace(scanner: Scanner, phrase: str) -> list[Request]:
     """replace [all] OLD with NEW in FILE, FILE; change OLD to NEW in FILE"""
-    end = scanner.clause_end()
+    end = scanner.find_clause_end()
     everywhere = scanner.skip(_ALL)
     start = scanner.pos
     by = next(scanner.find_unquoted(_BY[phrase], end), None)
@@ -61,7 +61,7 @@ def write(scanner: Scanner) -> list[Request]:
     scanner.skip_spaces()
     first = scanner.read_quoted()
     if first is not None and scanner.skip(_TO):
-        if path := name(scanner):
+        if path := read_name(scanner):
             return [_writing(path, first)]
         raise Misread(f"Name the file. {_WRITE_EXAMPLE}")
     path = first if first is not None else _find_path(scanner)
@@ -89,7 +89,7 @@ def _find_path(scanner: Scanner) -> str | None:
 
 def _find_content(scanner: Scanner) -> str | None:
     """A fenced block, one quoted text that ends the request, or the rest and a newline; None without any."""
-    if (fenced := scanner.fence()) is not None:
+    if (fenced := scanner.read_fence()) is not None:
         return fenced
     scanner.skip(_BLANKS)
     start = scanner.pos

@@ -43,7 +43,7 @@ def _cut_clause(scanner: Scanner, start: int) -> str:
     """The request that begins at `start`, as it was written."""
     verb = match_verb(scanner.text, start)
     scanner.pos = verb[2] if verb else start
-    return scanner.text[start : scanner.clause_end()].strip()
+    return scanner.text[start : scanner.find_clause_end()].strip()
 
 
 def _asks_for_help(scanner: Scanner) -> bool:

@@ -63,7 +63,7 @@ def _read_operand(scanner: Scanner) -> tuple[str, bool]:
         if not inner:
             raise Misread("There is nothing between the quotes to look for.")
         return inner, True
-    start, end = scanner.pos, scanner.clause_end()
+    start, end = scanner.pos, scanner.find_clause_end()
     places = list(scanner.find_unquoted(_PLACE, end))
     scanner.pos = places[-1].start() if places else end
     wanted = scanner.text[start : scanner.pos].strip()

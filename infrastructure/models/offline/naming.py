@@ -36,7 +36,7 @@ def read_names(scanner: Scanner, *, folders: bool = False) -> list[str]:
     return found
 
 
-def name(scanner: Scanner) -> str | None:
+def read_name(scanner: Scanner) -> str | None:
     """The one name that stands here, stepping over it; None if none does."""
     scanner.skip_spaces()
     item = _parse_name(scanner, anything=True)
@@ -54,7 +54,7 @@ def _parse_name(scanner: Scanner, *, anything: bool) -> Item | None:
     if begins_request(scanner.text, scanner.pos):
         return None
     scanner.skip(_NOISE)
-    item = _mention(scanner) or scanner.item()
+    item = _mention(scanner) or scanner.read_item()
     if item is None or not item.value.strip():
         return None
     if _is_sure(item):
@@ -71,7 +71,7 @@ def _mention(scanner: Scanner) -> Item | None:
         path, scanner.pos = quoted
         return Item(split_lines(path)[0], quoted=True)
     scanner.pos += 1
-    if (bare := scanner.item()) is None:
+    if (bare := scanner.read_item()) is None:
         scanner.pos -= 1
         return None
     return Item(split_lines(bare.value)[0], quoted=True)

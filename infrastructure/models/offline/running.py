@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import name
+from infrastructure.models.offline.naming import read_name
 from infrastructure.models.offline.requests import Misread, Request
 from infrastructure.models.offline.scanning import Scanner
 from infrastructure.models.offline.vocabulary import COURTESY
@@ -25,7 +25,7 @@ def run(scanner: Scanner) -> list[Request]:
     if not words or words[0].casefold() in _NO_COMMAND:
         raise Misread("Name the command itself, for example: run `pytest -q`.")
     if scanner.skip(_IN):
-        if (folder := name(scanner)) is None:
+        if (folder := read_name(scanner)) is None:
             raise Misread("Name the folder to run the command in.")
         arguments["working_dir"] = folder
     return [Request("run_command", arguments)]
@@ -33,7 +33,7 @@ def run(scanner: Scanner) -> list[Request]:
 
 def _read_delimited(scanner: Scanner) -> str | None:
     """A command in a fenced block or in backticks, or one quoted text that is all of the request."""
-    if (fenced := scanner.fence()) is not None:
+    if (fenced := scanner.read_fence()) is not None:
         return fenced.strip("\n")
     start = scanner.pos
     is_code = scanner.text.startswith("`", start)
@@ -48,7 +48,7 @@ def _read_delimited(scanner: Scanner) -> str | None:
 
 def _strip_quotes(scanner: Scanner) -> str:
     start = scanner.pos
-    scanner.pos = scanner.clause_end(command=True)
+    scanner.pos = scanner.find_clause_end(command=True)
     command = COURTESY.sub("", scanner.text[start : scanner.pos].strip()).rstrip(" ,")
     return _SENTENCE_END.sub("", command)
 

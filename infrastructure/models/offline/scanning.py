@@ -81,13 +81,13 @@ class Scanner:
 
     def read_quoted(self) -> str | None:
         """The quoted text that begins here, stepping over it; None without a closed quote."""
-        if (close := self._closing(self.pos)) is None:
+        if (close := self._find_closing(self.pos)) is None:
             return None
         inner = self.text[self.pos + 1 : close]
         self.pos = close + 1
         return inner
 
-    def item(self) -> Item | None:
+    def read_item(self) -> Item | None:
         """The quoted text or bare word that begins here, stepping over it, closing punctuation aside."""
         if (inner := self.read_quoted()) is not None:
             return Item(inner, quoted=True)
@@ -98,7 +98,7 @@ class Scanner:
         self.pos += len(kept)
         return Item(kept, quoted=False)
 
-    def fence(self) -> str | None:
+    def read_fence(self) -> str | None:
         """The content of the fenced block that begins here, stepping over it; None without a closed one."""
         if (opened := _FENCE.match(self.text, self.pos)) is None:
             return None
@@ -114,7 +114,7 @@ class Scanner:
             at = line_end
         return None
 
-    def clause_end(self, *, command: bool = False) -> int:
+    def find_clause_end(self, *, command: bool = False) -> int:
         """Where this request ends: at an unquoted newline, or at a joint that another request follows.
 
         In a command, a semicolon followed by a word that the shell knows too stays part of the command.
@@ -140,13 +140,13 @@ class Scanner:
                 yield found
                 found = pattern.search(self.text, found.end(), end)
                 continue
-            close = self._closing(quote.start())
+            close = self._find_closing(quote.start())
             at = quote.end() if close is None or close >= end else close + 1
             quote = _OPENING.search(self.text, at, end)
             if at > found.start():
                 found = pattern.search(self.text, at, end)
 
-    def _closing(self, at: int) -> int | None:
+    def _find_closing(self, at: int) -> int | None:
         """Where the quote opened at `at` closes; None for an apostrophe, an open quote, or no quote."""
         if at >= len(self.text) or (close := _QUOTES.get(self.text[at])) is None:
             return None

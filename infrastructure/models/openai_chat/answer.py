@@ -90,7 +90,7 @@ class ChatAnswer:
         self.started = False
         self.complete = False
 
-    def take(self, name: str, event: JsonObject) -> None:
+    def read_event(self, name: str, event: JsonObject) -> None:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
         if error := _find_error(name, event):
             raise self._failures.explain_reported(error, started=self.started)
@@ -113,7 +113,7 @@ class ChatAnswer:
         """An answer that came in one piece is read like a chunk that holds all; none without a choice."""
         return [body] if read_objects_field(body, "choices") else []
 
-    def response(self) -> LlmResponse:
+    def build_response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if is_failure(self._finish):
             error: JsonObject = {"message": f"the answer ended with {self._finish}"}
@@ -163,7 +163,7 @@ class ChatAnswer:
             self._take_calls(message)
 
     def _extend(self, delta: JsonObject) -> None:
-        self._think(self._reasoning.take(delta))
+        self._think(self._reasoning.read_delta(delta))
         self._take_content(delta.get("content"))
         if refusal := read_text_field(delta, "refusal"):
             self._refused = True
@@ -174,7 +174,7 @@ class ChatAnswer:
         pieces = require_objects_field(delta, "tool_calls")
         for piece in pieces:
             self.started = True
-            self._calls.take(piece)
+            self._calls.read_piece(piece)
         legacy = require_object_field(delta, "function_call")
         if any(legacy.values()) and not pieces:
             self.started = True
@@ -210,7 +210,7 @@ class ChatAnswer:
         if text := replace_surrogates("".join(self._texts)):
             yield TextBlock(text)
         yield from calls
-        for payload in self._calls.extras():
+        for payload in self._calls.list_extras():
             yield OpaqueBlock(provider=self._provider, payload=payload)
 
     def _stop_reason(self, calls: Sequence[ToolUseBlock]) -> StopReason:

@@ -82,7 +82,7 @@ class ChatCalls:
         """Whether a call's name never came."""
         return any(not call.name for call in self._calls)
 
-    def take(self, source: JsonObject) -> None:
+    def read_piece(self, source: JsonObject) -> None:
         """Take one piece of one call. Raises WrongKindError."""
         self._take(source, require_count_field(source, "index"))
 
@@ -122,7 +122,7 @@ class ChatCalls:
                 self._announce(call)
         return tuple(_block(call) for call in self._calls)
 
-    def extras(self) -> Iterator[JsonObject]:
+    def list_extras(self) -> Iterator[JsonObject]:
         """What a provider added to its calls and wants back with them."""
         for call in self._calls:
             if call.extra:

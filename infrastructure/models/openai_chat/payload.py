@@ -37,7 +37,7 @@ def build_chat_payload(
 
     `fills_reasoning` gives answers that come without reasoning a blank one.
     """
-    messages = [*_list_instructions(request), *history.of(request)]
+    messages = [*_list_instructions(request), *history.render(request)]
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,

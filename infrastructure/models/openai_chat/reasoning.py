@@ -20,7 +20,7 @@ class ChatReasoning:
         self._field = ""
         self._details: list[dict[str, JsonValue]] = []
 
-    def take(self, delta: JsonObject) -> str:
+    def read_delta(self, delta: JsonObject) -> str:
         """The readable reasoning in a delta, after taking it over with all that belongs to it."""
         details = read_objects_field(delta, "reasoning_details")
         for detail in details:

@@ -72,7 +72,7 @@ class ResponsesAnswer:
         """Whether anything of the answer is here; the server's saying that it works on it is not."""
         return len(self._items) > 0
 
-    def take(self, name: str, event: JsonObject) -> None:
+    def read_event(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError for one that reports an error."""
         kind = read_text_field(event, "type") or name
         is_bare_error = event.get("error") or (not kind and read_text_field(event, "message"))
@@ -94,7 +94,7 @@ class ResponsesAnswer:
         is_answer = isinstance(body.get("output"), list) or read_text_field(body, "status") == "failed"
         return [{"type": "response.completed", "response": body}] if is_answer else []
 
-    def response(self) -> LlmResponse:
+    def build_response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when the stream ended before it was whole."""
         if not self.complete:
             raise self._explain_damage("the stream ended before the answer was complete")
@@ -217,7 +217,7 @@ class ResponsesAnswer:
         if self._status == "failed":
             raise self._failures.explain_reported(final.get("error") or {}, started=self.started)
         self.complete = True
-        for item, form in self._items.lacking(read_objects_field(final, "output")):
+        for item, form in self._items.find_lacking(read_objects_field(final, "output")):
             self._finish(item, form)
 
     def _cut_off(self, item: ArrivingItem) -> JsonObject:

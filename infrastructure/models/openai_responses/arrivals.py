@@ -103,7 +103,7 @@ class Arrivals:
             known.first = form
         return known
 
-    def lacking(self, listed: Sequence[JsonObject]) -> Iterator[tuple[ArrivingItem, JsonObject]]:
+    def find_lacking(self, listed: Sequence[JsonObject]) -> Iterator[tuple[ArrivingItem, JsonObject]]:
         """The items of the list at the end of an answer that no event has brought whole, with that form."""
         was = len(self._items)
         for index, form in enumerate(listed):

@@ -42,7 +42,7 @@ def build_responses_payload(
         "model": request.model,
         "stream": True,
         "store": False,
-        "input": history.of(request),
+        "input": history.render(request),
     }
     if request.system.strip():
         payload["instructions"] = replace_surrogates(request.system)

@@ -37,7 +37,7 @@ class AnswerReader(Protocol):
         """Whether the answer has come to its end."""
         ...
 
-    def take(self, name: str, event: JsonObject) -> None:
+    def read_event(self, name: str, event: JsonObject) -> None:
         """Take one event. Raises ProviderError."""
         ...
 
@@ -49,7 +49,7 @@ class AnswerReader(Protocol):
         """The events of an answer that came in one piece; none where it is no answer."""
         ...
 
-    def response(self) -> LlmResponse:
+    def build_response(self) -> LlmResponse:
         """The whole answer. Raises ProviderError when it is not whole."""
         ...
 
@@ -66,7 +66,9 @@ async def read_answer(
     opening = await _opening(body)
     first = opening[:1]
     if kind in _NO_ANSWERS or first == b"<":
-        raise failures.no_stream(content_type, opening + await _read_up_to(_LONGEST_FOREIGN_BODY, body))
+        raise failures.explain_missing_stream(
+            content_type, opening + await _read_up_to(_LONGEST_FOREIGN_BODY, body)
+        )
     if first in (b"{", b"["):
         whole = opening + await _read_up_to(_LONGEST_EVENT, body)
         return _answer_in_one_piece(whole, content_type, answer, failures)
@@ -87,13 +89,13 @@ async def _read_streamed_answer(
         await _read_to_the_end(body)
     else:
         for event in decoder.close():
-            _take(event, answer, failures)
-    return answer.response()
+            _read_event(event, answer, failures)
+    return answer.build_response()
 
 
 def _feed(piece: bytes, decoder: EventDecoder, answer: AnswerReader, failures: Failures) -> None:
     for event in decoder.feed(piece):
-        _take(event, answer, failures)
+        _read_event(event, answer, failures)
     if decoder.pending > _LONGEST_EVENT:
         raise failures.explain_damage("an event of the stream is too long to be one", started=answer.started)
 
@@ -107,14 +109,14 @@ def _answer_in_one_piece(
         raise failures.explain_damage("the answer is not valid JSON", started=False) from error
     events = list(answer.map_events(value)) if isinstance(value, dict) else []
     if not events:
-        raise failures.no_stream(content_type, body)
+        raise failures.explain_missing_stream(content_type, body)
     for event in events:
         _give("", event, answer, failures)
     answer.end()
-    return answer.response()
+    return answer.build_response()
 
 
-def _take(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
+def _read_event(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
     data = event.data.strip()
     if answer.complete or not data or event.name in _SIGNS_OF_LIFE:
         return
@@ -138,7 +140,7 @@ def _take(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
 
 def _give(name: str, event: JsonObject, answer: AnswerReader, failures: Failures) -> None:
     try:
-        answer.take(name, event)
+        answer.read_event(name, event)
     except WrongKindError as error:
         what = f"an event of the stream is malformed: {error}"
         raise failures.explain_damage(what, started=answer.started) from error

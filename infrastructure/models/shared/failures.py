@@ -111,7 +111,7 @@ class Failures:
             status, self._read_detail(known), kind=kind, final=is_final(known), partial=started
         )
 
-    def unreachable(self, error: Exception, *, started: bool) -> ProviderError:
+    def explain_unreachable(self, error: Exception, *, started: bool) -> ProviderError:
         """A failure of the connection, before or after the answer began."""
         if isinstance(error, httpx2.ConnectTimeout | httpx2.PoolTimeout):
             text = f"no connection to {self.address} could be made in time"
@@ -134,7 +134,7 @@ class Failures:
         text = f"{self.provider}: {self._clean_text(what)}"
         return ProviderError(text, kind=_Kind.DAMAGED_STREAM, retryable=not started, partial=started)
 
-    def no_stream(self, content_type: str, body: bytes) -> ProviderError:
+    def explain_missing_stream(self, content_type: str, body: bytes) -> ProviderError:
         """A successful answer that is no event stream, though one was asked for."""
         error = find_error(body)
         if error:
@@ -145,12 +145,12 @@ class Failures:
         )
         return ProviderError(text, kind=_Kind.BAD_REQUEST)
 
-    def unusable(self, error: Exception) -> ProviderError:
+    def explain_unusable(self, error: Exception) -> ProviderError:
         """The SDK would not send the request at all."""
         text = f"{self.provider} cannot be asked: {self._clean_text(str(error))}"
         return ProviderError(text, kind=_Kind.CONFIGURATION)
 
-    def bad_environment(self, error: Exception) -> ProviderError:
+    def explain_bad_environment(self, error: Exception) -> ProviderError:
         """The proxies or certificates that the environment names cannot be used."""
         text = (
             f"{self.provider} cannot be asked: {self._clean_text(str(error))}; check the environment variables "

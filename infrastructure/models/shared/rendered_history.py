@@ -51,7 +51,7 @@ class RenderedHistory(Generic[T]):
         self._begin = begin
         self._kept: list[_Kept[T]] = []
 
-    def of(self, request: ApiRequest) -> list[T]:
+    def render(self, request: ApiRequest) -> list[T]:
         """All messages of a request in the provider's form."""
         kept = self._take_rendering(request)
         for message in request.messages[len(kept.messages) :]:

@@ -42,7 +42,7 @@ def check_condition(file: SqliteFile) -> Condition:
         if locate_marker(file.path).exists() or found.st_size < _HEADER_BYTES:
             return Condition.DAMAGED
     try:
-        with file.reading() as connection:
+        with file.begin_reading() as connection:
             return _look(connection, file.path)
     except DamagedLedger:
         return Condition.DAMAGED

@@ -110,7 +110,7 @@ class Database:
     def _make_usable(self) -> None:
         deadline = time.monotonic() + _ALONE_SECS
         while check_condition(self._file) is not Condition.WHOLE:
-            with self._gate.alone() as alone:
+            with self._gate.try_alone() as alone:
                 if alone:
                     self._make_or_mend()
                     return

@@ -34,7 +34,7 @@ class SessionLock:
         self._descriptor: int | None = descriptor
 
     @classmethod
-    def take(cls, folder: Path, session_id: str) -> SessionLock:
+    def acquire(cls, folder: Path, session_id: str) -> SessionLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
         if not _ID.fullmatch(session_id):
             raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
@@ -86,9 +86,9 @@ class SessionLockFolder:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def take(self, session_id: str) -> SessionLock:
+    def acquire(self, session_id: str) -> SessionLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where locks cannot be made."""
-        return SessionLock.take(self._folder, session_id)
+        return SessionLock.acquire(self._folder, session_id)
 
     def list_holders(self) -> dict[str, SessionHolder]:
         """The sessions that are being written now, each with its process."""
@@ -145,7 +145,7 @@ class Gate:
             self._share(self._descriptor)
 
     @contextmanager
-    def alone(self) -> Iterator[bool]:
+    def try_alone(self) -> Iterator[bool]:
         """Try to be the only one inside; whether that is so. Afterwards others may have been.
 
         Raises LedgerError where one who is alone does not come to an end.

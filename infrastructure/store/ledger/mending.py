@@ -35,7 +35,7 @@ def mend_database(path: Path) -> str:
             from infrastructure.store.ledger.salvage import salvage
 
             made = _empty(mended)
-            saved = salvage(path, made).summary() if _has_content(path) else "It was empty"
+            saved = salvage(path, made).summarise() if _has_content(path) else "It was empty"
         aside = _choose_name_aside(path)
         # The log goes first: without it the rest would be read as something else.
         for end in ("-wal", "-shm", ""):

@@ -12,7 +12,7 @@ from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
 from infrastructure.store.ledger.file_format import TABLE_NAMES
-from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, transaction
+from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, begin_transaction
 from infrastructure.store.sql.connection import Row
 from infrastructure.store.sql.content_objects import read_place
 from infrastructure.store.sql.contents import is_whole, unpack_content
@@ -50,7 +50,7 @@ class Salvaged:
     cut: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
 
-    def summary(self) -> str:
+    def summarise(self) -> str:
         """It in one sentence."""
         if not self.whole and not self.cut and not self.lost:
             return "No session could be read in it"
@@ -70,7 +70,7 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
         # A session's entry is made last, from what was saved of it.
         new.execute("PRAGMA foreign_keys = OFF")
         known: dict[str, SessionRow] = {}
-        with ExitStack() as opened, transaction(new):
+        with ExitStack() as opened, begin_transaction(new):
             old = _open_damaged(damaged, opened)
             if old is not None:
                 listed = [SessionRow(*row[1:]) for row in _read_rows(old, "sessions", SESSION)]
@@ -78,7 +78,7 @@ def salvage(damaged: Path, into: SqliteFile) -> Salvaged:
                 _copy_records(old, new)
                 _copy_redactions(old, new)
                 _copy_contents(old, new)
-        with transaction(new):
+        with begin_transaction(new):
             return _keep_what_fits(new, known)
 
 

@@ -72,21 +72,21 @@ class SqliteFile:
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteConnection]:
+    def begin_reading(self) -> Iterator[SqliteConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         with (
             translate_database_errors("cannot be read", self.path),
             closing(self.connect()) as connection,
-            transaction(connection, "BEGIN"),
+            begin_transaction(connection, "BEGIN"),
         ):
             yield connection
 
-    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
+    def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it; nobody else writes meanwhile."""
-        return transaction(connection)
+        return begin_transaction(connection)
 
     @contextmanager
-    def synchronous(self, connection: SqlConnection, *, full: bool) -> Iterator[None]:
+    def set_synchronous(self, connection: SqlConnection, *, full: bool) -> Iterator[None]:
         """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         if full:
             connection.execute("PRAGMA synchronous = FULL")
@@ -121,7 +121,7 @@ class SqliteFile:
 
 
 @contextmanager
-def transaction(connection: SqlConnection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
+def begin_transaction(connection: SqlConnection, begin: str = "BEGIN IMMEDIATE") -> Iterator[None]:
     """All of what is done inside, or nothing of it."""
     connection.execute(begin)
     try:

@@ -44,7 +44,7 @@ def upgrade_schema(path: Path) -> SchemaState:
     gate = Gate(path)
     gate.enter()
     try:
-        with gate.alone() as alone, translate_database_errors("cannot be upgraded", path):
+        with gate.try_alone() as alone, translate_database_errors("cannot be upgraded", path):
             if not alone:
                 raise LedgerError(f"the session ledger {path} is open; end every quorum and upgrade it then")
             upgrade_file(path, begun_at=before.found, version=VERSION)

@@ -149,7 +149,7 @@ class PostgresFleet:
         return connection.execute(_PUT, values).rowcount > 0
 
     def _read(self, query: str, values: Values = NO_VALUES) -> tuple[FleetSession, ...]:
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             rows = connection.execute(query, values).all()
             jobs = {(str(lock), str(status)) for lock, status in connection.execute(_JOBS).all()}
         return tuple(_read_row(row, jobs) for row in rows)
@@ -159,7 +159,7 @@ class PostgresFleet:
         with (
             self._server.translate_errors("cannot be written"),
             self._server.connect() as connection,
-            self._server.transaction(connection),
+            self._server.begin_transaction(connection),
         ):
             work(connection)
 

@@ -99,7 +99,7 @@ class Leases:
         self._starting = threading.Lock()
         self._sign: threading.Thread | None = None
 
-    def take(self, session_id: str) -> Lease:
+    def acquire(self, session_id: str) -> Lease:
         """Take the right to write a session. Raises SessionInUse, which says by whom, and LedgerError."""
         if not _ID.fullmatch(session_id):
             raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
@@ -107,7 +107,7 @@ class Leases:
         for _ in range(_TRIES):
             with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
                 try:
-                    with self._server.transaction(connection):
+                    with self._server.begin_transaction(connection):
                         lease = self._try(connection, session_id)
                 except DBAPIError as error:
                     if read_state(error) != LOCK_NOT_AVAILABLE:
@@ -119,13 +119,13 @@ class Leases:
 
     def list_holders(self) -> dict[str, SessionHolder]:
         """The sessions that are being written now, each with its process on whichever machine."""
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             rows = connection.execute(_LIST).all()
         return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
 
     def find_earliest_opening_ms(self) -> int | None:
         """When the first of the sessions that are being written now was opened; None where none is."""
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             earliest = connection.execute(_EARLIEST).scalar_one()
         return None if earliest is None else int(earliest)
 

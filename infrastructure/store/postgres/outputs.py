@@ -33,7 +33,7 @@ class PostgresOutputs:
         with (
             self._server.translate_errors("cannot be written"),
             self._server.connect() as connection,
-            self._server.transaction(connection),
+            self._server.begin_transaction(connection),
         ):
             connection.execute(_ADD, entry)
             for number, data in enumerate(pieces):
@@ -41,19 +41,19 @@ class PostgresOutputs:
 
     def find(self, blob_id: str) -> str | None:
         """The name of the output with that id; None where there is none."""
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             name = connection.execute(_FIND, {"id": blob_id}).scalar_one_or_none()
         return None if name is None else str(name)
 
     def list_names(self) -> list[str]:
         """The names of all outputs."""
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             return list(connection.execute("SELECT name FROM outputs").scalars())
 
     def get(self, name: str) -> Iterator[bytes]:
         """The pieces of an output. Raises LedgerError where one is missing."""
         blob_id = name.partition(".")[0]
-        with self._server.reading() as connection:
+        with self._server.begin_reading() as connection:
             size = connection.execute(_SIZE, {"id": blob_id}).scalar_one_or_none()
             found = connection.execute(_KEPT, {"id": blob_id}).scalar_one()
             if size is None or int(found) != size:

@@ -32,7 +32,7 @@ class PostgresPacer:
         with (
             self._server.translate_errors("cannot be written"),
             self._server.connect() as connection,
-            self._server.transaction(connection),
+            self._server.begin_transaction(connection),
         ):
             left = float(connection.execute(_RESERVE, given).scalar_one())
         return rate.compute_wait(left)

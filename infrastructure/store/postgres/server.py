@@ -134,7 +134,7 @@ class PostgresServer:
         return True
 
     @contextmanager
-    def reading(self) -> Iterator[PostgresConnection]:
+    def begin_reading(self) -> Iterator[PostgresConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         with (
             self.translate_errors("cannot be read"),
@@ -143,11 +143,11 @@ class PostgresServer:
         ):
             yield connection
 
-    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
+    def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it."""
         return _open_transaction(connection, "BEGIN")
 
-    def synchronous(self, _connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
+    def set_synchronous(self, _connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
         """Nothing: the server keeps every commit as safely as it is set up to."""
         return nullcontext()
 

@@ -37,7 +37,7 @@ class IgnoredFolders:
             self._seen = seen
             self._rules.clear()
 
-    def hold(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether a file lies in an ignored folder."""
         holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
         root = max(holding, key=len, default=None)
@@ -59,7 +59,7 @@ class IgnoredFolders:
         names = _list_names(self._find_base(root), folder)
         if name in _MADE_ANEW or rules.ignore(names, is_folder=True):
             return None
-        return _entering(rules, folder, len(names))
+        return _enter_folder(rules, folder, len(names))
 
     def _find_base(self, root: str) -> str:
         if root not in self._bases:
@@ -74,7 +74,7 @@ class IgnoredFolders:
         base, rules = self._find_base(root), IgnoreRules()
         names = _list_names(base, root)
         for depth in range(len(names) + 1):
-            rules = _entering(rules, os.path.join(base, *names[:depth]), depth)
+            rules = _enter_folder(rules, os.path.join(base, *names[:depth]), depth)
             if depth < len(names) and rules.ignore(names[: depth + 1], is_folder=True):
                 rules = IgnoreRules()
         return rules
@@ -95,12 +95,12 @@ def _list_names(base: str, path: str) -> tuple[str, ...]:
     return () if path == base else tuple(path.removeprefix(base.rstrip("/") + "/").split("/"))
 
 
-def _entering(rules: IgnoreRules, folder: str, depth: int) -> IgnoreRules:
+def _enter_folder(rules: IgnoreRules, folder: str, depth: int) -> IgnoreRules:
     try:
         opened = os.open(folder, _FOLDER)
     except OSError:
         return rules
     try:
-        return rules.entering(opened, os.listdir(opened), depth)
+        return rules.enter(opened, os.listdir(opened), depth)
     finally:
         os.close(opened)

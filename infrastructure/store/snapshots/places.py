@@ -38,12 +38,12 @@ class OpenFolders(AbstractContextManager["OpenFolders"]):
         self._open = ExitStack()
         self._last: tuple[Location, int] | None = None
 
-    def holding(self, place: Location) -> int:
+    def open_parent(self, place: Location) -> int:
         """A descriptor of the folder that holds a place, valid until the next. Raises ToolError."""
         folder = Location(place.root, place.names[:-1], "")
         if self._last is None or self._last[0] != folder:
             self._close()
-            self._last = (folder, self._open.enter_context(self._workspace.folder(folder)))
+            self._last = (folder, self._open.enter_context(self._workspace.open_folder(folder)))
         return self._last[1]
 
     def __exit__(

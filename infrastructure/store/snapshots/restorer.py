@@ -40,7 +40,7 @@ class WorkspaceRestorer:
 
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
-        name = self._workspace.relative(step.path)
+        name = self._workspace.format_path(step.path)
         return await run_in_thread(lambda _stop: render_step_diff(step, name, now, wanted))
 
     def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
@@ -54,12 +54,12 @@ class WorkspaceRestorer:
                 self._remove(step, place)
                 return None
             parent = Location(place.root, place.names[:-1], "")
-            with self._workspace.folder(parent, create=True) as folder:
+            with self._workspace.open_folder(parent, create=True) as folder:
                 return self._put(step, step.wanted, content, place.names[-1], folder)
 
     @contextmanager
     def _translate_errors(self, place: Location) -> Iterator[None]:
-        name = self._workspace.relative(place.path)
+        name = self._workspace.format_path(place.path)
         try:
             with translate_os_errors(name):
                 yield
@@ -73,7 +73,7 @@ class WorkspaceRestorer:
             raise RestoreError("it was changed just now, after what would be given back was shown")
 
     def _remove(self, step: RestoreStep, place: Location) -> None:
-        with self._workspace.folder(Location(place.root, place.names[:-1], "")) as folder:
+        with self._workspace.open_folder(Location(place.root, place.names[:-1], "")) as folder:
             os.unlink(place.names[-1], dir_fd=folder)
             _sync(folder)
 
@@ -106,7 +106,7 @@ class WorkspaceRestorer:
             # One that holds something, or is gone, stays as it is.
             with (
                 suppress(OSError, ToolError),
-                self._workspace.folder(Location(folder.root, folder.names[:-1], "")) as above,
+                self._workspace.open_folder(Location(folder.root, folder.names[:-1], "")) as above,
             ):
                 os.rmdir(folder.names[-1], dir_fd=above)
 

@@ -129,7 +129,7 @@ class WatchedTree:
             if path in self._passed_over or (event.mask & inotify.IS_FOLDER and path.endswith(SKIPPED)):
                 continue
             dirty.add(path)
-            names.take(path, event)
+            names.apply(path, event)
         names.finish()
         return dirty, names.are_certain
 
@@ -262,7 +262,7 @@ class _NewNames:
         self._moving: dict[int, bool] = {}
         self._moving_folders: set[int] = set()
 
-    def take(self, path: str, event: FolderEvent) -> None:
+    def apply(self, path: str, event: FolderEvent) -> None:
         """Take in an event, in the order in which they happened."""
         if event.mask & inotify.IS_FOLDER:
             self._take_folder(path, event)

@@ -42,13 +42,13 @@ class SqlAnswers:
         return await run_in_thread(lambda _stop: self._find_blocking(session_id, digest))
 
     def _find_blocking(self, session_id: str, digest: str) -> RemoteAnswer | None:
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             if not connection.has_table(REVIEW_ANSWERS):
                 return None
             return _find(connection, session_id, digest)
 
     def _add(self, connection: SqlConnection, answer: RemoteAnswer) -> RemoteAnswer:
-        with self._engine.transaction(connection):
+        with self._engine.begin_transaction(connection):
             connection.add_table(REVIEW_ANSWERS)
             if connection.execute(ADD_ANSWER, _build_row(answer)).rowcount:
                 self._follow_up(connection, answer.session_id)

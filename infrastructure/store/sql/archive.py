@@ -159,13 +159,13 @@ class SqlArchive:
 
     def _list(self, query: str) -> tuple[SessionSummary, ...]:
         in_use = self._locks.list_holders()
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             rows = [SessionRow(*row) for row in connection.execute(query)]
         return tuple(build_summary(row, in_use.get(row.id)) for row in rows)
 
     def _find_review(self, digest: str) -> SessionSummary | None:
         beginning = f'"digest":"{digest}'.encode()
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             found = next(
                 (
                     session_id
@@ -187,18 +187,18 @@ class SqlArchive:
 
         Those of subagents do not count.
         """
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             found = connection.execute(_LIST_OF_FOLDER, {"cwd": escape_surrogates(cwd)}).fetchall()
         return next((each for (each,) in found if find_owner(each) is None), None)
 
     def holds(self, session_id: str) -> bool:
         """Whether there is a session of exactly this id. Blocks."""
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             return connection.execute(FIND_SESSION, {"id": session_id}).fetchone() is not None
 
     def read_blocking(self, session_id: str) -> StoredSession:
         """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             found = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
             if found is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._engine.place}")
@@ -216,7 +216,7 @@ def redact(engine: SqlEngine, connection: SqlConnection, session_id: str, text: 
     Raises LedgerError where there is no such session, or something else uses the database while it is copied.
     """
     check_redactable(text)
-    with engine.transaction(connection):
+    with engine.begin_transaction(connection):
         session = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
         if session is None:
             raise LedgerError(f"there is no session {session_id[:70]!a}, so nothing was redacted")

@@ -85,13 +85,13 @@ class SqlContents:
 
     def list_hashes(self) -> list[str]:
         """The hashes of all contents, also of those out of reach. Blocks. Raises LedgerError."""
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             return [bytes(each).hex() for (each,) in connection.execute(_LIST)]
 
     def find_absent(self, hashes: Collection[str]) -> set[str]:
         """The same as `absent`. Blocks."""
         digests = {bytes.fromhex(sha256) for sha256 in hashes}
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             there, _beyond = self._find_there(connection, digests)
         return {digest.hex() for digest in digests - there}
 
@@ -101,7 +101,7 @@ class SqlContents:
             digest = bytes.fromhex(sha256)
         except ValueError:
             digest = b""
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             row = connection.execute(_FIND, {"digest": digest}).fetchone()
         if row is None:
             raise ContentGone(
@@ -139,7 +139,7 @@ class SqlContents:
         What goes beside the database is there when this returns.
         """
         wanted = {_hash(content): content for content in given}
-        with self._engine.reading() as connection:
+        with self._engine.begin_reading() as connection:
             there, _beyond = self._find_there(connection, wanted)
         packed = {digest: zlib.compress(data, _LEVEL) for digest, data in wanted.items() if digest not in there}
         if self._objects is not None:
@@ -157,7 +157,7 @@ class SqlContents:
         self, connection: SqlConnection, wanted: Mapping[bytes, bytes], packed: Mapping[bytes, bytes]
     ) -> None:
         now = self._clock()
-        with self._engine.transaction(connection):
+        with self._engine.begin_transaction(connection):
             self._engine.lock_contents(connection, alone=False)
             there, beyond = self._find_there(connection, wanted)
             if there:

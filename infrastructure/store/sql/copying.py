@@ -118,7 +118,7 @@ class _FlawedSession(Exception):
 
 def _list_sessions(storage: SqlStorage) -> dict[str, tuple[int, bytes]]:
     """All sessions, the oldest first, each with the number of its records and its head."""
-    with storage.engine.reading() as connection:
+    with storage.engine.begin_reading() as connection:
         rows = connection.execute("SELECT id, records, head FROM sessions ORDER BY started_ms, id").fetchall()
     return {session_id: (records, head) for session_id, records, head in rows}
 
@@ -138,14 +138,14 @@ def check_target(source: SqlStorage, target: SqlStorage) -> tuple[str, ...]:
 
 def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bool:
     """Copy a session and compare it with what arrived; whether it was not there yet."""
-    lock = source.locks.take(session_id)
+    lock = source.locks.acquire(session_id)
     try:
         sent = source.archive.read_blocking(session_id)
         if not (result := sent.verify()).holds:
             raise _FlawedSession(
                 f"the record of session {session_id} does not hold ({result.reason}), so it is not copied"
             )
-        target_lock = target.locks.take(session_id)
+        target_lock = target.locks.acquire(session_id)
         try:
             is_new = not target.archive.holds(session_id)
             if is_new:
@@ -165,7 +165,7 @@ def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bo
 
 def _insert_session(source: SqlEngine, target: SqlEngine, sent: StoredSession) -> None:
     session_id = sent.summary.id
-    with source.reading() as connection:
+    with source.begin_reading() as connection:
         row = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
     if row is None:
         raise LedgerError(f"session {session_id} was removed from {source.place} while it was copied")
@@ -173,7 +173,7 @@ def _insert_session(source: SqlEngine, target: SqlEngine, sent: StoredSession) -
     with (
         target.translate_errors("cannot be written"),
         closing(target.connect()) as connection,
-        target.transaction(connection),
+        target.begin_transaction(connection),
     ):
         connection.execute(ADD_SESSION, values)
         rows = [build_row(record, session_id) for record in sent.chain]

@@ -29,15 +29,15 @@ class SqlEngine(Protocol):
         """Whether a connection that was unused for a while can still be used."""
         ...
 
-    def reading(self) -> AbstractContextManager[SqlConnection]:
+    def begin_reading(self) -> AbstractContextManager[SqlConnection]:
         """A connection that sees one state of the database. Raises LedgerError."""
         ...
 
-    def transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
+    def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
         """All of what is written inside, or nothing of it."""
         ...
 
-    def synchronous(self, connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
+    def set_synchronous(self, connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
         """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         ...
 

@@ -22,7 +22,7 @@ def fork(
     Raises LedgerError where there is nothing to copy, or where a record does not fit.
     """
     new = generate_id()
-    with engine.transaction(connection):
+    with engine.begin_transaction(connection):
         copied, entries = fork_records(
             read_records(connection, session_id),
             read_redactions(connection, session_id),

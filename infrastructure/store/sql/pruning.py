@@ -78,10 +78,10 @@ class Pruning:
                     return None
                 return _measure(connection, session_id)
             try:
-                locked.callback(self._locks.take(session_id).release)
+                locked.callback(self._locks.acquire(session_id).release)
             except SessionInUse:
                 return None
-            with self._engine.transaction(connection):
+            with self._engine.begin_transaction(connection):
                 freed = _measure(connection, session_id)
                 connection.execute("DELETE FROM records WHERE session_id = :session_id", named)
                 for table in filter(connection.has_table, _LATER_TABLES):
@@ -93,7 +93,7 @@ class Pruning:
         self, connection: SqlConnection, *, without: set[str], dry_run: bool
     ) -> tuple[int, int]:
         """Remove the contents that no record refers to, those of `without` not counted: how many, how large."""
-        with self._engine.transaction(connection):
+        with self._engine.begin_transaction(connection):
             self._engine.lock_contents(connection, alone=True)
             # A session that is open may have kept contents that its record does not name yet.
             since = self._locks.find_earliest_opening_ms()

@@ -42,7 +42,7 @@ class WriteLock(Protocol):
 class SessionLocks(Protocol):
     """The locks of all sessions of one database. What they do blocks."""
 
-    def take(self, session_id: str) -> WriteLock:
+    def acquire(self, session_id: str) -> WriteLock:
         """Take the lock of a session. Raises SessionInUse, or LedgerError where that cannot be."""
         ...
 

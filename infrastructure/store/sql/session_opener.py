@@ -61,7 +61,7 @@ class SessionOpener:
 
     def _begin_session(self, cwd: str, *notices: str) -> OpenedSession:
         session_id = generate_id()
-        return self._begin_locked(session_id, self._locks.take(session_id), cwd, *notices)
+        return self._begin_locked(session_id, self._locks.acquire(session_id), cwd, *notices)
 
     def _begin_locked(self, session_id: str, lock: WriteLock, cwd: str, *notices: str) -> OpenedSession:
         chain = SessionChain(session_id, StoredSessionFacts(cwd=escape_surrogates(cwd)), lock)
@@ -70,7 +70,7 @@ class SessionOpener:
 
     def _continue_session(self, session_id: str, cwd: str) -> OpenedSession:
         try:
-            lock = self._locks.take(session_id)
+            lock = self._locks.acquire(session_id)
         except SessionInUse as in_use:
             return OpenedSession(session_id=session_id, ledger=None, in_use=in_use)
         try:
@@ -86,7 +86,7 @@ class SessionOpener:
         if fork:
             session_id = self._archive.fork_blocking(session_id)
         try:
-            lock = self._locks.take(session_id)
+            lock = self._locks.acquire(session_id)
         except SessionInUse as in_use:
             records = self._archive.read_blocking(session_id).decode_records()
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)

@@ -201,12 +201,12 @@ class Writer:
         unsure, self._unsure = self._unsure, True
         with (
             self._connect("cannot be written") as connection,
-            self._engine.synchronous(connection, full=urgent),
+            self._engine.set_synchronous(connection, full=urgent),
         ):
             if unsure:
                 for chain, linked in by_chain.items():
                     chain.find_stored(connection, linked)
-            with self._engine.transaction(connection):
+            with self._engine.begin_transaction(connection):
                 for chain, linked in by_chain.items():
                     chain.write(connection, linked)
         for chain in by_chain:

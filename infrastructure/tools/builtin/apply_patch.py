@@ -91,7 +91,7 @@ class ApplyPatch:
 
     def _access(self, arguments: JsonObject) -> Access:
         named = list_paths(_parse_operations(arguments))
-        return declare_writing(map(self._workspace.place, named))
+        return declare_writing(map(self._workspace.resolve, named))
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], stop: Stop) -> Seal:
         changes = self._plan(arguments, projected, lambda _location, _content: None, stop)
@@ -195,7 +195,7 @@ class _Planner:
             after = encode_file(apply_hunks(content, operation.hunks, name), encoding, name)
             if after == before:
                 raise ToolError(f"{name} would stay as it is: the hunks change nothing")
-        known = self._seen.knowledge(location.path)
+        known = self._seen.find_knowledge(location.path)
         whole = known is not None and known.is_whole
         if operation.move_to is None:
             return self._describe_written(
@@ -205,11 +205,11 @@ class _Planner:
 
     def _move(self, path: str, source: Location, before: bytes, after: bytes, *, whole: bool) -> _PatchedFile:
         target, there, name = self._read(path)
-        former_name = self._workspace.relative(source.path)
+        former_name = self._workspace.format_path(source.path)
         if there is not None:
             raise ToolError(f"{name} exists already: {former_name} cannot be moved there")
         step = FileStep(location=target, before=None, after=after, like=source)
-        seen = build_seen_file(target.path, compute_sha256(after) or "", self._seen.knowledge(source.path))
+        seen = build_seen_file(target.path, compute_sha256(after) or "", self._seen.find_knowledge(source.path))
         return _PatchedFile(
             steps=(step, FileStep(location=source, before=before, after=None)),
             diff=render_unified_diff(before, after, name, is_text=True, former_name=former_name),
@@ -232,16 +232,15 @@ class _Planner:
     def _read(self, path: str, *, is_removed: bool = False) -> tuple[Location, bytes | None, str]:
         """Where a path leads, what is there, and its name for display. Raises ToolError for a second naming."""
         location = self._workspace.locate(path)
-        name = self._workspace.relative(location.path)
+        name = self._workspace.format_path(location.path)
         if location.path in self._named:
             raise ToolError(f"the patch names {name} twice: put all that changes in a file below one line")
         self._named.add(location.path)
         if len(self._named) > _MOST_FILES:
             raise ToolError(f"the patch names more than {_MOST_FILES} files: make several patches of it")
         if is_removed and os.path.islink(location.given):
-            raise ToolError(
-                f"{self._workspace.relative(location.given)} is a symbolic link to {name}: name the file itself"
-            )
+            link = self._workspace.format_path(location.given)
+            raise ToolError(f"{link} is a symbolic link to {name}: name the file itself")
         content = read_projected(self._projected, self._workspace, location)
         self._check(location, content)
         return location, content, name

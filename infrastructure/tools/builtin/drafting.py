@@ -30,7 +30,7 @@ class Draft:
 def read_content(workspace: Workspace, location: Location) -> bytes | None:
     """The whole content of a file, None where there is none. Raises ToolError for what is not a file."""
     try:
-        with workspace.reading(location) as file:
+        with workspace.open_file(location) as file:
             content = file.read(_LARGEST + 1)
     except ToolError as error:
         if isinstance(error.__cause__, FileNotFoundError):
@@ -38,7 +38,7 @@ def read_content(workspace: Workspace, location: Location) -> bytes | None:
         raise
     if len(content) > _LARGEST:
         raise ToolError(
-            f"{workspace.relative(location.path)} is larger than {_LARGEST >> 20} MB: too large for "
+            f"{workspace.format_path(location.path)} is larger than {_LARGEST >> 20} MB: too large for "
             "this tool; change it with a command"
         )
     return content
@@ -48,7 +48,7 @@ def require_seal(workspace: Workspace, seal: Seal | None, location: Location, co
     """Raises StaleSeal unless the location and its content are those of the seal, if there is one."""
     if seal is None:
         return
-    shown_path = workspace.relative(location.path)
+    shown_path = workspace.format_path(location.path)
     sealed = {file.path: file.sha256 for file in seal.files}
     if location.path not in sealed:
         raise StaleSeal(
@@ -64,7 +64,7 @@ def build_seal(workspace: Workspace, draft: Draft) -> Seal:
     return Seal(
         cwd=str(workspace.cwd),
         files=(SealedFile(path=path, sha256=compute_sha256(draft.before)),),
-        diff=render_unified_diff(draft.before, draft.after, workspace.relative(path), is_text=True),
+        diff=render_unified_diff(draft.before, draft.after, workspace.format_path(path), is_text=True),
         projected={path: draft.after},
     )
 

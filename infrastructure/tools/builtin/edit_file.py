@@ -105,7 +105,7 @@ class EditFile:
         return await run_in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return declare_writing([self._workspace.place(require_text(arguments, "path"))])
+        return declare_writing([self._workspace.resolve(require_text(arguments, "path"))])
 
     def _edit(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal
@@ -114,16 +114,16 @@ class EditFile:
         require_seal(self._workspace, seal, location, before)
         require_unchanged(self._workspace, self._seen, location, before)
         draft, count = self._draft(arguments, location, before, stop)
-        known = self._seen.knowledge(location.path)
+        known = self._seen.find_knowledge(location.path)
         sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
         self._seen.note_written(context, build_seen_file(location.path, sha256, known))
         times = "1 replacement" if count == 1 else f"{count} replacements"
-        return f"edited {self._workspace.relative(location.path)}: {times}, SHA-256 {sha256}"
+        return f"edited {self._workspace.format_path(location.path)}: {times}, SHA-256 {sha256}"
 
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, stop: Stop
     ) -> tuple[Draft, int]:
-        name = self._workspace.relative(location.path)
+        name = self._workspace.format_path(location.path)
         if before is None:
             raise ToolError(f"{name} does not exist: use write_file to create it")
         encoding, content = decode_file(before, name)

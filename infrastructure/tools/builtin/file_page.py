@@ -161,7 +161,7 @@ class PageReader:
 
         Raises ToolError.
         """
-        with self._workspace.reading(location) as file:
+        with self._workspace.open_file(location) as file:
             page.size_bytes = os.fstat(file.fileno()).st_size
             if largest_bytes is not None and page.size_bytes > largest_bytes:
                 return None
@@ -170,7 +170,7 @@ class PageReader:
             if encoding is None:
                 most = LARGEST_PDF_BYTES if is_pdf(head) else LARGEST_BYTES if is_image(head) else 0
                 return BinaryFile(
-                    name=self._workspace.relative(location.path),
+                    name=self._workspace.format_path(location.path),
                     size_bytes=page.size_bytes,
                     sha256=_compute_hash(file, head, stop),
                     kind=detect_binary_kind(head),

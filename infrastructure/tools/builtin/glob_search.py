@@ -46,7 +46,9 @@ class GlobSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
-            access=lambda arguments: declare_listing(workspace.place(require_text(arguments, "base_dir", "."))),
+            access=lambda arguments: declare_listing(
+                workspace.resolve(require_text(arguments, "base_dir", "."))
+            ),
         )
 
     @property
@@ -66,20 +68,20 @@ class GlobSearch:
         walk = Walk(self._workspace, location, stop)
         found: list[str] = []
         more = False
-        for entry in walk.entries():
+        for entry in walk.list_entries():
             if not glob.matches("/".join(entry.names)):
                 continue
             if len(found) == most:
                 more = True
                 break
-            found.append(self._workspace.relative(os.path.join(location.path, *entry.names)))
+            found.append(self._workspace.format_path(os.path.join(location.path, *entry.names)))
         return "\n".join(found + self._notes(glob, location.path, walk, len(found), more=more))
 
     def _notes(self, glob: Glob, base: str, walk: Walk, count: int, *, more: bool) -> list[str]:
         notes = []
         if not count:
             hint = "" if glob.spans_folders else f"; use **/{glob.pattern} to look in the folders below as well"
-            notes.append(f"no file in {self._workspace.relative(base)} matches {glob.pattern}{hint}")
+            notes.append(f"no file in {self._workspace.format_path(base)} matches {glob.pattern}{hint}")
         if more:
             notes.append(
                 f"[the first {count} in path order; there are more: narrow the pattern or raise max_results]"

@@ -69,7 +69,7 @@ class GrepSearch:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=30_000,
-            access=lambda arguments: declare_reading(workspace.place(require_text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
 
     @property
@@ -97,8 +97,8 @@ class GrepSearch:
         return matches.render(search.run(stop, controls, self._report_secs))
 
     def _search_named(self, location: Location, matches: Matches) -> None:
-        name = self._workspace.relative(location.path)
-        with self._workspace.reading(location) as file:
+        name = self._workspace.format_path(location.path)
+        with self._workspace.open_file(location) as file:
             content = file.read(_LARGEST_NAMED + 1)
         if len(content) > _LARGEST_NAMED:
             raise ToolError(
@@ -126,7 +126,7 @@ class _FolderSearch:
         """Search until all is done or no more matches fit; what must be said about it. Raises Stopped."""
         walk = Walk(self._workspace, self._base, stop)
         reported = time.monotonic()
-        for entry in walk.entries():
+        for entry in walk.list_entries():
             if self._matches.full:
                 break
             if entry.is_link or not self._is_meant(entry):
@@ -147,7 +147,7 @@ class _FolderSearch:
         if self._sensitivity.covers(entry.names) or is_secret_settings(path):
             self._sensitive += 1
             return
-        name = self._workspace.relative(path)
+        name = self._workspace.format_path(path)
         try:
             with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
                 if os.fstat(file.fileno()).st_size > _LARGEST:

@@ -37,7 +37,7 @@ class ListDirectory:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=20_000,
-            access=lambda arguments: declare_listing(workspace.place(require_text(arguments, "path", "."))),
+            access=lambda arguments: declare_listing(workspace.resolve(require_text(arguments, "path", "."))),
         )
 
     @property
@@ -50,10 +50,10 @@ class ListDirectory:
         path = require_text(arguments, "path", ".")
         return await run_in_thread(lambda stop: self._list(path, stop), context.controls)
 
-    def entries(self, location: Location, most: int, stop: Stop) -> tuple[list[str], int]:
+    def list_entries(self, location: Location, most: int, stop: Stop) -> tuple[list[str], int]:
         """The first lines of the listing, at most so many, and how many entries there are. Raises ToolError."""
-        name = self._workspace.relative(location.path)
-        with self._workspace.folder(location) as folder, translate_os_errors(name):
+        name = self._workspace.format_path(location.path)
+        with self._workspace.open_folder(location) as folder, translate_os_errors(name):
             with os.scandir(folder) as found:
                 entries = sorted(found, key=lambda e: (not e.is_dir(follow_symlinks=False), e.name))
             lines = []
@@ -64,9 +64,9 @@ class ListDirectory:
 
     def _list(self, path: str, stop: Stop) -> str:
         location = self._workspace.locate(path)
-        lines, total = self.entries(location, _MOST_ENTRIES, stop)
+        lines, total = self.list_entries(location, _MOST_ENTRIES, stop)
         if not total:
-            return f"{self._workspace.relative(location.path)} is an empty folder"
+            return f"{self._workspace.format_path(location.path)} is an empty folder"
         if total > _MOST_ENTRIES:
             lines.append(f"[… and {total - _MOST_ENTRIES} more entries; use glob_search to narrow them]")
         return "\n".join(lines)

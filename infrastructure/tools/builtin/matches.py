@@ -54,7 +54,7 @@ class Matches:
         """Numbers of the matching lines, counted from 0; `full` is set if there are more than may be shown."""
         numbers: list[int] = []
         number, reached = 0, 0
-        for start, _ in self._pattern.lines(content):
+        for start, _ in self._pattern.find_lines(content):
             if self.count + len(numbers) == _MOST_MATCHES:
                 self.full = True
                 break

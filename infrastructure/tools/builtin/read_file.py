@@ -68,7 +68,7 @@ class ReadFile:
             ),
             risk=RiskLevel.LOW,
             inline_bytes=70_000,
-            access=lambda arguments: declare_reading(workspace.place(require_text(arguments, "path"))),
+            access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
 
     @property
@@ -99,7 +99,7 @@ class ReadFile:
             return read
         if (seen := page.build_seen(location.path)) is not None:
             self._seen.note_page(context, seen)
-        return _render_page(page) if page.lines else _empty(self._workspace.relative(location.path), page)
+        return _render_page(page) if page.lines else _empty(self._workspace.format_path(location.path), page)
 
     async def _show_binary(self, file: BinaryFile, call_id: str) -> str:
         described = f"{file.name}: {file.description}"

@@ -52,7 +52,7 @@ class SeenFiles:
         """The folders of all files that this process has shown the model or written for it."""
         return frozenset(self._folders)
 
-    def knowledge(self, path: str) -> FileKnowledge | None:
+    def find_knowledge(self, path: str) -> FileKnowledge | None:
         """What the model knows of the file at this canonical path; None if it never saw the file."""
         return collect_knowledge(path, self._list_seen(path))
 
@@ -98,10 +98,10 @@ def _find_last(conversation: Conversation) -> Message | None:
 
 def require_unchanged(workspace: Workspace, seen: SeenFiles, location: Location, content: bytes | None) -> None:
     """Raises ToolError if the model knows a file with another content than this."""
-    known = seen.knowledge(location.path)
+    known = seen.find_knowledge(location.path)
     if content is not None and known is not None and known.sha256 != (found := compute_sha256(content)):
         raise ToolError(
-            f"{workspace.relative(location.path)} changed since you last saw it "
+            f"{workspace.format_path(location.path)} changed since you last saw it "
             f"(SHA-256 is now {found}): read it again, then repeat the edit on what it holds now"
         )
 
@@ -111,7 +111,7 @@ def require_known(workspace: Workspace, seen: SeenFiles, location: Location, con
     if not content:
         return
     require_unchanged(workspace, seen, location, content)
-    known, name = seen.knowledge(location.path), workspace.relative(location.path)
+    known, name = seen.find_knowledge(location.path), workspace.format_path(location.path)
     if known is None:
         raise ToolError(
             f"{name} exists, and you have not seen what it holds (SHA-256 {compute_sha256(content)}): nothing "

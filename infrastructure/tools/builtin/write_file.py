@@ -77,7 +77,7 @@ class WriteFile:
         return await run_in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
 
     def _access(self, arguments: JsonObject) -> Access:
-        return declare_writing([self._workspace.place(require_text(arguments, "path"))])
+        return declare_writing([self._workspace.resolve(require_text(arguments, "path"))])
 
     def _write(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:
         seal = context.controls.seal
@@ -89,7 +89,9 @@ class WriteFile:
         sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
         self._seen.note_written(context, SeenFile(path=location.path, sha256=sha256))
         done = "created" if before is None else "replaced"
-        return f"{done} {self._workspace.relative(location.path)}: {len(draft.after)} bytes, SHA-256 {sha256}"
+        return (
+            f"{done} {self._workspace.format_path(location.path)}: {len(draft.after)} bytes, SHA-256 {sha256}"
+        )
 
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]
@@ -108,7 +110,7 @@ class WriteFile:
         folder = os.path.dirname(location.path)
         if os.path.isdir(folder) or any(path.startswith(folder + "/") for path in coming):
             return
-        shown_folder = self._workspace.relative(folder)
+        shown_folder = self._workspace.format_path(folder)
         if os.path.lexists(folder):
             raise ToolError(f"{shown_folder} is not a folder, so nothing can be written in it")
         raise ToolError(f"the folder {shown_folder} does not exist: set create_dirs to true to create it")

@@ -44,7 +44,7 @@ class ExactOutput:
     def close(self) -> str:
         """The whole text, within the limit. Nothing may be fed afterwards."""
         self._kept.append(self._decoder.decode(b"", final=True))
-        return self._kept.text()
+        return self._kept.join()
 
 
 class CustomOutput:
@@ -62,7 +62,7 @@ class CustomOutput:
             if spill is not None:
                 spill.discard()
 
-    def result(self, ending: Ending, *, timeout_secs: int) -> str | Printed | Spilled:
+    def build_result(self, ending: Ending, *, timeout_secs: int) -> str | Printed | Spilled:
         """Exactly the standard output of a program that exited with 0. Blocks where it is put into the store.
 
         Raises ToolError, with the end of standard error, or of standard output where there is none, for every

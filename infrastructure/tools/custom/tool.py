@@ -132,19 +132,19 @@ class CustomTool:
         finally:
             live.close()
             notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=context.controls.was_asked))
-        ending = replace(ending, ended=launch.background(ending.ended))
+        ending = replace(ending, ended=launch.count_background(ending.ended))
         try:
-            output = await asyncio.to_thread(printed.result, ending, timeout_secs=timeout_secs)
+            output = await asyncio.to_thread(printed.build_result, ending, timeout_secs=timeout_secs)
             return _add_notes(output, notes)
         except ToolError as error:
-            remarks = await asyncio.to_thread(launch.remarks, ending.exit_code, str(error))
+            remarks = await asyncio.to_thread(launch.list_remarks, ending.exit_code, str(error))
             message = "\n".join([str(error), *remarks, *notes])
             raise ToolError(message, output=error.output and replace(error.output, text=message)) from error
         finally:
             printed.discard()
 
     def _build_confinement(self) -> Confinement:
-        return self._sandbox.confinement() if self._sandbox is not None else Confinement()
+        return self._sandbox.confine() if self._sandbox is not None else Confinement()
 
     def _launch(self, arguments: JsonObject, approved: Seal | None, environment: Mapping[str, str]) -> Launch:
         """The line to run, if it is still what was approved."""

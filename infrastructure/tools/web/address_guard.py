@@ -63,7 +63,7 @@ class AddressGuard:
         self._is_own = is_own
         self._allowed = allowed
 
-    async def addresses(self, host: str, port: int) -> tuple[Address, ...]:
+    async def resolve(self, host: str, port: int) -> tuple[Address, ...]:
         """The addresses of a host, each one checked. `host` is as in a URL, IPv6 without brackets.
 
         Raises ToolError if the name cannot be resolved, is reserved for inner networks, or if any one of

@@ -72,7 +72,7 @@ class WebFetch:
         """The text, under lines that say where it is from and what was cut. Raises ToolError."""
         url = parse_web_address(require_text(arguments, "url"))
         most = min(require_integer(arguments, "max_length", _DEFAULT_LENGTH, minimum=1), _MOST_LENGTH)
-        page = await self._retrieval.page(url, context.controls.report)
+        page = await self._retrieval.fetch(url, context.controls.report)
         failed = page.status >= 300
         head, shown = await _render(page, min(most, _ERROR_LENGTH) if failed else most)
         if failed:

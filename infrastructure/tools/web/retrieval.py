@@ -66,7 +66,7 @@ class Retrieval:
         self._timeout_secs = timeout_secs
         self._certificates = certificates
 
-    async def page(self, url: httpx2.URL, tell: Callable[[str], None]) -> WebPage:
+    async def fetch(self, url: httpx2.URL, tell: Callable[[str], None]) -> WebPage:
         """The page at an address, or at the one that it leads to. `tell` is called with each step.
 
         Raises ToolError where an address on the way may not be fetched or nothing usable came back.
@@ -147,7 +147,7 @@ class CheckedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response of the first checked address that takes the connection. Raises ToolError."""
         host = normalise_host(request.url)
-        addresses = await self._guard.addresses(host, find_port(request.url))
+        addresses = await self._guard.resolve(host, find_port(request.url))
         *others, last = addresses[:_MOST_ADDRESSES]
         for address in others:
             try:

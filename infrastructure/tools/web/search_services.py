@@ -46,15 +46,15 @@ class SearchService(Protocol):
         """What goes with every request."""
         ...
 
-    def parameters(self, query: str) -> Parameters:
+    def build_parameters(self, query: str) -> Parameters:
         """The query, as the service wants it."""
         ...
 
-    def hits(self, answer: object) -> tuple[SearchHit, ...]:
+    def read_hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results in a decoded answer. Raises ToolError if it is not of the service's form."""
         ...
 
-    def advice(self, status: int) -> str:
+    def advise(self, status: int) -> str:
         """What a person can do about this HTTP status, or ""."""
         ...
 
@@ -69,15 +69,15 @@ class SearXng:
         base = url.rstrip("/")
         self.url = base if base.endswith("/search") else f"{base}/search"
 
-    def parameters(self, query: str) -> Parameters:
+    def build_parameters(self, query: str) -> Parameters:
         """The query and the wish for JSON."""
         return {"q": query, "format": "json"}
 
-    def hits(self, answer: object) -> tuple[SearchHit, ...]:
+    def read_hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results, best first."""
         return _read_hits(self.name, _read_field(answer, "results"), snippet="content")
 
-    def advice(self, status: int) -> str:
+    def advise(self, status: int) -> str:
         """A 403 mostly means that the instance does not offer JSON."""
         return "add json to search.formats in the instance's settings.yml" if status == 403 else ""
 
@@ -94,17 +94,17 @@ class Brave:
         self.headers: Mapping[str, str] = {"X-Subscription-Token": key}
         self._key_env = key_env
 
-    def parameters(self, query: str) -> Parameters:
+    def build_parameters(self, query: str) -> Parameters:
         """The query, and that no tags mark its words in the answer."""
         return {"q": query, "count": str(MOST_RESULTS), "text_decorations": "false"}
 
-    def hits(self, answer: object) -> tuple[SearchHit, ...]:
+    def read_hits(self, answer: object) -> tuple[SearchHit, ...]:
         """The results, best first."""
         if isinstance(answer, Mapping) and "web" not in answer and answer.get("type") == "search":
             return ()
         return _read_hits(self.name, _read_field(_read_field(answer, "web"), "results"), snippet="description")
 
-    def advice(self, status: int) -> str:
+    def advise(self, status: int) -> str:
         """The key is wrong, or used up."""
         if status in (401, 403):
             return f"check the key in {self._key_env}"

@@ -77,7 +77,7 @@ class WebSearch:
         context.controls.report(f"asking {self._service.name}")
         try:
             async with asyncio.timeout(self._timeout_secs):
-                hits = self._service.hits(await self._answer(query))
+                hits = self._service.read_hits(await self._answer(query))
         except TimeoutError as error:
             spent = f"{self._service.name} did not finish answering within {self._timeout_secs:g} s"
             raise ToolError(f"{spent}; tools.web.timeout_secs sets the limit") from error
@@ -94,7 +94,7 @@ class WebSearch:
                 client.stream(
                     "GET",
                     self._service.url,
-                    params=self._service.parameters(query),
+                    params=self._service.build_parameters(query),
                     headers=self._service.headers,
                     follow_redirects=False,
                 ) as response,
@@ -110,7 +110,7 @@ class WebSearch:
         if response.is_redirect:
             advice = "it leads elsewhere; set tools.web.search_url to where it leads"
         else:
-            advice = self._service.advice(response.status_code)
+            advice = self._service.advise(response.status_code)
         return ToolError(f"{message}; {advice}" if advice else message)
 
     def _decode(self, place: str, body: Body) -> object:

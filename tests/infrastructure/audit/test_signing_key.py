@@ -18,7 +18,7 @@ class FakeRing(KeyRing):
         self.entries: dict[str, str] = {}
         self.is_there = is_there
 
-    def key(self, provider: str) -> str | None:
+    def get_key(self, provider: str) -> str | None:
         return self.entries.get(provider)
 
     def keep(self, provider: str, key: str) -> None:

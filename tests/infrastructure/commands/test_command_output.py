@@ -128,7 +128,7 @@ def test_text_within_the_limit_is_whole() -> None:
     kept.append("12345")
     kept.append("67890")
 
-    assert kept.text() == "1234567890"
+    assert kept.join() == "1234567890"
 
 
 def test_text_beyond_the_limit_keeps_its_two_ends_and_counts_the_rest() -> None:
@@ -136,7 +136,7 @@ def test_text_beyond_the_limit_keeps_its_two_ends_and_counts_the_rest() -> None:
     for number in range(100):
         kept.append(f"{number:02d}")
 
-    assert kept.text() == "00010\n… 190 bytes left out …\n79899"
+    assert kept.join() == "00010\n… 190 bytes left out …\n79899"
 
 
 @pytest.mark.long
@@ -147,7 +147,7 @@ def test_a_cut_never_breaks_a_character_and_the_count_is_exact(pieces: list[str]
         kept.append(piece)
     whole = "".join(pieces)
 
-    text = kept.text()
+    text = kept.join()
 
     head, mark, rest = text.partition("\n… ")
     if not mark:
@@ -164,8 +164,8 @@ def test_the_last_lines_include_the_unfinished_one() -> None:
     output = CommandOutput(1000)
     output.feed(b"one\ntwo\nthree\nfour")
 
-    assert output.last_lines(2, 100).text == "three\nfour"
-    assert output.last_lines(9, 8).text == "ree\nfour"
+    assert output.read_last_lines(2, 100).text == "three\nfour"
+    assert output.read_last_lines(9, 8).text == "ree\nfour"
 
 
 def test_the_last_lines_never_join_what_was_not_joined() -> None:
@@ -173,4 +173,4 @@ def test_the_last_lines_never_join_what_was_not_joined() -> None:
     for line in (b"aaaa\n", b"bbbb\n", b"cccc\n"):
         output.feed(line)
 
-    assert output.last_lines(5, 100).text == "cccc"
+    assert output.read_last_lines(5, 100).text == "cccc"

@@ -137,6 +137,6 @@ def test_the_last_lines_begin_in_the_style_that_holds_there() -> None:
     output = CommandOutput(1000)
     output.feed(b"one\n\x1b[31mtwo\nthree\n\x1b[1mfo")
 
-    shown = output.last_lines(2, 100)
+    shown = output.read_last_lines(2, 100)
 
     assert insert_sequences(shown.text, shown.styles) == "\x1b[31mthree\n\x1b[1mfo\x1b[m"

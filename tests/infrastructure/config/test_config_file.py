@@ -135,7 +135,7 @@ def test_a_first_setting_for_the_project_counts_as_a_projects_setting_does(machi
     loaded = file_at(machine, machine.project_file).set(("tui", "theme"), "nord")
 
     assert loaded.settings.tui.theme == "nord"
-    assert loaded.place(("tui", "theme")) == f"{machine.project_file}:2"
+    assert loaded.locate(("tui", "theme")) == f"{machine.project_file}:2"
 
 
 def test_the_place_of_a_value_has_its_line_and_all_its_sources(machine: Machine):
@@ -145,6 +145,6 @@ def test_the_place_of_a_value_has_its_line_and_all_its_sources(machine: Machine)
 
     loaded = machine.load()
 
-    assert loaded.place(("permissions", "ask")) == f"{machine.user_file}:3 + {machine.project_file}:1"
-    assert loaded.place(("tui", "theme")) == "environment QUORUM_TUI__THEME"
-    assert loaded.place(TURNS) == "default"
+    assert loaded.locate(("permissions", "ask")) == f"{machine.user_file}:3 + {machine.project_file}:1"
+    assert loaded.locate(("tui", "theme")) == "environment QUORUM_TUI__THEME"
+    assert loaded.locate(TURNS) == "default"

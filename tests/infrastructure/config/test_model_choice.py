@@ -133,7 +133,7 @@ def test_every_role_has_the_model_that_is_set_for_it(machine: Machine):
 
     roles = choose_roles(machine.load(), machine.environ)
 
-    assert {role: [choice.model for choice in roles.of(role)] for role in ROLES} == {
+    assert {role: [choice.model for choice in roles.get_choices(role)] for role in ROLES} == {
         "decision": ["openai/d"],
         "exploration": ["openai/e"],
         "ask": ["anthropic/a"],
@@ -172,7 +172,7 @@ def test_of_two_flags_for_one_model_the_later_counts(role: str, machine: Machine
 
     roles = choose_roles(machine.load(overrides=parse_model_overrides(options)), {})
 
-    assert roles.of(role)[0].model == "openai/b=1"
+    assert roles.get_choices(role)[0].model == "openai/b=1"
 
 
 @pytest.mark.parametrize("role", ["decision_fallback", "review", "participants"])
@@ -182,7 +182,7 @@ def test_flags_for_a_list_are_gathered_in_place_of_the_files_list(role: str, mac
 
     roles = choose_roles(machine.load(overrides=overrides), {})
 
-    assert [choice.model for choice in roles.of(role)] == ["openai/a", "openai/b"]
+    assert [choice.model for choice in roles.get_choices(role)] == ["openai/a", "openai/b"]
     assert roles.decision.model == "openai/d"
 
 

@@ -57,7 +57,7 @@ def test_files_below_are_found_for_the_folders_that_are_named(root: Path, tmp_pa
     write(root / "other/AGENTS.md", "other")
     files = files_in(root, tmp_path)
 
-    found = files.below([str(root / "pkg/deep"), str(tmp_path), str(root)])
+    found = files.find_below([str(root / "pkg/deep"), str(tmp_path), str(root)])
 
     assert [file.parts[0].text for file in found] == ["pkg", "deep"]
 

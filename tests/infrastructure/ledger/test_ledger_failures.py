@@ -14,7 +14,7 @@ from domain.errors import ConfigError, LedgerError
 from domain.sessions.past_session import NewSession
 from infrastructure.store.ledger.database import Database
 from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
 from tests.infrastructure.ledger.ledger_bench import (
     CWD,
     begun,
@@ -145,14 +145,16 @@ async def test_what_was_committed_although_the_disk_said_otherwise_is_not_writte
 ):
     @contextmanager
     def committed_and_failed(connection):
-        with transaction(connection):
+        with begin_transaction(connection):
             yield
         raise LedgerError("the disk failed at the last moment")
 
     session = begun(database)
     for number in range(before):
         await session.ledger.append(prompt(number))
-    monkeypatch.setattr(SqliteFile, "transaction", lambda _file, connection: committed_and_failed(connection))
+    monkeypatch.setattr(
+        SqliteFile, "begin_transaction", lambda _file, connection: committed_and_failed(connection)
+    )
     with pytest.raises(LedgerError, match="last moment"):
         await session.ledger.append(prompt(before))
     monkeypatch.undo()

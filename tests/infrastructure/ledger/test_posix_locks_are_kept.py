@@ -21,7 +21,7 @@ from infrastructure.config.schema import Settings
 from infrastructure.execution.commands.sealing import seal_arguments
 from infrastructure.files.workspace import Workspace
 from infrastructure.secrets.known import SessionSecrets
-from infrastructure.store.ledger.sqlite_file import SqliteFile, transaction
+from infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
 from infrastructure.store.snapshots.places import OpenFolders
 from infrastructure.store.snapshots.reading import FileReader
 from infrastructure.tools.builtin.grep_search import GrepSearch
@@ -49,7 +49,7 @@ def in_a_transaction(tmp_path: Path) -> Iterator[Path]:
     with closing(file.connect()) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE t (x)")
-        with transaction(connection):
+        with begin_transaction(connection):
             connection.execute("INSERT INTO t VALUES (1)")
             yield path
 

@@ -106,14 +106,14 @@ async def test_one_process_opens_a_session_once(database):
 
 
 def test_whoever_looks_at_a_lock_for_a_moment_takes_it_from_nobody(tmp_path, monkeypatch):
-    SessionLock.take(tmp_path, "one").release()
+    SessionLock.acquire(tmp_path, "one").release()
     (tmp_path / "one.lock").touch()
     looking = os.open(tmp_path / "one.lock", os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
     moments = SimpleNamespace(sleep=lambda _secs: fcntl.flock(looking, fcntl.LOCK_UN))
     monkeypatch.setattr("infrastructure.store.ledger.locks.time", moments)
 
-    lock = SessionLock.take(tmp_path, "one")
+    lock = SessionLock.acquire(tmp_path, "one")
 
     assert list_lock_holders(tmp_path) == {"one": os.getpid()}
     lock.release()
@@ -127,7 +127,7 @@ def test_never_do_two_hold_one_lock_however_often_it_is_taken_and_given_back(tmp
     def work(number: int) -> None:
         for _ in range(150):
             try:
-                lock = SessionLock.take(tmp_path, "one")
+                lock = SessionLock.acquire(tmp_path, "one")
             except SessionInUse:
                 continue
             inside.append(number)
@@ -154,7 +154,7 @@ def test_a_lock_file_that_was_taken_away_while_it_was_awaited_is_no_lock(tmp_pat
 
     fcntl_flock = fcntl.flock
     monkeypatch.setattr("infrastructure.store.ledger.locks.fcntl.flock", lock_late)
-    lock = SessionLock.take(tmp_path, "one")
+    lock = SessionLock.acquire(tmp_path, "one")
     monkeypatch.undo()
 
     assert list_lock_holders(tmp_path) == {"one": os.getpid()}
@@ -164,7 +164,7 @@ def test_a_lock_file_that_was_taken_away_while_it_was_awaited_is_no_lock(tmp_pat
 @pytest.mark.parametrize("session_id", ["", "../one", "a/b", "a\0b", "x" * 65, "é"], ids=ascii)
 def test_an_id_that_is_none_names_no_file(tmp_path, session_id):
     with pytest.raises(LedgerError, match="is not an id of a session"):
-        SessionLock.take(tmp_path, session_id)
+        SessionLock.acquire(tmp_path, session_id)
 
     assert list(tmp_path.iterdir()) == []
 

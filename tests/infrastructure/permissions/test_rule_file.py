@@ -68,7 +68,7 @@ def test_a_saved_rule_is_there_for_the_next_session(path: Path) -> None:
 
     _save(RuleFile(path), rule)
 
-    (placed,) = RuleFile(path).rules()
+    (placed,) = RuleFile(path).read_rules()
     assert placed.saved.rule.id == rule.rule.id
     assert (placed.saved.project, placed.saved.saved) == ("/w", rule.saved)
     assert (placed.saved.must_match, placed.saved.must_not_match) == (rule.must_match, rule.must_not_match)
@@ -94,7 +94,7 @@ def test_the_same_rule_is_kept_once_for_each_scope(path: Path) -> None:
     for project in ("/w", "/w", None):
         _save(RuleFile(path), _saved(project=project))
 
-    assert [placed.saved.project for placed in RuleFile(path).rules()] == ["/w", None]
+    assert [placed.saved.project for placed in RuleFile(path).read_rules()] == ["/w", None]
 
 
 def test_rules_of_other_folders_do_not_hold_here(path: Path) -> None:
@@ -121,7 +121,7 @@ async def test_two_sessions_that_save_at_once_lose_no_rule(path: Path) -> None:
         *(file.save(_saved(f"run_command(make {n}{m})")) for n, file in enumerate(files) for m in range(5))
     )
 
-    assert len(RuleFile(path).rules()) == 20
+    assert len(RuleFile(path).read_rules()) == 20
     assert sorted(os.listdir(path.parent)) == ["permissions.toml", "permissions.toml.lock"]
 
 
@@ -145,7 +145,7 @@ def test_a_file_that_is_a_link_stays_one(path: Path, tmp_path: Path) -> None:
     _save(RuleFile(path), _saved())
 
     assert path.is_symlink()
-    assert len(RuleFile(path).rules()) == 1
+    assert len(RuleFile(path).read_rules()) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_reported(path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_folder_whose_name_is_no_text_is_reported_and_leaves_the_file_whole(pa
     with pytest.raises(ConfigError, match="is not valid Unicode and cannot be saved"):
         _save(RuleFile(path), _saved(project="/w\udcff"))
 
-    assert len(RuleFile(path).rules()) == 1
+    assert len(RuleFile(path).read_rules()) == 1
 
 
 # ---------------------------------------------------------------- what does not hold any more

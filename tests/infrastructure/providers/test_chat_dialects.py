@@ -37,20 +37,20 @@ def _read(
     events: list[StreamEvent] = []
     answer = ChatAnswer("v", events.append, FAILURES)
     for delta in deltas:
-        answer.take("", {"choices": [{"index": 0, "delta": delta}]})
-    answer.take("", {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+        answer.read_event("", {"choices": [{"index": 0, "delta": delta}]})
+    answer.read_event("", {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     if done:
         answer.end()
-    return answer.response(), events
+    return answer.build_response(), events
 
 
 def _read_chunks(*chunks: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
     events: list[StreamEvent] = []
     answer = ChatAnswer("v", events.append, FAILURES)
     for chunk in chunks:
-        answer.take("", chunk)
+        answer.read_event("", chunk)
     answer.end()
-    return answer.response(), events
+    return answer.build_response(), events
 
 
 def _piece(
@@ -394,9 +394,9 @@ def test_chunks_that_say_nothing_change_nothing() -> None:
 
 def test_a_stream_that_only_says_that_it_is_there_has_not_begun() -> None:
     answer = ChatAnswer("v", lambda _event: None, FAILURES)
-    answer.take("", {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
+    answer.read_event("", {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]})
     assert not answer.started
-    answer.take("", {"choices": [{"index": 0, "delta": {"content": "a"}}]})
+    answer.read_event("", {"choices": [{"index": 0, "delta": {"content": "a"}}]})
     assert answer.started
 
 

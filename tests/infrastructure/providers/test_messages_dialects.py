@@ -76,8 +76,8 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
     received: list[StreamEvent] = []
     answer = MessagesAnswer("p", received.append, FAILURES)
     for event in (STARTED, *events, STOPPED):
-        answer.take("", event)
-    return answer.response(), received
+        answer.read_event("", event)
+    return answer.build_response(), received
 
 
 def _sent_back(response: LlmResponse) -> list[dict[str, Any]]:
@@ -292,10 +292,10 @@ def test_an_error_in_the_stream_has_many_forms(event: dict[str, Any]) -> None:
 
 def test_an_answer_that_has_only_been_announced_has_not_begun() -> None:
     answer = MessagesAnswer("p", lambda _event: None, FAILURES)
-    answer.take("", STARTED)
-    answer.take("", {"type": "ping"})
+    answer.read_event("", STARTED)
+    answer.read_event("", {"type": "ping"})
     assert not answer.started
-    answer.take("", _start(TEXT))
+    answer.read_event("", _start(TEXT))
     assert answer.started
 
 
@@ -324,8 +324,8 @@ def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
     received: list[StreamEvent] = []
     answer = MessagesAnswer("p", received.append, FAILURES)
     for event in answer.map_events(json.loads(json.dumps(body))):
-        answer.take("", event)
-    response = answer.response()
+        answer.read_event("", event)
+    response = answer.build_response()
     assert received[0] == Delta("Hi.")
     assert _inputs(response) == [("a", {"n": 1})]
     assert response.usage == Usage(input=7, output=3)

@@ -385,11 +385,11 @@ def test_a_conversation_that_goes_on_is_rendered_from_where_it_stood() -> None:
 
     history = RenderedHistory(lambda: render)
     messages = [UserMessage(str(n)) for n in range(20)]
-    assert history.of(_request(messages[:10])) == ["UserMessage"] * 10
-    assert history.of(_request(messages)) == ["UserMessage"] * 20
+    assert history.render(_request(messages[:10])) == ["UserMessage"] * 10
+    assert history.render(_request(messages)) == ["UserMessage"] * 20
     assert rendered == messages
 
-    history.of(_request([*messages[:15], UserMessage("another")]))  # as after a rewind
+    history.render(_request([*messages[:15], UserMessage("another")]))  # as after a rewind
     assert rendered[20:] == [*messages[:15], UserMessage("another")]
 
 

@@ -302,7 +302,7 @@ def _raised_from(cause: Exception) -> httpx2.ConnectError:
     ],
 )
 def test_a_failed_connection_says_what_the_system_said(cause: Exception, words: str) -> None:
-    error = _failures().unreachable(_raised_from(cause), started=False)
+    error = _failures().explain_unreachable(_raised_from(cause), started=False)
     assert str(error) == f"cannot connect to https://h.example: {words}"
     assert error.retryable
 
@@ -310,7 +310,7 @@ def test_a_failed_connection_says_what_the_system_said(cause: Exception, words: 
 def test_an_untrusted_certificate_is_not_tried_again() -> None:
     cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
     cause.verify_message = "self-signed certificate"
-    error = _failures().unreachable(_raised_from(cause), started=False)
+    error = _failures().explain_unreachable(_raised_from(cause), started=False)
     assert str(error).startswith(
         "the certificate of https://h.example is not trusted: self-signed certificate; "
     )

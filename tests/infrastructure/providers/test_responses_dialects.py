@@ -48,8 +48,8 @@ def _read(*events: dict[str, Any]) -> tuple[LlmResponse, list[StreamEvent]]:
     received: list[StreamEvent] = []
     answer = ResponsesAnswer("p", received.append, FAILURES)
     for event in events:
-        answer.take("", json.loads(json.dumps(event)))
-    return answer.response(), received
+        answer.read_event("", json.loads(json.dumps(event)))
+    return answer.build_response(), received
 
 
 def _sent_back(response: LlmResponse, *after: Message) -> list[dict[str, Any]]:
@@ -169,10 +169,10 @@ def test_a_call_has_an_id_even_where_its_beginning_was_no_call() -> None:
 
 def test_the_done_mark_does_not_replace_the_end_of_the_answer() -> None:
     answer = ResponsesAnswer("p", lambda _event: None, FAILURES)
-    answer.take("", _done(0, CALL))
+    answer.read_event("", _done(0, CALL))
     answer.end()
     with pytest.raises(ProviderError, match="before the answer was complete"):
-        answer.response()
+        answer.build_response()
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress", "cancelled"])
@@ -422,9 +422,9 @@ def test_the_end_has_another_name_with_some_servers() -> None:
 def test_a_server_that_says_that_it_works_on_it_has_not_begun_to_answer() -> None:
     answer = ResponsesAnswer("p", lambda _event: None, FAILURES)
     for word in ("created", "queued", "in_progress"):
-        answer.take("", {"type": f"response.{word}", "response": {"status": word}})
+        answer.read_event("", {"type": f"response.{word}", "response": {"status": word}})
     assert not answer.started
-    answer.take("", _added(0, _message("")))
+    answer.read_event("", _added(0, _message("")))
     assert answer.started
 
 

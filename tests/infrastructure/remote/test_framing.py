@@ -15,7 +15,7 @@ def taken(reader: FrameReader, pieces: list[bytes]) -> list[bytes]:
     found: list[bytes] = []
     for piece in pieces:
         reader.feed(piece)
-        while (body := reader.take()) is not None:
+        while (body := reader.pop_body()) is not None:
             found.append(body)
     return found
 
@@ -72,7 +72,7 @@ def test_a_header_that_does_not_say_one_length_is_an_error(header: bytes) -> Non
     reader.feed(header + b"\r\n\r\n")
 
     with pytest.raises(FrameError):
-        reader.take()
+        reader.pop_body()
 
 
 def test_a_body_that_is_too_long_is_refused_before_it_arrives() -> None:
@@ -80,7 +80,7 @@ def test_a_body_that_is_too_long_is_refused_before_it_arrives() -> None:
     reader.feed(b"Content-Length: 11\r\n\r\n")
 
     with pytest.raises(FrameError, match="at most 10 bytes, not 11"):
-        reader.take()
+        reader.pop_body()
 
 
 def test_a_header_without_an_end_is_refused() -> None:
@@ -88,4 +88,4 @@ def test_a_header_without_an_end_is_refused() -> None:
     reader.feed(b"x" * (MOST_HEADER_BYTES + 1))
 
     with pytest.raises(FrameError, match="header may have at most"):
-        reader.take()
+        reader.pop_body()

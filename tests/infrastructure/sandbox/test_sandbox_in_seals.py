@@ -70,7 +70,7 @@ async def test_a_workspace_that_is_too_large_is_a_gap_unless_the_command_only_re
 
 
 async def test_where_there_is_no_sandbox_nothing_is_a_gap_in_it(household: Household) -> None:
-    assert household.sandbox("off").gap() is None
+    assert household.sandbox("off").find_gap() is None
 
 
 @needs_bubblewrap

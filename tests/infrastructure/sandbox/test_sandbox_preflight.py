@@ -88,7 +88,7 @@ def test_one_that_the_workspace_brings_is_never_run(household: Household) -> Non
     path = a_program(household.root / "bin", f"touch {household.root}/ran; echo bubblewrap 9")
     household.environ["PATH"] = f"{path}:bin"
 
-    state = household.sandbox().look()
+    state = household.sandbox().detect_state()
 
     assert isinstance(state, SandboxOff)
     assert not (household.root / "ran").exists()
@@ -101,7 +101,7 @@ def test_it_is_tried_once(household: Household, tmp_path: Path) -> None:
     sandbox = household.sandbox()
     assert sandbox.known is None
 
-    first, second = sandbox.look(), sandbox.look()
+    first, second = sandbox.detect_state(), sandbox.detect_state()
 
     assert first is second is sandbox.known
     assert log.read_text() == "tried\n"
@@ -110,13 +110,13 @@ def test_it_is_tried_once(household: Household, tmp_path: Path) -> None:
 async def test_asked_from_the_event_loop_it_does_not_stop_it(household: Household, tmp_path: Path) -> None:
     household.environ["PATH"] = str(tmp_path)
 
-    states = await asyncio.gather(*(household.sandbox().state() for _ in range(3)))
+    states = await asyncio.gather(*(household.sandbox().find_state() for _ in range(3)))
 
     assert all(isinstance(state, SandboxOff) for state in states)
 
 
 def test_switched_off_it_is_not_looked_for(household: Household) -> None:
-    state = household.sandbox("off").look()
+    state = household.sandbox("off").detect_state()
 
     assert isinstance(state, SandboxOff)
     assert state.why == 'tools.run_command.sandbox is "off"'
@@ -125,7 +125,7 @@ def test_switched_off_it_is_not_looked_for(household: Household) -> None:
 def test_the_whole_file_system_as_a_workspace_cannot_be_kept_apart(household: Household) -> None:
     household.root = Path("/")
 
-    state = household.sandbox().look()
+    state = household.sandbox().detect_state()
 
     assert isinstance(state, SandboxOff)
     assert state.remedy == "work in a folder below it"

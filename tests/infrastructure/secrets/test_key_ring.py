@@ -50,16 +50,16 @@ def test_what_is_kept_is_found_by_a_later_run_and_removed_once(entries: Path) ->
     KeyRing().keep("anthropic", KEY)
 
     assert json.loads(entries.read_text()) == {"quorum/anthropic": KEY}
-    assert KeyRing().key("anthropic") == KEY
+    assert KeyRing().get_key("anthropic") == KEY
     assert (KeyRing().remove("anthropic"), KeyRing().remove("anthropic")) == (True, False)
-    assert KeyRing().key("anthropic") is None
+    assert KeyRing().get_key("anthropic") is None
 
 
 def test_every_key_that_is_read_reaches_the_mask(entries: Path) -> None:
     mask = SecretMask()
     KeyRing().keep("anthropic", KEY)
 
-    KeyRing(mask.learn).key("anthropic")
+    KeyRing(mask.learn).get_key("anthropic")
 
     assert mask.mask_text(f"x {KEY}") == "x [secret:anthropic-key]"
 
@@ -70,7 +70,7 @@ def test_a_machine_without_a_keyring_has_no_keys_and_says_so_only_where_one_is_t
 ) -> None:
     keyring.set_keyring(backend())
 
-    assert KeyRing().key("anthropic") is None
+    assert KeyRing().get_key("anthropic") is None
     assert KeyRing().remove("anthropic") is False
     with pytest.raises(ConfigError, match="no keyring that keeps keys; install one"):
         KeyRing().keep("anthropic", KEY)
@@ -91,7 +91,7 @@ def test_a_keyring_that_cannot_be_read_is_reported_in_one_sentence_with_the_reme
     keyring.set_keyring(backend())
 
     with pytest.raises(ConfigError) as caught:
-        KeyRing().key("anthropic")
+        KeyRing().get_key("anthropic")
 
     assert str(caught.value).startswith("the keyring cannot be used: ")
     assert reason in str(caught.value)
@@ -113,7 +113,7 @@ def test_blanks_around_a_stored_key_are_no_part_of_it(entries: Path) -> None:
     mask = SecretMask()
     ring = KeyRing(mask.learn)
 
-    assert (ring.key("anthropic"), ring.key("openai")) == (KEY, None)
+    assert (ring.get_key("anthropic"), ring.get_key("openai")) == (KEY, None)
     assert mask.mask_text(f"x {KEY}") == "x [secret:anthropic-key]"
 
 
@@ -122,10 +122,10 @@ def test_a_keyring_that_never_answers_is_not_waited_for_and_not_asked_twice(entr
     ring = KeyRing(reading_secs=0.05)
 
     with pytest.raises(ConfigError, match=r"did not answer within 0\.05 s"):
-        ring.key("anthropic")
+        ring.get_key("anthropic")
     keyring.set_keyring(FileKeyring())
     with pytest.raises(ConfigError, match="did not answer"):
-        ring.key("openai")
+        ring.get_key("openai")
 
 
 # -- where a key is wanted ------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
 
     found = await check_readiness(machine.load(), machine.environ, {"anthropic": KEY}.get)
 
-    reported = {each.provider: each.finding(used=True, set_up=True).text for each in found}
+    reported = {each.provider: each.build_finding(used=True, set_up=True).text for each in found}
     assert "its key is in the keyring" in reported["anthropic"]
     assert "OPENAI_API_KEY is set" in reported["openai"]
     assert KEY not in "".join(reported.values())
@@ -229,7 +229,7 @@ def test_without_its_package_there_is_no_key_and_none_is_kept_or_removed(
     monkeypatch.setitem(sys.modules, "keyring", None)
     ring = KeyRing()
 
-    assert ring.key("anthropic") is None
+    assert ring.get_key("anthropic") is None
     for change in (lambda: ring.keep("anthropic", KEY), lambda: ring.remove("anthropic")):
         with pytest.raises(
             ConfigError, match=r'pip install "quorum-agent\[keyring\]", or put the key into'

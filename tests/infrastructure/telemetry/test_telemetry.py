@@ -241,7 +241,7 @@ def test_a_failure_of_the_library_is_none_of_the_run(monkeypatch: pytest.MonkeyP
         raise RuntimeError("the library is broken")
 
     observer, inner = observe(_refused(), closing_secs=0.1)
-    monkeypatch.setattr(observer._spans, "take", fail)
+    monkeypatch.setattr(observer._spans, "apply", fail)
     for event in EVENTS:
         observer.notify(event)
     observer.close()

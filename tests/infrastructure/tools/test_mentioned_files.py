@@ -137,8 +137,8 @@ async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_co
 
     assert (wide.is_attached, small.content) == (False, "     1\tone")
     assert "has no room left" in wide.note
-    assert seen.knowledge(str(stage.root / "wide.txt")) is None
-    assert seen.knowledge(str(stage.root / "small.txt")) is not None
+    assert seen.find_knowledge(str(stage.root / "wide.txt")) is None
+    assert seen.find_knowledge(str(stage.root / "small.txt")) is not None
 
 
 async def test_a_model_without_a_window_gets_whole_files(tmp_path: Path) -> None:

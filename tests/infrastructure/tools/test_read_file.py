@@ -148,7 +148,7 @@ def test_what_was_read_is_remembered_by_the_hash_of_the_whole_file(tmp_path, con
     show(conversation, read_file, path="a.txt", limit=1)
 
     sha256 = hashlib.sha256(b"one\ntwo\n").hexdigest()
-    assert seen.knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha256, is_whole=False)
+    assert seen.find_knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha256, is_whole=False)
 
 
 @pytest.mark.parametrize(

@@ -76,12 +76,12 @@ def test_raw_is_the_json_of_the_file_and_only_that_counts_as_seen(tmp_path, conv
     path.write_text(a_notebook())
 
     show(conversation, read_file, path="a.ipynb")
-    assert seen.knowledge(str(path)) is None
+    assert seen.find_knowledge(str(path)) is None
     raw = show(conversation, read_file, path="a.ipynb", raw=True)
 
     assert raw.startswith('     1\t{\n     2\t "cells": [')
     assert "SECRET OUTPUT" in raw
-    assert seen.knowledge(str(path)) is not None
+    assert seen.find_knowledge(str(path)) is not None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_is_no_notebook_is_read_as_the_text_that_it_is(tmp_path, conversati
 
     assert shown.startswith(f"     1\t{content[:50]}")
     assert NOTE not in shown
-    assert seen.knowledge(str(tmp_path / "a.ipynb")) is not None
+    assert seen.find_knowledge(str(tmp_path / "a.ipynb")) is not None
 
 
 def test_a_notebook_of_fifty_megabytes_is_shown_as_the_json_that_it_is(tmp_path, read_file, monkeypatch):

@@ -26,7 +26,7 @@ def workspace(root):
 
 
 def content(workspace, path):
-    with workspace.reading(workspace.locate(path)) as file:
+    with workspace.open_file(workspace.locate(path)) as file:
         return file.read()
 
 
@@ -118,7 +118,7 @@ def test_a_link_swapped_in_after_the_check_does_not_win(workspace, root, swapped
     (root / swapped).symlink_to(root.parent / "out" / ("secret.txt" if swapped != "sub" else ""))
     (root.parent / "out" / "b.txt").write_text("other secret")
 
-    with pytest.raises(ToolError, match="link"), workspace.reading(location) as file:
+    with pytest.raises(ToolError, match="link"), workspace.open_file(location) as file:
         file.read()
 
 
@@ -126,8 +126,8 @@ def test_a_second_root_is_part_of_the_workspace(root):
     workspace = Workspace([root, root.parent / "out"])
 
     assert content(workspace, "../out/secret.txt") == b"secret"
-    assert workspace.relative(root / "a.txt") == "a.txt"
-    assert workspace.relative(root.parent / "out" / "secret.txt") == str(root.parent / "out" / "secret.txt")
+    assert workspace.format_path(root / "a.txt") == "a.txt"
+    assert workspace.format_path(root.parent / "out" / "secret.txt") == str(root.parent / "out" / "secret.txt")
 
 
 def test_a_root_that_is_a_link_is_resolved_and_its_own_name_still_works(root):
@@ -144,7 +144,7 @@ def test_a_root_that_does_not_exist_is_a_clear_error(root):
 
 
 def test_control_characters_of_names_are_shown_escaped(workspace, root):
-    assert workspace.relative(root / "a\x1b[31m\u202e\udcff") == "a\\x1b[31m\\u202e\\udcff"
+    assert workspace.format_path(root / "a\x1b[31m\u202e\udcff") == "a\\x1b[31m\\u202e\\udcff"
 
 
 _PARTS = st.sampled_from(
@@ -191,7 +191,7 @@ def test_no_path_is_ever_opened_outside(parts, absolute, target):
         workspace = Workspace([base / "in"])
 
         try:
-            with workspace.reading(workspace.locate(f"{base}/in/{path}" if absolute else path)) as file:
+            with workspace.open_file(workspace.locate(f"{base}/in/{path}" if absolute else path)) as file:
                 opened = os.fstat(file.fileno())
         except ToolError:
             return

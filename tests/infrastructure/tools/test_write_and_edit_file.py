@@ -69,7 +69,7 @@ def test_a_new_file_is_written_and_its_hash_reported(tmp_path, write_file, seen)
 
     assert (tmp_path / "a.txt").read_bytes() == content
     assert result == f"created a.txt: 3 bytes, SHA-256 {sha(content)}"
-    assert seen.knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha(content), is_whole=True)
+    assert seen.find_knowledge(str(tmp_path / "a.txt")) == FileKnowledge(sha256=sha(content), is_whole=True)
     assert left_over(tmp_path) == []
 
 
@@ -209,7 +209,7 @@ def test_one_passage_is_replaced(tmp_path, edit_file, seen):
 
     assert (tmp_path / "a.py").read_text() == "one\n2\nthree\n"
     assert result.startswith("edited a.py: 1 replacement, SHA-256 ")
-    assert seen.knowledge(str(tmp_path / "a.py")) == FileKnowledge(
+    assert seen.find_knowledge(str(tmp_path / "a.py")) == FileKnowledge(
         sha256=sha(b"one\n2\nthree\n"), is_whole=False
     )
 

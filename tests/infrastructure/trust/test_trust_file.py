@@ -35,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 def test_without_a_file_nothing_is_trusted(path: Path) -> None:
     trusted = TrustFile(path).load()
 
-    assert trusted.standing(_PLACE, _ONE) is Standing.UNKNOWN
+    assert trusted.find_standing(_PLACE, _ONE) is Standing.UNKNOWN
     assert trusted.warning is None
     assert not path.exists()
 
@@ -45,16 +45,16 @@ def test_a_trusted_content_is_trusted_by_the_next_session_and_another_content_is
 
     trusted = TrustFile(path).load()
 
-    assert trusted.standing(_PLACE, _ONE) is Standing.TRUSTED
-    assert trusted.standing(_PLACE, _OTHER) is Standing.CHANGED
-    assert trusted.standing(Path("/w/sub/quorum.toml"), _ONE) is Standing.UNKNOWN
+    assert trusted.find_standing(_PLACE, _ONE) is Standing.TRUSTED
+    assert trusted.find_standing(_PLACE, _OTHER) is Standing.CHANGED
+    assert trusted.find_standing(Path("/w/sub/quorum.toml"), _ONE) is Standing.UNKNOWN
 
 
 def test_of_two_answers_about_one_file_the_later_counts(path: Path) -> None:
     for digest in (_ONE, _OTHER):
         _trust(TrustFile(path), _question(digest))
 
-    assert TrustFile(path).load().standing(_PLACE, _ONE) is Standing.CHANGED
+    assert TrustFile(path).load().find_standing(_PLACE, _ONE) is Standing.CHANGED
     assert path.read_text().count("[[trusted]]") == 1
 
 
@@ -75,8 +75,8 @@ def test_what_is_forgotten_is_not_trusted_any_more_and_all_else_is(path: Path) -
     forgotten = asyncio.run(file.forget([_PLACE, Path("/never/quorum.toml")]))
 
     assert forgotten == (_PLACE,)
-    assert file.load().standing(_PLACE, _ONE) is Standing.UNKNOWN
-    assert file.load().standing(other, _ONE) is Standing.TRUSTED
+    assert file.load().find_standing(_PLACE, _ONE) is Standing.UNKNOWN
+    assert file.load().find_standing(other, _ONE) is Standing.TRUSTED
 
 
 def test_forgetting_where_nothing_was_ever_trusted_makes_no_file(path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_damaged_file_trusts_nothing_says_so_and_is_not_written_over(path: Pat
 
     trusted = TrustFile(path).load()
 
-    assert trusted.standing(_PLACE, _ONE) is Standing.UNKNOWN
+    assert trusted.find_standing(_PLACE, _ONE) is Standing.UNKNOWN
     assert trusted.warning is not None
     assert str(path) in trusted.warning
     assert trusted.warning.endswith("is corrected or removed)")
@@ -126,7 +126,7 @@ def test_whatever_byte_of_the_file_is_flipped_no_other_content_of_that_file_is_t
 
     for place in range(len(sound)):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x01]) + sound[place + 1 :])
-        assert TrustFile(path).load().standing(_PLACE, _OTHER) is not Standing.TRUSTED
+        assert TrustFile(path).load().find_standing(_PLACE, _OTHER) is not Standing.TRUSTED
 
 
 def test_a_file_that_others_may_write_trusts_nothing(path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_file_that_others_may_write_trusts_nothing(path: Path) -> None:
 
     trusted = TrustFile(path).load()
 
-    assert trusted.standing(_PLACE, _ONE) is Standing.UNKNOWN
+    assert trusted.find_standing(_PLACE, _ONE) is Standing.UNKNOWN
     assert trusted.warning == (
         f"others may write {path}, so no project's file is trusted; say chmod 600 {path}"
     )
@@ -170,7 +170,7 @@ def test_a_folder_whose_name_is_no_text_is_reported_and_leaves_the_file_whole(pa
     with pytest.raises(ConfigError, match="is not valid Unicode"):
         _trust(TrustFile(path), _question(file="/w\udcff/quorum.toml"))
 
-    assert TrustFile(path).load().standing(_PLACE, _ONE) is Standing.TRUSTED
+    assert TrustFile(path).load().find_standing(_PLACE, _ONE) is Standing.TRUSTED
 
 
 def test_the_file_lies_in_the_state_folder(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ class Impostor:
         with connection:
             frames = FrameReader()
             for answer in self._answers:
-                while frames.take() is None:
+                while frames.pop_body() is None:
                     if not (data := connection.recv(1 << 16)):
                         return
                     frames.feed(data)

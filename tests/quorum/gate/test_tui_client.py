@@ -37,7 +37,7 @@ class Listener:
             return
         with connection:
             frames = FrameReader()
-            while (body := frames.take()) is None:
+            while (body := frames.pop_body()) is None:
                 data = connection.recv(1 << 16)
                 if not data:
                     return

@@ -5,7 +5,7 @@ import pytest
 from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.power import find_power
-from quorum.rpc.wording import takes_approval
+from quorum.rpc.wording import find_risk
 from tui.keys.commands import COMMANDS
 
 TOKEN = "t0ken-of-this-start"
@@ -47,17 +47,17 @@ def test_a_token_in_the_wrong_place_goes_no_further(params: dict[str, object]) -
     "text", ["hello", "a /mode auto b", "/usr/bin is a path", "/cost", "/mode ask", "/mode read-only"]
 )
 def test_prompts_and_harmless_commands_are_free(text: str) -> None:
-    assert takes_approval(text) == ""
+    assert find_risk(text) == ""
 
 
 @pytest.mark.parametrize("text", ["!ls", "  !ls", "/mode auto", " /mode accept-edits", "/mode quorum"])
 def test_own_commands_and_modes_that_ask_less_take_approval(text: str) -> None:
-    assert takes_approval(text)
+    assert find_risk(text)
 
 
 @pytest.mark.parametrize("text", ["/cost", "/", "/mo", " /mode ask", "!"])
 def test_what_is_typed_key_by_key_takes_approval_as_soon_as_it_is_a_command(text: str) -> None:
-    assert takes_approval(text, typed=True)
+    assert find_risk(text, typed=True)
 
 
 @pytest.mark.parametrize(

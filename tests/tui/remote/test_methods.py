@@ -196,7 +196,7 @@ async def test_keys_are_listed_room_by_room(tmp_path: Path) -> None:
 
 async def test_a_prompt_is_sent_as_if_it_were_typed_and_leaves_the_draft_alone(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path, say("well")) as stage:
-        stage.prompt.put("my draft")
+        stage.prompt.replace_text("my draft")
         await stage.call("input.send", text="go on,\nplease")
         await stage.until(lambda: stage.agent.reports)
 

@@ -120,14 +120,14 @@ async def test_what_a_program_slips_under_the_persons_enter_is_not_sent_by_it(
 ) -> None:
     async with on_remote_stage(tmp_path) as stage:
         stage.agent.may_end.set()
-        stage.prompt.put("make all")
+        stage.prompt.replace_text("make all")
         await stage.call("keys.feed", keys=keys)
         await stage.pilot.press("enter")
         await stage.shows("a program typed into this prompt")
         assert stage.agent.commands == []
         assert stage.agent.prompts == []
 
-        stage.prompt.put("!make all")
+        stage.prompt.replace_text("!make all")
         await stage.pilot.press("enter")
         await stage.until(lambda: stage.agent.commands)
 
@@ -340,7 +340,7 @@ async def test_keys_behind_which_the_person_writes_in_an_editor_wait_for_nobody(
     async with on_remote_stage(tmp_path) as stage:
         stage.prompt.hold_keys()
         error = await stage.refused("keys.feed", keys=["enter"])
-        stage.prompt.put("/mode auto")
+        stage.prompt.replace_text("/mode auto")
         await stage.prompt.take_up_keys()
 
         assert "written in an editor" in str(error)

@@ -90,7 +90,7 @@ class CurrentSession:
             self._say(_STILL_STARTING.format(wish))
         return self.session
 
-    def resting(self, wish: str) -> Session | None:
+    def get_resting(self, wish: str) -> Session | None:
         """The session while no turn runs."""
         session = self.require_session(wish)
         if session is not None and (busy := self._turns.busy):
@@ -98,9 +98,9 @@ class CurrentSession:
             return None
         return session
 
-    def writable(self, wish: str) -> Session | None:
+    def get_writable(self, wish: str) -> Session | None:
         """The session while no turn runs, if anything may be added to it."""
-        session = self.resting(wish)
+        session = self.get_resting(wish)
         if session is not None and session.agent.record.in_use:
             self._say(session.refusal)
             return None

@@ -48,7 +48,7 @@ class InterruptController:
         session, prompt = self._current.session, self._prompt
         if text := prompt.whole_text:
             self._remember(text if prompt.is_typed_by_person else escape_command(text))
-            prompt.put("")
+            prompt.replace_text("")
             prompt.is_typed_by_person = True
         elif session is not None and session.last_turn is not None:
             self._rewind()

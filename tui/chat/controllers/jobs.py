@@ -53,7 +53,7 @@ class JobController:
 
         self._is_asking = True
         try:
-            await self._questions.until_in_front()
+            await self._questions.wait_until_in_front()
             now = self._transcript.session_view.clock()
             return await self._host.app.push_screen_wait(EndJobsDialog(self.running, now, clock=self._clock))
         finally:

@@ -32,7 +32,7 @@ class LocalServerController:
         open_servers = app.open_local_servers if isinstance(app, KeyedApp) else None
         if open_servers is None:
             self._host.say("there are no settings here")
-        elif self._current.resting("use the server") is not None:
+        elif self._current.get_resting("use the server") is not None:
             self._host.run_worker(self._offer(open_servers(), port, begin_session), group="local-server")
 
     async def _offer(self, servers: LocalServers, port: int, begin_session: Callable[[], object]) -> None:
@@ -52,7 +52,7 @@ class LocalServerController:
                 servers, port, name, models, await servers.propose(port, name, models[0]), clock=self._clock
             )
             self._host.say("")
-            await self._questions.until_in_front()
+            await self._questions.wait_until_in_front()
             if not await self._host.app.push_screen_wait(dialog):
                 self._host.say("nothing was written")
                 return

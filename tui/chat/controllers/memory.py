@@ -39,7 +39,7 @@ class MemoryController:
         """Propose to add a line; where it cannot be, it stays where it was `typed`."""
         session = self._current.require_session("add this")
         if session is None or session.refusal or self._questions.asking:
-            self._prompt.put(typed)
+            self._prompt.replace_text(typed)
             if session is not None:
                 self._host.say(session.refusal or "answer the question first")
             return
@@ -53,7 +53,7 @@ class MemoryController:
             try:
                 proposal = await agent.memory.propose(line)
                 self._remember(typed)
-                await self._questions.until_in_front()
+                await self._questions.wait_until_in_front()
                 dialog = MemoryDialog(proposal, clock=self._clock)
                 if await self._host.app.push_screen_wait(dialog):
                     await agent.memory.add(dialog.chosen)

@@ -43,12 +43,12 @@ class QuestionController:
         """The person looks at another tab."""
         self._in_front.clear()
 
-    async def until_in_front(self) -> None:
+    async def wait_until_in_front(self) -> None:
         """Wait until the person looks at it."""
         while not self._in_front.is_set():
             await self._in_front.wait()
 
-    def asking_begins(self, tool: str = "") -> None:
+    def begin_asking(self, tool: str = "") -> None:
         """There is a question."""
         self.asking = True
         self._host.refresh_state()
@@ -63,7 +63,7 @@ class QuestionController:
         most = self._host.app.size.height - self._main.region.y - own - 1
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 
-    def asking_ends(self, *, interrupts: bool) -> None:
+    def end_asking(self, *, interrupts: bool) -> None:
         """The question is gone."""
         self.asking = False
         if interrupts:

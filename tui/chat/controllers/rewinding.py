@@ -30,7 +30,7 @@ class RewindController:
 
     def action_undo(self) -> None:
         """Show what taking back the last turn would change."""
-        if (session := self._current.writable("undo")) is None:
+        if (session := self._current.get_writable("undo")) is None:
             return
         if (turn := session.last_turn) is None:
             self._host.say(_NO_TURN)
@@ -39,7 +39,7 @@ class RewindController:
 
     def action_rewind(self) -> None:
         """Show the turns, to go back to before one of them."""
-        if (session := self._current.writable("rewind")) is None:
+        if (session := self._current.get_writable("rewind")) is None:
             return
         if session.last_turn is None:
             self._host.say(_NO_TURN)
@@ -48,7 +48,7 @@ class RewindController:
 
     def action_redo(self) -> None:
         """Show what redoing the last undo would change."""
-        if (session := self._current.writable("redo")) is None:
+        if (session := self._current.get_writable("redo")) is None:
             return
         if (undo := session.agent.rewind.last_undo) is None:
             self._host.say(_NO_UNDO)
@@ -64,7 +64,7 @@ class RewindController:
     def action_show_diff(self) -> None:
         """Show what the session changed, file by file."""
         if (session := self._current.require_session("look at its changes")) is not None:
-            self._host.app.push_screen(session.changes_screen(self._take_back))
+            self._host.app.push_screen(session.build_changes_screen(self._take_back))
 
     async def _take_back(self, task: QueuedTask, prompt: str) -> QuorumError | None:
         """Have a turn taken back, in line with the turns; why that failed, if it did.

@@ -58,7 +58,7 @@ class SendController:
         """Remember a prompt and put it in line; in a session that takes none it stays where it is."""
         session = self._current.session
         if session is not None and session.refusal:
-            self._prompt.put(escape_command(text))
+            self._prompt.replace_text(escape_command(text))
             self._host.say(session.refusal)
             return
         self._welcome.display = False
@@ -84,7 +84,7 @@ class SendController:
         if session is not None and await session.agent.custom_commands.is_known(text):
             self.submit(text)
             return
-        self._prompt.put(text)
+        self._prompt.replace_text(text)
         self._host.say(otherwise if session is not None else f"still starting; {otherwise}")
 
     def remember(self, text: str) -> None:
@@ -159,7 +159,7 @@ class SendController:
 
     def action_compact(self, focus: str = "") -> None:
         """Let a summary take the place of the conversation so far."""
-        if self._current.writable("compact it") is None:
+        if self._current.get_writable("compact it") is None:
             self._return_typed(f"/compact {focus}" if focus.strip() else "")
             return
 
@@ -182,7 +182,7 @@ class SendController:
         line or from another program, but for one that has shown the token of the remote control.
         """
         if problem := self._explain_refusal(own):
-            self._prompt.put(typed)
+            self._prompt.replace_text(typed)
             self._host.say(problem)
             return
         if (session := self._current.session) is None:

@@ -20,27 +20,27 @@ class SessionController:
 
     def action_new_session(self) -> None:
         """Begin another session."""
-        if self._current.resting("begin another session") is not None:
+        if self._current.get_resting("begin another session") is not None:
             from domain.sessions.past_session import NewSession
 
             self._want(NewSession())
 
     def action_fork_session(self) -> None:
         """Continue in a copy of this session."""
-        if self._current.resting("fork it") is not None:
+        if self._current.get_resting("fork it") is not None:
             self._want("fork")
 
     def action_resume_session(self) -> None:
         """Let the person pick a session to continue with."""
-        if (session := self._current.resting("choose a session")) is not None:
-            self._host.app.push_screen(session.session_picker(), self._open_picked_session)
+        if (session := self._current.get_resting("choose a session")) is not None:
+            self._host.app.push_screen(session.build_session_picker(), self._open_picked_session)
 
     def resume_by_id(self, name: str) -> None:
         """Continue with the session of this id."""
         self._open_picked_session(name)
 
     def _open_picked_session(self, name: str | None) -> None:
-        if name is None or (session := self._current.resting("choose a session")) is None:
+        if name is None or (session := self._current.get_resting("choose a session")) is None:
             return
         if name == session.agent.session_id and not session.agent.record.in_use:
             self._host.say("this session is open already")

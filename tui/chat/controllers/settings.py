@@ -54,7 +54,7 @@ class SettingsController:
         if name:
             self._host.run_worker(self._set_model(session, name), group="model")
         else:
-            self._host.app.push_screen(session.model_picker())
+            self._host.app.push_screen(session.build_model_picker())
 
     async def _set_model(self, session: Session, name: str) -> None:
         if problem := await session.set_model(name):
@@ -102,4 +102,4 @@ class SettingsController:
     def action_show_permissions(self) -> None:
         """Show the rules about calls."""
         if (session := self._current.require_session("look at the rules")) is not None:
-            self._host.app.push_screen(session.permissions())
+            self._host.app.push_screen(session.build_permissions_screen())

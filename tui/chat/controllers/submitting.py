@@ -47,7 +47,7 @@ class SubmitController:
     async def _submit_command(self, typed: str) -> None:
         self._sending.remember(typed)
         try:
-            names = [command.name for command in self._prompt.known.custom_commands()]
+            names = [command.name for command in self._prompt.known.list_custom_commands()]
             action = find_action(typed, names)
         except NotACommand as problem:
             await self._sending.submit_command(typed, str(problem))

@@ -35,18 +35,18 @@ class ViewController:
     def action_show_cost(self) -> None:
         """Show what the session used and cost."""
         if (session := self._current.require_session("nothing was used yet; look")) is not None:
-            self._host.app.push_screen(session.costs())
+            self._host.app.push_screen(session.build_cost_screen())
 
     def action_show_status(self) -> None:
         """Show all that holds in the session."""
         if (session := self._current.require_session("look at the status")) is not None:
             app = self._host.app
-            app.push_screen(session.status_screen(app.version if isinstance(app, Looks) else ""))
+            app.push_screen(session.build_status_screen(app.version if isinstance(app, Looks) else ""))
 
     def action_show_context(self) -> None:
         """Show what fills the model's window."""
         if (session := self._current.require_session("look at the context")) is not None:
-            self._host.app.push_screen(session.context_screen())
+            self._host.app.push_screen(session.build_context_screen())
 
     def action_show_skills(self) -> None:
         """Show the skills there are, and which of them are trusted."""
@@ -135,14 +135,14 @@ class ViewController:
         if (session := self._current.require_session("look at the findings")) is None:
             return
         if (result := find_review_result(self._transcript.entries, panel_id)) is not None:
-            self._host.app.push_screen(session.findings_screen(result))
+            self._host.app.push_screen(session.build_findings_screen(result))
         else:
             self._host.say("there is no code review on the screen; /review begins one")
 
     def action_show_inbox(self) -> None:
         """Show the decisions that wait in any session."""
         if (session := self._current.require_session("look at the inbox")) is not None:
-            self._host.app.push_screen(session.inbox_screen())
+            self._host.app.push_screen(session.build_inbox_screen())
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
@@ -179,7 +179,7 @@ class ViewController:
         from domain.errors import BlobError
 
         try:
-            self._host.app.push_screen(await session.pager(call))
+            self._host.app.push_screen(await session.build_pager(call))
         except BlobError as error:
             self._host.say(str(error))
 
@@ -188,7 +188,7 @@ class ViewController:
         if (session := self._current.require_session("look at a task")) is None:
             return
         if (subagent := find_subagent(self._transcript.entries, session_id)) is not None:
-            self._host.app.push_screen(session.subagent_screen(subagent))
+            self._host.app.push_screen(session.build_subagent_screen(subagent))
         else:
             self._host.say("that task is not on the screen")
 

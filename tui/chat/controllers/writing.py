@@ -51,19 +51,19 @@ class PromptSources:
             case _:
                 return ()
 
-    def custom_commands(self) -> Sequence[Command]:
+    def list_custom_commands(self) -> Sequence[Command]:
         """The commands of the project and the person; none before the session is there."""
         from tui.completion.custom_commands import list_custom_rows
 
         session = self._current.session
         return list_custom_rows(session.agent.custom_commands.known) if session is not None else ()
 
-    def resources(self) -> Sequence[OfferedResource]:
+    def list_resources(self) -> Sequence[OfferedResource]:
         """The resources that MCP servers list; none before the session is there."""
         session = self._current.session
         return session.agent.tool_servers.list_resources() if session is not None else ()
 
-    def mcp_prompts(self) -> Sequence[OfferedPrompt]:
+    def list_mcp_prompts(self) -> Sequence[OfferedPrompt]:
         """The prompts that MCP servers offer; none before the session is there."""
         session = self._current.session
         return session.agent.tool_servers.list_prompts() if session is not None else ()
@@ -130,7 +130,7 @@ class WritingController:
         if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
             return text
         if (session := self._current.require_session(_WISH)) is None:
-            self._prompt.put(escape_command(text))
+            self._prompt.replace_text(escape_command(text))
             return None
         from domain.errors import QuorumError
 
@@ -138,7 +138,7 @@ class WritingController:
             labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
         except QuorumError as error:
             self._host.tell(str(error))
-            self._prompt.put(escape_command(text))
+            self._prompt.replace_text(escape_command(text))
             return None
         return append_labels(text, labels)
 
@@ -167,9 +167,9 @@ class WritingController:
         try:
             edited = await edit_in_editor(self._host.app, before, workspace=self._workspace)
             if (now := self._prompt.text) == shown:
-                self._prompt.put(edited)
+                self._prompt.replace_text(edited)
             else:  # a turn was interrupted meanwhile, and what waited has come back
-                self._prompt.put(f"{now.removesuffix(shown).rstrip()}\n{edited}".rstrip())
+                self._prompt.replace_text(f"{now.removesuffix(shown).rstrip()}\n{edited}".rstrip())
         except EditorFailed as problem:
             self._host.say(str(problem))
         finally:

@@ -39,7 +39,7 @@ class ContextScreen(AccountSheet):
         super().__init__()
         self._account, self._model, self._hide = account, model, hide
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """How full, what with, what is large, what is to be done."""
         account = self._account
         yield Content(f"{make_printable(self._model, newlines=False)}  ·  {_describe_fill(account)}").stylize(

@@ -31,7 +31,7 @@ class CostScreen(AccountSheet):
         self._book = book
         self._caps = tuple(caps)
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """The spend caps, the session and its turns."""
         if self._caps:
             yield Content("Caps").stylize("bold $text-accent")

@@ -30,7 +30,7 @@ class LoginScreen(AccountSheet):
         self._address = address
         self._said = ""
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """What it is about, and the address in rows that nothing is left out of."""
         yield Content(f"The MCP server {self._server} wants you to log in. This is the address:")
         yield Content("")

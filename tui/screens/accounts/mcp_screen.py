@@ -52,7 +52,7 @@ class McpScreen(AccountSheet):
             self.dismiss()
             self._log_in(server.name)
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, where it is, what went wrong, and its tools."""
         if not self._servers:
             yield from _wrap(_NONE, width)

@@ -34,7 +34,7 @@ class SkillsScreen(AccountSheet):
         super().__init__()
         self._skills = tuple(skills)
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, what it is for, and where it lies."""
         if not self._skills:
             yield from wrap_text(_NO_SKILLS, width)
@@ -51,7 +51,7 @@ class AgentsScreen(AccountSheet):
         super().__init__()
         self._agents = tuple(agents)
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """Name and state of each, what it is for, its tools and model, and where it lies."""
         if not self._agents:
             yield from wrap_text(_NO_AGENTS, width)

@@ -69,8 +69,8 @@ class AccountSheet(ClosesItself, ModalScreen[None]):
     def show_lines(self) -> None:
         """Say what there is to say now."""
         width = min(CELLS, self.app.size.width - _FRAME_CELLS)
-        self.query_one(Static).update(Content("\n").join(self.lines(width)))
+        self.query_one(Static).update(Content("\n").join(self.build_lines(width)))
 
     @abstractmethod
-    def lines(self, width: int) -> Iterable[Content]:
+    def build_lines(self, width: int) -> Iterable[Content]:
         """What there is to say. What stands in columns is at most `width` cells wide."""

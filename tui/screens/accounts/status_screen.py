@@ -82,7 +82,7 @@ class StatusScreen(AccountSheet):
         super().__init__()
         self._session, self._version, self._folder = session, version, folder
 
-    def lines(self, width: int) -> Iterator[Content]:
+    def build_lines(self, width: int) -> Iterator[Content]:
         """Each fact with its name before it; long ones take several lines."""
         hide = self._session.agent.mask.mask_text
         for heading, facts in (

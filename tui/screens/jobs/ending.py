@@ -38,7 +38,7 @@ class EndJobsDialog(QuestionCard):
             (job.job_id, format_duration(job.count_seconds(now)), job.command) for job in jobs
         ]
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """How many there are, and each of them."""
         count = len(self._rows_of_jobs)
         runs, them = ("runs and ends", "it") if count == 1 else ("run and end", "them")

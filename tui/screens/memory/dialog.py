@@ -43,11 +43,11 @@ class MemoryDialog(QuestionCard):
         self.chosen: MemoryDraft = proposal.drafts[0]
         """The change that the answer is about."""
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What the answer is bound to."""
         return f"sha256 {shorten_digest(self.chosen.sha256)}"
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """The file, the other one that can be chosen, and the whole change."""
         yield Line("file  ", clean_line(shorten_home(self.chosen.target)), LineKind.STRONG)
         if self.chosen.before is None:

@@ -59,12 +59,12 @@ class Catalogue:
         """A provider could not be asked; the sentence says why."""
         self._remarks[provider] = sentence
 
-    def rows(self, query: str) -> list[Row]:
+    def list_rows(self, query: str) -> list[Row]:
         """The rows that fit what is typed, best first within each provider."""
         query = query.strip()
         rows: list[Row] = []
         for provider in self.providers:
-            offers = self._offers(provider, query)
+            offers = self._list_offers(provider, query)
             remark = self._remarks[provider]
             if remark and not offers and not provider.startswith(query.partition("/")[0]):
                 continue
@@ -75,7 +75,7 @@ class Catalogue:
             rows.append(ModelOffer(query, as_typed=True))
         return rows
 
-    def _offers(self, provider: str, query: str) -> list[ModelOffer]:
+    def _list_offers(self, provider: str, query: str) -> list[ModelOffer]:
         """The models of a provider that fit, best first. Blanks in what is typed do not count."""
         typed = "".join(query.split())
         models = self._models.get(provider, ())

@@ -106,7 +106,7 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         """Draw the rows anew. What the person moved to stays marked, if it is still there."""
         choices = self._choices
         kept = self._get_marked() if self._has_moved else None
-        self._rows = self._catalogue.rows(self._query)
+        self._rows = self._catalogue.list_rows(self._query)
         width = choices.size.width or self.app.size.width
         choices.set_options(
             Option(self._render_row(row, width), disabled=not isinstance(row, ModelOffer)) for row in self._rows

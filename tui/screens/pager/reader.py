@@ -22,7 +22,7 @@ class Reader:
         self.known = 0
         self.complete = False
 
-    async def window(self, top: int, height: int) -> tuple[int, list[str]]:
+    async def read_window(self, top: int, height: int) -> tuple[int, list[str]]:
         """`height` lines from `top` on, or the last ones if these are fewer, and the first one's number."""
         lines = await asyncio.to_thread(self._source.read_lines, top, height)
         if not self.complete and self.known < top + height:

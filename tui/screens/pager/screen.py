@@ -131,7 +131,7 @@ class PagerScreen(ClosesItself, Screen[None]):
         try:
             while True:
                 wanted, height = self._target, self._sheet.size.height
-                top, lines = await self._reader.window(wanted, height)
+                top, lines = await self._reader.read_window(wanted, height)
                 self._sheet.show(top, lines, needle=self._needle, hit=self._hit)
                 if (wanted, height) == (self._target, self._sheet.size.height):
                     self._target = top

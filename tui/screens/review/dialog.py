@@ -343,7 +343,7 @@ class ReviewDialog(EditsCall, Guarded):
     def action_save_rule(self) -> None:
         """Save the rule and approve, or say why it cannot be."""
         form = self.card.forms.rule
-        if problem := form.problem():
+        if problem := form.find_problem():
             self.card.say(f"not saved: {problem}")
         elif self._is_meant() and self._is_read("enter"):
             self.dismiss(ApproveAlways(self._request.packet.digest, (form.text,), form.scope))

@@ -37,7 +37,7 @@ class EarlierAnswers:
         self._approved: dict[int, ReviewPacket] = {}
         self._edits: dict[int, JsonObject] = {}
 
-    def about(self, request: ReviewRequest) -> Earlier:
+    def find_earlier(self, request: ReviewRequest) -> Earlier:
         """What was answered about this call."""
         self._turn_to(request)
         packet = request.packet

@@ -78,7 +78,7 @@ class RuleForm(VerticalGroup):
         """The rule as it stands."""
         return self._input.value.strip()
 
-    def problem(self) -> str:
+    def find_problem(self) -> str:
         """Why the rule cannot be saved for this call; empty where it can."""
         preview = self._preview_of(self.text)
         return clean_line(preview.problem) if preview.problem else "" if preview.covers_this else _NOT_THIS

@@ -25,7 +25,7 @@ class DiffSheet(ScrollView, can_focus=False):
         overflow-x: hidden;
     }
     """ + render_role_styles("DiffSheet")
-    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.roles()}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {name_component_class(role) for role in Palette.list_roles()}
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

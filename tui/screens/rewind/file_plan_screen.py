@@ -81,13 +81,13 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         with DialogFrame(id="restoring") as box:
             box.border_title = Content(self.TITLE_TEXT)
             box.name_keys(self.KEYS)
-            yield Static(self._what(), id="what", markup=False)
+            yield Static(self._describe_plan(), id="what", markup=False)
             yield LineList(id="files")
             yield DiffSheet()
             yield Static(id="unseen", markup=False)
             yield Static(id="notice", markup=False)
 
-    def _what(self) -> Content:
+    def _describe_plan(self) -> Content:
         """What would be undone or redone."""
         raise NotImplementedError
 
@@ -95,7 +95,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         """The plan. Raises QuorumError where there can be none."""
         raise NotImplementedError
 
-    def _no_files(self) -> str:
+    def _explain_no_files(self) -> str:
         """What is said where no file would change."""
         raise NotImplementedError
 
@@ -125,7 +125,7 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         self._diffs.clear()
         self._make_room(len(steps))
         self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
-        self._tell("" if len(steps) else self._no_files())
+        self._tell("" if len(steps) else self._explain_no_files())
         files.show(len(steps), steps.render_step)
 
     def _make_room(self, files: int) -> None:

@@ -44,7 +44,7 @@ class RedoScreen(FilePlanScreen):
         super().__init__(agent, take_back, cwd=cwd)
         self._undo = undo
 
-    def _what(self) -> Content:
+    def _describe_plan(self) -> Content:
         undo = self._undo
         said = "files that were restored one by one"
         if undo.turn is not None:
@@ -65,7 +65,7 @@ class RedoScreen(FilePlanScreen):
             self._undo = last
         return await self._agent.rewind.plan_redo(self._undo)
 
-    def _no_files(self) -> str:
+    def _explain_no_files(self) -> str:
         return fill_in_keys(_ONLY_CONVERSATION if self._undo.turns else _NOTHING_LEFT, self.app)
 
     def action_redo(self) -> None:

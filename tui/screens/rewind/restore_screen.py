@@ -53,7 +53,7 @@ class RestoreScreen(FilePlanScreen):
         super().__init__(agent, take_back, cwd=cwd)
         self._turn = turn
 
-    def _what(self) -> Content:
+    def _describe_plan(self) -> Content:
         said = make_printable(self._turn.prompt, newlines=False) or "(continues the previous turn)"
         later = sum(turn.number > self._turn.number and not turn.undone for turn in self._agent.rewind.turns)
         also = f"\nand the {format_amount(later, 'turn')} after it" if later else ""
@@ -62,7 +62,7 @@ class RestoreScreen(FilePlanScreen):
     async def _fetch_plan(self) -> RestorePlan:
         return await self._agent.rewind.plan(self._turn.number)
 
-    def _no_files(self) -> str:
+    def _explain_no_files(self) -> str:
         return fill_in_keys(_NO_FILES, self.app)
 
     def action_take_back(self, what: Literal["conversation", "files", "both"]) -> None:

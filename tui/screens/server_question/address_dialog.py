@@ -45,14 +45,14 @@ class ServerAddressDialog(QuestionCard):
         """What is asked."""
         return self._question
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """Who asks, why, and where the address leads."""
         question = self._question
         yield from list_origin(question)
         yield Line("leads to ", clean_line(question.host), LineKind.STRONG)
         yield Line("address  ", clean_line(question.address), is_code=True)
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What else can be done."""
         return _NO_BROWSER if self._has_no_browser else "c copies it · esc decides nothing"
 
@@ -69,7 +69,7 @@ class ServerAddressDialog(QuestionCard):
             self.agree()
         else:
             self._has_no_browser = True
-            self.query_one("#question").border_subtitle = Content(self.subtitle())
+            self.query_one("#question").border_subtitle = Content(self.format_subtitle())
 
     def agree(self) -> None:
         """Tell the server that it is opened."""

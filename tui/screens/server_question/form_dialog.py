@@ -87,7 +87,7 @@ class ServerFormDialog(QuestionCard):
         if not self._question.fields:
             choices.focus()
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """Who asks, and each field with its value, its bounds and its description."""
         yield from list_origin(self._question)
         yield Line("", "")
@@ -96,7 +96,7 @@ class ServerFormDialog(QuestionCard):
         if not self._question.fields:
             yield Line("", "It asks for a confirmation only.")
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What the keys do now."""
         if self._is_editing:
             turns = "↑ ↓ choose · " if self._list_words(self._question.fields[self._marked]) else ""
@@ -137,7 +137,7 @@ class ServerFormDialog(QuestionCard):
     def _redraw(self) -> None:
         self._lay_out()
         self.query_one(ChoiceBar).set_class(self._is_editing, "-dead")
-        self.query_one("#question").border_subtitle = Content(self.subtitle())
+        self.query_one("#question").border_subtitle = Content(self.format_subtitle())
 
     def _tell(self, wrong: str) -> None:
         self.set_class(bool(wrong), "-wrong")

@@ -108,7 +108,7 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         if self._register is None:
             return
         query = self.query_one(Input).value
-        self._rows = self._register.fitting(query, everywhere=self._everywhere)
+        self._rows = self._register.find_fitting(query, everywhere=self._everywhere)
         self._name_keys()
         self.query_one(LineList).show(len(self._rows), self._render_row)
 
@@ -201,7 +201,7 @@ class Register:
         """Whether a session is of this folder."""
         return session.cwd == self._cwd
 
-    def fitting(self, query: str, *, everywhere: bool) -> list[SessionSummary]:
+    def find_fitting(self, query: str, *, everywhere: bool) -> list[SessionSummary]:
         """Those with every word of the query in title, folder, model or id; upper and lower case are alike."""
         words = query.casefold().split()
         among = self._searched if everywhere else self._searched[: self.here]

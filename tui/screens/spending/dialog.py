@@ -36,7 +36,7 @@ class SpendDialog(QuestionCard):
         """What is asked."""
         return self._question
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """Which cap it is, what was spent, and what continuing means."""
         question = self._question
         cap = question.cap

@@ -19,7 +19,7 @@ class Axis:
     zoom: int = 1
     left: int = 0
 
-    def window(self, span: Stretch, cells: int) -> Stretch:
+    def compute_window(self, span: Stretch, cells: int) -> Stretch:
         """The part of a span that so many cells show."""
         begin, end = span
         length = max(end - begin, 1e-6)
@@ -44,9 +44,9 @@ class Axis:
         begin, end = span
         return max(0.0, min((moment - begin) / max(end - begin, 1e-6), 1.0))
 
-    def ticks(self, span: Stretch, cells: int) -> str:
+    def render_ticks(self, span: Stretch, cells: int) -> str:
         """Marks of time over so many cells, counted from the span's beginning."""
-        start, end = self.window(span, cells)
+        start, end = self.compute_window(span, cells)
         step = _choose_step((end - start) / cells * _TICK_CELLS)
         line = [" "] * cells
         number = int((start - span[0]) / step)

@@ -29,7 +29,7 @@ class Chart(LineList):
     """ + render_role_styles("Chart")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "chart--marked",
-        *(name_component_class(role) for role in Palette.roles()),
+        *(name_component_class(role) for role in Palette.list_roles()),
     }
 
     def __init__(self, timings: TurnTimings, clock: Callable[[], float], *, id: str | None = None) -> None:

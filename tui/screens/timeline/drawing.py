@@ -66,7 +66,7 @@ def _draw_cells(
     row: TimelineRow, columns: Columns, axis: Axis, palette: Palette, now: float
 ) -> tuple[_Runs, _Runs, _Runs, str]:
     span = row.turn.compute_span(now)
-    window = axis.window(span, columns.lane)
+    window = axis.compute_window(span, columns.lane)
     timed = row.turn.timed
     match row:
         case TimelineRow(turn=turn, event=None):
@@ -104,7 +104,7 @@ def _draw_turn(
     )
     style = palette.heading if not turn.undone else palette.muted
     name: _Runs = [(f"{turn.number} ", palette.accent), (prompt, style)]
-    ticks = axis.ticks(span, columns.lane) if turn.timed else ""
+    ticks = axis.render_ticks(span, columns.lane) if turn.timed else ""
     ending = "under way" if turn.end is None else turn.ending
     loud = palette.muted if ending in ("completed", "under way") else palette.warning
     state: _Runs = [("taken back" if turn.undone else ending, loud)]

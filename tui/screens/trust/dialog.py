@@ -59,11 +59,11 @@ class TrustDialog(QuestionCard):
         """What is asked."""
         return self._question
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What the answer is bound to."""
         return f"sha256 {shorten_digest(self._question.digest)}"
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """What the files want, what trust means, and their text, each line of it safe to draw."""
         yield from self._render_heading()
         for item in self._question.items:

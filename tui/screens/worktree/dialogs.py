@@ -39,11 +39,11 @@ class MergeWorktreeDialog(QuestionCard):
         super().__init__(clock=clock)
         self._change, self._hide = change, hide
 
-    def subtitle(self) -> str:
+    def format_subtitle(self) -> str:
         """What the answer is bound to."""
         return f"sha256 {shorten_digest(self._change.digest)}"
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """Where it goes, what is committed for it, and the whole change."""
         worktree = self._change.worktree
         yield Line("from  ", clean_line(worktree.branch), LineKind.STRONG)
@@ -82,7 +82,7 @@ class DropWorktreeDialog(QuestionCard):
         super().__init__(clock=clock)
         self._worktree, self._loss = worktree, loss
 
-    def lines(self) -> Iterator[Line]:
+    def build_lines(self) -> Iterator[Line]:
         """What is removed, and what of it is in no other place."""
         yield Line("branch  ", clean_line(self._worktree.branch), LineKind.STRONG)
         yield Line("folder  ", clean_line(shorten_home(self._worktree.folder)), LineKind.STRONG)

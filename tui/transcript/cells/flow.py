@@ -63,7 +63,7 @@ class Flow:
                 length += len(text)
         self.text = "".join(parts)
 
-    def spans(self, start: int, end: int) -> list[TextSpan]:
+    def find_spans(self, start: int, end: int) -> list[TextSpan]:
         """Where the text from `start` up to `end` is drawn."""
         spans: list[TextSpan] = []
         place = max(bisect_right(self._offsets, start) - 1, 0)

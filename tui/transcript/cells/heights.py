@@ -46,7 +46,7 @@ class Heights:
         """All lines."""
         return self.before(len(self._heights))
 
-    def at(self, line: int) -> tuple[int, int]:
+    def find_entry(self, line: int) -> tuple[int, int]:
         """The entry a line falls into, and the line's number within it. Raises IndexError beyond the end."""
         if not 0 <= line < self.total:
             raise IndexError(f"line {line} is outside the {self.total} lines there are")

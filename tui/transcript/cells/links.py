@@ -104,7 +104,7 @@ def _link_group(group: list[Strip]) -> list[Strip]:
     flow = Flow(group)
     linked = list(group)
     for start, end in find_addresses(flow.text):
-        for line, first, last in flow.spans(start, end):
+        for line, first, last in flow.find_spans(start, end):
             linked[line] = _add_target(linked[line], first, last, flow.text[start:end])
     return linked
 

@@ -74,7 +74,7 @@ class Palette:
     screen_reader: bool = False
 
     @classmethod
-    def roles(cls) -> tuple[str, ...]:
+    def list_roles(cls) -> tuple[str, ...]:
         """The names of all styles."""
         return tuple(f.name for f in fields(cls) if f.name not in ("dark", "screen_reader"))
 
@@ -83,7 +83,7 @@ def read_palette(widget: Widget) -> Palette:
     """The palette as the stylesheet and the theme give it to a widget."""
     styles = {
         role: widget.get_component_rich_style(name_component_class(role), partial=True)
-        for role in Palette.roles()
+        for role in Palette.list_roles()
     }
     return Palette(**styles, dark=widget.app.current_theme.dark, screen_reader=widget.app.has_class(READER))
 

@@ -86,7 +86,7 @@ def draw_batch(batch: Batch, width: int, palette: Palette, now: float) -> Drawin
         drawing.add(draw_row(call, columns, accounts[place], palette), CardTarget(place))
         edge = build_strip(("  │ ", palette.muted + ASIDE))
         card = _Card(call, width - 4, palette)
-        for part in card.everything(batch, now) if call.expanded else card.what_matters():
+        for part in card.render_details(batch, now) if call.expanded else card.render_summary():
             for strip, key in zip(part.strips, part.keys, strict=True):
                 target = CardTarget(place, key == PAGER, key if key != PAGER else None)
                 line = Strip([*edge, *strip])
@@ -114,7 +114,7 @@ class _Card:
 
     # -- folded -------------------------------------------------------------------------------------------
 
-    def what_matters(self) -> list[Part]:
+    def render_summary(self) -> list[Part]:
         """The lines below a folded row, in parts."""
         call = self._call
         before = self._draw_before_output()
@@ -172,7 +172,7 @@ class _Card:
 
     # -- unfolded -----------------------------------------------------------------------------------------
 
-    def everything(self, batch: Batch, now: float) -> list[Part]:
+    def render_details(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
         strips = _plain(call.tool, width, palette.muted) if call.tool in VERBS else []

@@ -53,10 +53,10 @@ class MarkdownLines:
         gap = [Strip([])] if block.gap else []
         if block.kind is Kind.CODE:
             return gap + self._code(block.text, block.language)
-        return gap + self._indent_lines(self._painter.markdown(make_printable(block.text), self._width))
+        return gap + self._indent_lines(self._painter.render_markdown(make_printable(block.text), self._width))
 
     def _code(self, text: str, language: str) -> list[Strip]:
-        return self._indent_lines(self._painter.code(make_printable(text), language, self._width))
+        return self._indent_lines(self._painter.render_code(make_printable(text), language, self._width))
 
     def _indent_lines(self, strips: list[Strip]) -> list[Strip]:
         return [Strip([*self._indent, *strip]) for strip in strips] if self._indent else strips

@@ -53,7 +53,7 @@ class Painter:
         """The painter of a palette; there is one for each."""
         return _build_painter(palette)
 
-    def markdown(self, text: str, width: int) -> list[Strip]:
+    def render_markdown(self, text: str, width: int) -> list[Strip]:
         """A block of Markdown at a width in cells."""
         options = self._console.options.update(width=width, height=None)
         lines = self._console.render_lines(_Markdown(text, self), options, pad=False)
@@ -62,7 +62,7 @@ class Painter:
         strips = strips[shown[0] : shown[-1] + 1] if shown else []
         return [strip if strip.cell_length <= width else strip.crop(0, width) for strip in strips]
 
-    def code(self, text: str, language: str, width: int) -> list[Strip]:
+    def render_code(self, text: str, language: str, width: int) -> list[Strip]:
         """Lines of code on the code background, one column in from its edges, broken where too wide."""
         inner = width - 2
         base = self._palette.code
@@ -174,7 +174,9 @@ class _Code(rich_markdown.CodeBlock):
         self._painter = painter
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for strip in self._painter.code(self.text.plain.rstrip("\n"), self.lexer_name, options.max_width):
+        for strip in self._painter.render_code(
+            self.text.plain.rstrip("\n"), self.lexer_name, options.max_width
+        ):
             yield from strip
             yield Segment.line()
 

@@ -79,7 +79,7 @@ def unfold(page: TranscriptLayout, place: int, call: Call) -> int:
         else None
     )
     set_open(entry, part, True)
-    return page.first_line(place, part)
+    return page.find_first_line(place, part)
 
 
 def find_output(page: TranscriptLayout, line: int) -> Call | None:

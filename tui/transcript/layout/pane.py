@@ -190,7 +190,7 @@ class Pane(ScrollView, can_focus=False):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text; only the lines selected are drawn for it."""
-        return (self._page.text(selection), "\n") if self._page is not None else None
+        return (self._page.select_text(selection), "\n") if self._page is not None else None
 
     # -- what Textual calls ------------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ class Pane(ScrollView, can_focus=False):
         page, height = self._page, self.size.height
         if page is None:
             return self._surface.finish_strips([], 0, None)
-        strips = page.strips(height)
+        strips = page.render_strips(height)
         patches = self._patching(page, height) if self._patching is not None else ()
         return self._surface.finish_strips(strips, page.scroll, self.text_selection, patches)
 

@@ -67,7 +67,7 @@ class TranscriptLayout:
         """Take an event in; nothing is drawn. `at` is when it happened by the clock, if it is of the past."""
         self.transcript.apply(event, at)
 
-    def successor(self) -> TranscriptLayout:
+    def create_successor(self) -> TranscriptLayout:
         """An empty page that continues with the same session."""
         return TranscriptLayout(self.transcript.create_successor())
 
@@ -84,7 +84,7 @@ class TranscriptLayout:
         """Draw at this width and in these styles from now on. The line at the top keeps its entry there."""
         if self._pen is not None and (self._pen.width, self._pen.palette) == (width, palette):
             return
-        top = self._heights.at(self.scroll) if self.scroll < self.lines else None
+        top = self._heights.find_entry(self.scroll) if self.scroll < self.lines else None
         self._pen = EntryRenderer(width, palette)
         self._drawn.clear()
         self._lines_kept = 0
@@ -108,27 +108,27 @@ class TranscriptLayout:
         else:
             self._settle_from_above(height)
         if self.scroll < self.lines:
-            self._anchor = self._heights.at(self.scroll)[0]
+            self._anchor = self._heights.find_entry(self.scroll)[0]
 
-    def strips(self, height: int) -> list[Strip]:
+    def render_strips(self, height: int) -> list[Strip]:
         """The lines in sight after `settle`; fewer than `height` where the transcript is shorter."""
-        return self.between(self.scroll, self.scroll + height)
+        return self.render_between(self.scroll, self.scroll + height)
 
-    def text(self, selection: Selection) -> str:
+    def select_text(self, selection: Selection) -> str:
         """The selected text, without decoration and as it was before it was broken to fit.
 
         Only the lines selected are drawn for it.
         """
         first = selection.start.y if selection.start else 0
         last = selection.end.y if selection.end else self.lines - 1
-        return Flow(self.between(first, last + 1), first, selection.get_span).text
+        return Flow(self.render_between(first, last + 1), first, selection.get_span).text
 
-    def between(self, first: int, end: int) -> list[Strip]:
+    def render_between(self, first: int, end: int) -> list[Strip]:
         """The lines from `first` up to, not including, `end`, as far as there are such lines."""
         strips: list[Strip] = []
         if not 0 <= first < self.lines:
             return strips
-        entry, offset = self._heights.at(first)
+        entry, offset = self._heights.find_entry(first)
         while entry < len(self._heights) and len(strips) < end - first:
             strips += self._draw(entry).strips[offset : offset + end - first - len(strips)]
             entry, offset = entry + 1, 0
@@ -136,7 +136,7 @@ class TranscriptLayout:
 
     def find_entry(self, line: int) -> tuple[int, int]:
         """The entry of a line, and the line's number within that. Raises IndexError beyond the end."""
-        return self._heights.at(line)
+        return self._heights.find_entry(line)
 
     def find_line(self, entry: int, offset: int = 0) -> int:
         """The line at which an entry begins, and so many below it, as far as heights are known."""
@@ -148,7 +148,7 @@ class TranscriptLayout:
 
     def find_line_position(self, line: int) -> LinePosition:
         """What stands at a line. Raises IndexError beyond the end."""
-        return self.find_position(*self._heights.at(line), line - self.scroll)
+        return self.find_position(*self._heights.find_entry(line), line - self.scroll)
 
     def find_position(self, entry: int, offset: int, below_top: int) -> LinePosition:
         """A line of an entry, wanted so far below the top."""
@@ -160,7 +160,7 @@ class TranscriptLayout:
         """Go to where this spot stands as far below the top as it did, whatever was folded since."""
         self._admit()
         entry = self.find_drawn(spot.entry)
-        parts, first = self._find_parts(entry), self.first_line(entry, spot.part)
+        parts, first = self._find_parts(entry), self.find_first_line(entry, spot.part)
         offset = first + min(spot.rank, max(parts.count(spot.part) - 1, 0))
         self.scroll = max(0, self.find_line(entry, offset) - max(spot.below_top, 0))
         self._anchor = entry
@@ -177,7 +177,7 @@ class TranscriptLayout:
         """Whether entries can be drawn: a page gets its width with the first frame."""
         return self._pen is not None
 
-    def first_line(self, entry: int, part: int | None) -> int:
+    def find_first_line(self, entry: int, part: int | None) -> int:
         """The first line of a part of an entry, counted from the entry's; 0 where there is no such part.
 
         A call that a row stands for together with others has its line there.
@@ -210,7 +210,7 @@ class TranscriptLayout:
             if self.scroll >= self.lines:
                 return
             moved = False
-            entry, offset = self._heights.at(self.scroll)
+            entry, offset = self._heights.find_entry(self.scroll)
             filled = -offset
             while entry < len(self._heights) and filled < height:
                 before = self._heights[entry]

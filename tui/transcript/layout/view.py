@@ -39,7 +39,7 @@ class TranscriptView(Pane):
 
     DEFAULT_CSS = GROUND + render_role_styles("TranscriptView") + _HITS
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        *(name_component_class(role) for role in Palette.roles()),
+        *(name_component_class(role) for role in Palette.list_roles()),
         "transcript--hit",
         "transcript--present-hit",
     }
@@ -112,7 +112,7 @@ class TranscriptView(Pane):
 
     def clear(self) -> None:
         """Empty the screen; the session continues."""
-        self._show_page(self._page.successor() if self._page is not None else None)
+        self._show_page(self._page.create_successor() if self._page is not None else None)
 
     def forget(self) -> None:
         """Empty the screen for another session."""

@@ -161,7 +161,7 @@ PASSING = {
 
 def addresses(url: str, names: Names) -> tuple[str, ...]:
     address = parse_web_address(url)
-    found = asyncio.run(AddressGuard(names).addresses(normalise_host(address), find_port(address)))
+    found = asyncio.run(AddressGuard(names).resolve(normalise_host(address), find_port(address)))
     return tuple(map(str, found))
 
 
@@ -198,7 +198,7 @@ def test_a_name_that_cannot_be_resolved_says_so():
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     with pytest.raises(ToolError, match=r"site\.net cannot be resolved: Name or service not known"):
-        asyncio.run(AddressGuard(nothing).addresses("site.net", 80))
+        asyncio.run(AddressGuard(nothing).resolve("site.net", 80))
 
 
 def test_a_name_without_an_address_says_so():
@@ -210,7 +210,7 @@ def test_a_public_address_that_this_machine_has_is_refused():
     guard = AddressGuard(Names({"site.net": [[PUBLIC]]}), is_own=lambda address: str(address) == PUBLIC)
 
     with pytest.raises(ToolError, match=r"site\.net \(8\.8\.8\.8\) is an address of this machine"):
-        asyncio.run(guard.addresses("site.net", 80))
+        asyncio.run(guard.resolve("site.net", 80))
 
 
 def test_the_addresses_of_this_machine_are_known():
@@ -225,7 +225,7 @@ def test_the_system_s_resolver_knows_this_machine_and_the_guard_refuses_it():
         return [str(address[0]) for *_, address in found]
 
     with pytest.raises(ToolError, match="a loopback address"):
-        asyncio.run(AddressGuard(under_a_public_name).addresses("site.net", 80))
+        asyncio.run(AddressGuard(under_a_public_name).resolve("site.net", 80))
 
 
 def spelled(number: int, way: str) -> str:

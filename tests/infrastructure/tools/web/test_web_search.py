@@ -69,9 +69,9 @@ async def test_results_of_brave_come_with_the_key_in_its_header():
 
 
 def test_brave_without_results_has_no_web_part():
-    assert Brave("", "key", "BRAVE_KEY").hits({"type": "search", "query": {}}) == ()
+    assert Brave("", "key", "BRAVE_KEY").read_hits({"type": "search", "query": {}}) == ()
     with pytest.raises(ToolError, match="holds no list of results"):
-        Brave("", "key", "BRAVE_KEY").hits({"type": "ErrorResponse"})
+        Brave("", "key", "BRAVE_KEY").read_hits({"type": "ErrorResponse"})
 
 
 @pytest.mark.parametrize("url", ["http://host", "http://host/", "http://host/search", "http://host/search/"])
@@ -125,7 +125,7 @@ async def test_what_is_no_answer_is_reported(behaviour: Behaviour, expected: str
     ("status", "advice"), [(401, "check the key in BRAVE_KEY"), (429, "used up"), (500, ""), (403, "BRAVE_KEY")]
 )
 def test_brave_s_refusals_come_with_a_remedy(status: int, advice: str):
-    reported = Brave("", "the-key", "BRAVE_KEY").advice(status)
+    reported = Brave("", "the-key", "BRAVE_KEY").advise(status)
 
     assert advice in reported
     assert "the-key" not in reported
