@@ -14,7 +14,7 @@ import asyncio, os
 from infrastructure.store.ledger.opening import open_database
 
 database = open_database("", os.environ)
-print(len(asyncio.run(database.archive.sessions())), flush=True)
+print(len(asyncio.run(database.archive.list_sessions())), flush=True)
 database.close()
 """
 

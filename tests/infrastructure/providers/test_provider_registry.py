@@ -166,7 +166,7 @@ def test_opening_a_session_imports_no_sdk(type_: str) -> None:
         "from infrastructure.models.shared.api_client import ProviderSettings\n"
         f"settings = ProviderSettings(type={type_!r}, api_key_env='KEY')\n"
         "gateway = ProviderRegistry({'p': settings}, environ={'KEY': 'k'})\n"
-        "gateway.session('p/m', Conversation(), '')\n"
+        "gateway.open_session('p/m', Conversation(), '')\n"
         "assert not {'openai', 'anthropic'} & set(sys.modules)\n"
         "gateway.warm_up('p/m')\n"
         "assert {'openai', 'anthropic'} & set(sys.modules)\n"

@@ -72,7 +72,7 @@ def test_the_account_of_a_crash_holds_no_secret(crash: str) -> None:
         "import sys\nfrom domain.events.masking import SecretMask\n"
         "from infrastructure.secrets.output_masking import mask_crashes\n"
         f"KEY = ''.join(reversed({KEY[::-1]!r}))\nmask = SecretMask()\nmask.learn('THE_KEY', KEY)\n"
-        f"mask_crashes(mask.text)\n{crash}\n"
+        f"mask_crashes(mask.mask_text)\n{crash}\n"
     )
 
     ended = subprocess.run(

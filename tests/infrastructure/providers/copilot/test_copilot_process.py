@@ -165,7 +165,7 @@ def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
         "from infrastructure.models.copilot.provider import CopilotProvider\n"
         "from infrastructure.models.shared.api_client import ProviderSettings\n"
         "backend = CopilotProvider('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
-        "backend.session('m', Conversation(), '', None)\n"
+        "backend.open_session('m', Conversation(), '', None)\n"
         "assert 'copilot' not in sys.modules\n"
         "backend.warm_up()\n"
         "assert 'copilot' in sys.modules\n"
