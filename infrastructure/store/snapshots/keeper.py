@@ -58,7 +58,7 @@ class _Survey:
         self.states[path] = state
         self.kept_bytes += _count_stored_bytes(state)
 
-    def add(self, readings: Sequence[FileContent]) -> None:
+    def take(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
             if reading.state is None or reading.mark is None:
                 self.marks.pop(reading.path, None)
@@ -180,7 +180,7 @@ class WorkspaceKeeper:
         batches = await asyncio.to_thread(budget.split, survey.unread, survey.marks, _STEP_FILES)
         with suppress(LedgerError):
             for batch in batches:
-                if budget.find_refusal(batch) is not None:
+                if budget.refusal(batch) is not None:
                     break
                 await self._is_idle.wait()
                 begun = time.monotonic()
@@ -243,7 +243,7 @@ class WorkspaceKeeper:
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)
         base = decode(await self._cache.get(listed.base))
-        return replace(listed.lay_over(base), manifest=manifest)
+        return replace(listed.over(base), manifest=manifest)
 
     def _is_whole(self, roots: Sequence[str]) -> bool:
         """Whether all of a root was asked for. Whoever names less means it, also in an ignored folder."""
@@ -262,9 +262,9 @@ class WorkspaceKeeper:
             for path in paths:
                 if (mark := look.marks.get(path)) is None:
                     continue
-                if (state := self._cache.find_state(path, mark)) is not None:
+                if (state := self._cache.state(path, mark)) is not None:
                     survey.know(path, state)
-                elif whole and self._ignored.contains(path):
+                elif whole and self._ignored.hold(path):
                     survey.know(path, build_unread_state(mark, _IGNORED))
                 else:
                     survey.unread.append(path)
@@ -296,7 +296,7 @@ class WorkspaceKeeper:
         waiting: list[FileContent] = []
         known, done = len(survey.states), 0
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
-            if (why := budget.find_refusal(batch)) is not None:
+            if (why := budget.refusal(batch)) is not None:
                 for path in batch.paths:
                     survey.know(path, build_unread_state(survey.marks[path], why))
                 continue
@@ -306,7 +306,7 @@ class WorkspaceKeeper:
             # One after the other: two threads that hand the interpreter to and fro take longer than one.
             await self._cache.store(waiting)
             waiting = await run_in_thread(partial(self._read, batch.paths))
-            survey.add(waiting)
+            survey.take(waiting)
         return waiting
 
     def _read(self, paths: Sequence[str], stop: Stop) -> list[FileContent]:
@@ -342,7 +342,7 @@ class WorkspaceKeeper:
             state, mark = kept.states[path], look.marks.get(path)
             if mark is None or state.sha256 is None or path in found:
                 continue
-            known = self._cache.find_state(path, mark)
+            known = self._cache.state(path, mark)
             if known is not state and not is_same(known, state):
                 found[path] = FileChange(
                     path=path, kind=ChangeKind.MODIFIED, declared=is_declared(declared, path)
@@ -364,7 +364,7 @@ class WorkspaceKeeper:
         states: dict[str, FileState] = {}
         budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
         for batch in budget.split(marks, marks):
-            if (why := budget.find_refusal(batch)) is not None:
+            if (why := budget.refusal(batch)) is not None:
                 states.update({path: build_unread_state(marks[path], why) for path in batch.paths})
                 continue
             readings = await run_in_thread(partial(self._read, batch.paths))
@@ -373,7 +373,7 @@ class WorkspaceKeeper:
 
     async def _store_after(self, readings: Sequence[FileContent], *, whole: bool) -> dict[str, FileState]:
         with self._ignored_lock:
-            passed = {reading.path for reading in readings if whole and self._ignored.contains(reading.path)}
+            passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
         trouble = None
         try:
             await self._cache.store([reading for reading in readings if reading.path not in passed])
