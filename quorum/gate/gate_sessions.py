@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from application.ports.people import Approver
-from domain.errors import QuorumError
+from domain.errors import LedgerError, QuorumError
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
+from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.options import Options
 
 if TYPE_CHECKING:
@@ -163,3 +164,14 @@ async def _close(slot: _SessionSlot) -> None:
             await opened.gate.aclose()
         finally:
             await opened.record.release()
+
+
+async def decide_here(request: CallerRequest, options: Options, load: Load) -> GateDecision:
+    """Decide, and record it. What fails is to be asked about. Raises BadPayload."""
+    sessions = GateSessions(options, load, lambda _caller, _root: UnaskedApprover())
+    try:
+        decision = await sessions.decide(request, timeout_secs=options.gate.timeout_secs)
+        await sessions.aclose()
+    except LedgerError as error:
+        return GateDecision.ask(f"the decision cannot be recorded: {error}")
+    return decision
