@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from functools import reduce
 
 from application.export.wording import format_cost, format_time, format_usage
-from domain.conversation.response import Usage
+from domain.conversation.cost import Spending
 from domain.events.event import SessionResumed, SessionStarted, SubagentStarted, UsageCounted
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.amounts import format_amount
@@ -17,8 +17,7 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     events = [record.event for record in records]
     opened = next((event for event in events if isinstance(event, SessionStarted | SessionResumed)), None)
     counted = [event for event in events if isinstance(event, UsageCounted)]
-    costs = [event.cost_usd for event in counted]
-    known = [cost for cost in costs if cost is not None]
+    spent = reduce(lambda spent, event: spent.with_request(event.usage, event.cost_usd), counted, Spending())
     yield "Session", summary.id
     if summary.parent is not None:
         yield "Copied from", summary.parent
@@ -33,8 +32,8 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     yield "Began", format_time(summary.started_ms)
     yield "Last used", format_time(summary.updated_ms)
     yield "Turns", f"{summary.turns:,}"
-    yield "Tokens", format_usage(sum((event.usage for event in counted), Usage()))
-    yield "Cost", format_cost(sum(known, Decimal()) if known else None, complete=len(known) == len(costs))
+    yield "Tokens", format_usage(spent.usage)
+    yield "Cost", format_cost(spent.priced_usd, complete=not spent.has_unpriced)
     yield "Records", _records(records)
 
 

@@ -13,7 +13,7 @@ from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
 from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
-from domain.panel.synthesis import Point
+from domain.panel.synthesis import Point, Synthesis
 
 
 class PanelStep(StrEnum):
@@ -46,8 +46,8 @@ class PanelEntry:
     """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
 
     `chosen` is the label of the answer that stands alone, `additions` what the others have that it lacks,
-    `reason` says what there should be and is not, `result` is what a code review came to, and `debate` what was
-    said in a debate after the first answer.
+    `synthesis` what was made of all answers, `reason` says what there should be and is not, `result` is what a
+    code review came to, and `debate` what was said in a debate after the first answer.
     """
 
     panel_id: str
@@ -58,6 +58,7 @@ class PanelEntry:
     form: PanelForm = PanelForm.DISCUSSION
     chosen: str | None = None
     additions: tuple[Point, ...] = ()
+    synthesis: Synthesis | None = None
     ended: float | None = None
     reason: str = ""
     is_concluded: bool = False

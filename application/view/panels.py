@@ -80,6 +80,7 @@ class Panels:
             case PanelConcluded():
                 panel.is_concluded, panel.reason, panel.ended = True, event.reason, self._clock()
                 panel.chosen, panel.additions = event.chosen, event.additions
+                panel.synthesis = event.synthesis
             case ChangeReviewed():
                 panel.result = event.result
             case _:

@@ -82,7 +82,7 @@ def _reply(dialect: Dialect, options: Options, load: Load) -> Reply:
         event = request.event
         if held.verdict:
             return dialect.reply(event, GateDecision.ask(held.verdict))
-        from quorum.gate.local_gate import decide_here
+        from quorum.gate.gate_sessions import decide_here
 
         left = replace(gate, timeout_secs=max(1.0, gate.timeout_secs - held.spent_secs))
         decision = asyncio.run(decide_here(request, replace(options, gate=left), load))

@@ -1,4 +1,4 @@
-"""`quorum mcp`: the MCP servers of the settings, listed, added, removed and tested."""
+"""`quorum mcp`: the MCP servers of the settings, listed, added, removed and tested; and quorum as one."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from quorum.cli.errors import UsageError, complain
 from quorum.cli.own_file import open_own_file
 from quorum.cli.settings import load
 from quorum.options import McpOptions, Options
+from quorum.version import __version__
 
 _TABLE: KeyPath = ("mcp", "servers")
 _LONGEST_LINE = 100
@@ -35,9 +36,7 @@ def print_mcp(options: Options, root: Path) -> int:
         case "list":
             return _list(options, root)
         case "serve":
-            from quorum.cli.mcp_serve import serve_reviews
-
-            return serve_reviews(options, root)
+            return _serve_reviews(options, root)
         case "add":
             return _add(options, root)
         case "remove":
@@ -176,3 +175,22 @@ def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
     print(f"{escape_path(file.path)}:")
     for line in list_changed_lines(change):
         print(hide_credentials(make_printable(line)))
+
+
+def _serve_reviews(options: Options, root: Path) -> int:
+    """Serve until standard input ends. Raises UsageError without the extra, ConfigError and LedgerError."""
+    if not is_installed("mcp"):
+        raise UsageError(f"MCP needs a package that is not installed: {render_install_command('mcp')}")
+    return asyncio.run(_serve(options, root))
+
+
+async def _serve(options: Options, root: Path) -> int:
+    from infrastructure.mcp.tool_server import serve_tool
+    from quorum.gate.permission_tool import DESCRIPTION, NAME, SCHEMA, PermissionTool
+
+    tool = PermissionTool(options, root, load)
+    try:
+        await serve_tool(NAME, DESCRIPTION, SCHEMA, tool.answer, version=__version__)
+    finally:
+        await tool.aclose()
+    return 0

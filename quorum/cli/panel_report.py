@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from application.view.entries import Entry
+from application.view.panel_entry import PanelEntry, PanelMember
+from application.view.panels import Panels
 from domain.conversation.session_kind import SessionKind
-from domain.events.debate import follow_debate
 from domain.events.event import (
     Event,
-    PanelAnswered,
-    PanelConcluded,
     PanelEvent,
-    PanelReviewed,
     PanelStarted,
     ResponseCompleted,
     SessionStarted,
@@ -19,9 +18,9 @@ from domain.events.event import (
 from domain.events.json_form import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.panel.panel_answer import AnswerStatus, Participant
 from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview, rank_answers
+from domain.panel.peer_review import rank_answers
 from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
@@ -34,20 +33,20 @@ class PanelReport:
     def __init__(self) -> None:
         self._has_tools = False
         self._left_out: set[str] = set()
-        self._started: PanelStarted | None = None
-        self._answers: dict[str, PanelAnswer] = {}
-        self._reviews: dict[str, PeerReview] = {}
-        self._concluded: PanelConcluded | None = None
-        self._debate = DebateRecord()
+        self._entries: list[Entry] = []
+        self._panels = Panels(self._entries, clock=lambda: 0.0)
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
         """Take in what the session did before: a panel whose answer is not on record may be continued."""
         for record in records:
             if record.event is not None:
                 self.follow(record.event)
-            if isinstance(record.event, ResponseCompleted) and self._concluded is not None:
-                self._started = None
-                self._begin()
+            if (
+                isinstance(record.event, ResponseCompleted)
+                and self._panel is not None
+                and self._panel.is_concluded
+            ):
+                self._entries.clear()
 
     def follow(self, event: Event) -> None:
         """Take an event in."""
@@ -56,24 +55,16 @@ class PanelReport:
                 self._has_tools = form is SessionKind.AGENT
             case PanelStarted(form=PanelForm.REVIEW) if self._has_tools:
                 self._left_out.add(event.panel_id)
-            case PanelEvent() if event.panel_id in self._left_out:
-                return
-            case PanelStarted():
-                self._started = event
-                self._begin()
-            case PanelAnswered():
-                self._answers[event.answer.label] = event.answer
-            case PanelReviewed():
-                self._reviews[event.review.label] = event.review
-            case PanelConcluded():
-                self._concluded = event
-            case PanelEvent():
-                self._debate = follow_debate(self._debate, event)
+            case PanelEvent() if event.panel_id not in self._left_out:
+                self._panels.apply(event)
             case _:
                 return
 
-    def _begin(self) -> None:
-        self._answers, self._reviews, self._concluded, self._debate = {}, {}, None, DebateRecord()
+    @property
+    def _panel(self) -> PanelEntry | None:
+        """The last one."""
+        last = self._entries[-1] if self._entries else None
+        return last if isinstance(last, PanelEntry) else None
 
     @property
     def legend(self) -> str:
@@ -87,36 +78,34 @@ class PanelReport:
 
         Points name the models that say so, where the text has labels.
         """
-        if (started := self._started) is None:
+        if (panel := self._panel) is None:
             return {}
-        over = self._concluded
         shown: dict[str, JsonValue] = {
-            "form": started.form.value,
-            "participants": [self._build_participant(each) for each in started.participants],
-            "estimate": [_render_estimate(each) for each in started.costs],
-            "chosen": over.chosen if over is not None else None,
-            "synthesis": self._render(over.synthesis)
-            if over is not None and over.synthesis is not None
-            else None,
-            "additions": [self._convert_point(point) for point in over.additions] if over is not None else [],
+            "form": panel.form.value,
+            "participants": [self._build_participant(panel, each) for each in panel.members],
+            "estimate": [_render_estimate(each) for each in panel.costs],
+            "chosen": panel.chosen,
+            "synthesis": self._render(panel.synthesis) if panel.synthesis is not None else None,
+            "additions": [self._convert_point(point) for point in panel.additions],
         }
-        if started.form is PanelForm.DEBATE:
-            shown["debate"] = self._render_debate()
-        return {**shown, "reason": over.reason} if over is not None and over.reason else shown
+        if panel.form is PanelForm.DEBATE:
+            shown["debate"] = self._render_debate(panel)
+        return {**shown, "reason": panel.reason} if panel.reason else shown
 
-    def _render_debate(self) -> JsonObject:
+    def _render_debate(self, panel: PanelEntry) -> JsonObject:
         """The answer as it is now, the objections in the order of their rounds, and how many are open."""
-        opening = next((each.text for each in self._answers.values() if each.is_answer), "")
+        opening = next((each.answer.text for each in panel.answered if each.answer is not None), "")
+        debate = panel.debate
         return {
-            "answer": self._debate.find_answer(opening),
-            "rounds": self._debate.round,
-            "open": len(self._debate.select(ObjectionRuling.OPEN)),
-            "objections": [self._build_objection(each) for each in self._debate.objections],
+            "answer": debate.find_answer(opening),
+            "rounds": debate.round,
+            "open": len(debate.select(ObjectionRuling.OPEN)),
+            "objections": [self._build_objection(debate, each) for each in debate.objections],
         }
 
-    def _build_objection(self, objection: DebateObjection) -> JsonObject:
-        response = self._debate.find_response(objection.id)
-        ruled = self._debate.find_ruling(objection.id)
+    def _build_objection(self, debate: DebateRecord, objection: DebateObjection) -> JsonObject:
+        response = debate.find_response(objection.id)
+        ruled = debate.find_ruling(objection.id)
         said: JsonObject | None = None
         if response is not None:
             said = {"stance": "concede" if response.is_conceded else "contest", "text": response.text}
@@ -134,44 +123,18 @@ class PanelReport:
 
     @property
     def _participants(self) -> tuple[Participant, ...]:
-        return self._started.participants if self._started is not None else ()
+        return tuple(each.participant for each in self._panel.members) if self._panel is not None else ()
 
-    def _build_participant(self, participant: Participant) -> JsonObject:
-        shown: dict[str, JsonValue] = {"label": participant.label, "model": participant.model}
-        answer = self._answers.get(participant.label)
+    def _build_participant(self, panel: PanelEntry, member: PanelMember) -> JsonObject:
+        shown: dict[str, JsonValue] = {"label": member.label, "model": member.participant.model}
+        answer = member.answer
         if answer is None:
-            return {**shown, **self._describe_objector(participant.label)}
+            return {**shown, **_describe_objector(panel.debate, member.label)}
         usage = usage_to_json(answer.usage, answer.cost_usd)
         shown |= {"status": answer.status.value, "text": answer.text, "usage": usage, "secs": answer.secs}
         shown |= {"reason": answer.reason} if answer.reason else {}
-        is_plan = self._started is not None and self._started.form is PanelForm.PLAN and answer.is_answer
-        return {**shown, **self._judge(participant.label)} if is_plan else shown
-
-    def _judge(self, label: str) -> JsonObject:
-        """The score of a plan, None where nobody gave one, and what each of the others says of it."""
-        (rank,) = rank_answers([label], tuple(self._reviews.values()))
-        reviews: list[JsonValue] = [
-            {
-                "model": peer.model,
-                "score": review.score,
-                "agreement": review.agreement.value,
-                "comment": review.comment,
-                "dangers": list(review.dangers),
-            }
-            for peer in self._reviews.values()
-            for review in peer.reviews
-            if review.answer == label != peer.label
-        ]
-        return {"score": rank.score, "reviews": reviews}
-
-    def _describe_objector(self, label: str) -> JsonObject:
-        """The status of one that gave no answer of its own: in a debate it objects to that of another."""
-        raised = self._debate.list_raised(label)
-        if not raised:
-            return {"status": "cancelled", "text": ""}
-        if any(not each.error for each in raised):
-            return {"status": "objected", "text": ""}
-        return {"status": AnswerStatus.FAILED.value, "text": "", "reason": raised[-1].error}
+        is_plan = panel.form is PanelForm.PLAN and answer.is_answer
+        return {**shown, **_judge(panel, member.label)} if is_plan else shown
 
     def _render(self, synthesis: Synthesis) -> JsonObject:
         return {
@@ -194,6 +157,35 @@ class PanelReport:
 
     def _render_models(self, labels: Sequence[str]) -> list[str]:
         return [each.model for each in self._participants if each.label in labels]
+
+
+def _judge(panel: PanelEntry, label: str) -> JsonObject:
+    """The score of a plan, None where nobody gave one, and what each of the others says of it."""
+    peers = tuple(each.review for each in panel.members if each.review is not None)
+    (rank,) = rank_answers([label], peers)
+    reviews: list[JsonValue] = [
+        {
+            "model": peer.model,
+            "score": review.score,
+            "agreement": review.agreement.value,
+            "comment": review.comment,
+            "dangers": list(review.dangers),
+        }
+        for peer in peers
+        for review in peer.reviews
+        if review.answer == label != peer.label
+    ]
+    return {"score": rank.score, "reviews": reviews}
+
+
+def _describe_objector(debate: DebateRecord, label: str) -> JsonObject:
+    """The status of one that gave no answer of its own: in a debate it objects to that of another."""
+    raised = debate.list_raised(label)
+    if not raised:
+        return {"status": "cancelled", "text": ""}
+    if any(not each.error for each in raised):
+        return {"status": "objected", "text": ""}
+    return {"status": AnswerStatus.FAILED.value, "text": "", "reason": raised[-1].error}
 
 
 def _render_estimate(cost: CostEstimate) -> JsonObject:
