@@ -56,9 +56,8 @@ from domain.text.amounts import format_duration
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
-from quorum.cli.final_review_report import FinalReviewReport
 from quorum.cli.panel_report import PanelReport
-from quorum.cli.plan_report import PlanReport
+from quorum.cli.plan_report import FinalReviewReport, PlanReport
 from quorum.options import OutputFormat
 from quorum.standard_streams import OutputLost
 
