@@ -21,15 +21,21 @@ NO_TIME = "there was no time to read it"
 class KeepLimits:
     """Bytes of one file and of all, and seconds of waiting before and of reading after a call.
 
+    Once a call had to go on without some files, later ones wait for `later_secs`, until the rest was read in
+    the background. Where more than `again_files` files are without a content, a call takes only those that were
+    read since.
+
     So many seconds after the session has come up, `early_files` or more are read before there is any call.
     """
 
     file_bytes: int = LARGEST_BYTES
     total_bytes: int = 256 * 1024 * 1024
     before_secs: float = 5.0
+    later_secs: float = 0.2
     after_secs: float = 3.0
     early_secs: float = 1.0
     early_files: int = 1_000
+    again_files: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

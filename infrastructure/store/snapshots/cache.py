@@ -69,6 +69,15 @@ class ContentCache:
             self._index.learned = 0
             self._saved.save(self._index.files(marks))
 
+    @property
+    def learned_files(self) -> int:
+        """How many times a file was read so far."""
+        return len(self._index.read_paths)
+
+    def list_learned(self, since: int) -> frozenset[str]:
+        """Return the paths of the files that were read after so many had been."""
+        return frozenset(self._index.read_paths[since:])
+
     def state(self, path: str, mark: FileMark) -> FileState | None:
         """The state of a file with this mark; None where it must be read."""
         return self._index.state(path, mark)

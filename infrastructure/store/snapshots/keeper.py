@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from application.cancellation import raise_if_cancelled
@@ -36,45 +36,13 @@ from infrastructure.store.snapshots.manifest import Base, decode, encode
 from infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
 from infrastructure.store.snapshots.reading import FileContent, FileReader, build_unread_state
 from infrastructure.store.snapshots.saved_index import SavedIndex
+from infrastructure.store.snapshots.survey import LastSurvey, Survey, count_stored_bytes, may_improve
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0
 # In the background: short steps, between which the screen comes round.
 _STEP_FILES = 250
-
-
-@dataclass(slots=True)
-class _Survey:
-    """Files at one look: those whose states are known, and those still to be read."""
-
-    marks: dict[str, FileMark]
-    states: dict[str, FileState] = field(default_factory=dict)
-    unread: list[str] = field(default_factory=list)
-    kept_bytes: int = 0
-
-    def know(self, path: str, state: FileState) -> None:
-        """Add the state of a file that has none yet."""
-        self.states[path] = state
-        self.kept_bytes += _count_stored_bytes(state)
-
-    def take(self, readings: Sequence[FileContent]) -> None:
-        for reading in readings:
-            if reading.state is None or reading.mark is None:
-                self.marks.pop(reading.path, None)
-            else:
-                self.marks[reading.path] = reading.mark
-                self.know(reading.path, reading.state)
-
-
-@dataclass(frozen=True, slots=True)
-class _LastSurvey:
-    """What the last survey of the whole workspace led to. `again` are files of which more may become known."""
-
-    look: FileLook
-    states: Mapping[str, FileState]
-    kept_bytes: int
-    again: frozenset[str]
 
 
 class WorkspaceKeeper:
@@ -106,8 +74,9 @@ class WorkspaceKeeper:
         self._ignored_lock = threading.Lock()
         self._cache = ContentCache(contents, saved_index)
         self._base: Base | None = None
-        self._known: _LastSurvey | None = None
+        self._known: LastSurvey | None = None
         self._keeping = 0
+        self._is_late = False  # whether a call waited for all files, and had to go on without some
         self._unchecked = False  # whether a call ran since the last check of all files
         self._checked_at = -math.inf
         self._reading_ahead = asyncio.Lock()
@@ -173,7 +142,7 @@ class WorkspaceKeeper:
         if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
             await self._is_idle.wait()
             look = await self._watch.follow()
-        survey = await asyncio.to_thread(self._survey, look, whole=True)
+        survey = await asyncio.to_thread(self._survey, look, whole=True, most_again=len(look.marks))
         if len(survey.unread) < fewest:
             return
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=math.inf)
@@ -194,11 +163,12 @@ class WorkspaceKeeper:
     async def _keep(self, paths: Sequence[str] | None, report: Callable[[int, int], None]) -> KeptFiles:
         begun = time.monotonic()
         roots = tuple(self._roots) if paths is None else await asyncio.to_thread(keep_unlinked_paths, paths)
-        if self._is_whole(roots):
+        whole = self._is_whole(roots)
+        if whole:
             await self._cache.recall()
         look = await self._watch.look(roots)
-        survey = await asyncio.to_thread(self._survey, look, whole=self._is_whole(roots))
-        waiting = await self._read_all_but_last(survey, begun, report)
+        survey = await asyncio.to_thread(self._survey, look, whole=whole, most_again=self._limits.again_files)
+        waiting = await self._read_all_but_last(survey, begun, report, whole=whole)
         kept = KeptFiles(
             roots=roots,
             states=survey.states,
@@ -212,8 +182,9 @@ class WorkspaceKeeper:
             self._known = None
             return await self._keep(paths, report)
         if self._is_all(roots):
-            again = frozenset(path for path in survey.unread if _may_improve(survey.states.get(path)))
-            self._known = _LastSurvey(look, survey.states, survey.kept_bytes, again)
+            more = {path for path in survey.unread if may_improve(survey.states.get(path))}
+            again = survey.left | more if more else survey.left
+            self._known = LastSurvey(look, survey.states, survey.kept_bytes, again, survey.learned)
         if is_base and paths is None:
             self._base = Base(manifest, kept.states)
         return replace(kept, manifest=manifest)
@@ -254,9 +225,9 @@ class WorkspaceKeeper:
 
     # ---------------------------------------------------------------- before
 
-    def _survey(self, look: FileLook, *, whole: bool) -> _Survey:
+    def _survey(self, look: FileLook, *, whole: bool, most_again: int) -> Survey:
         with self._ignored_lock:
-            survey, paths = self._survey_since(look)
+            survey, paths = self._survey_since(look, most_again)
             if whole and paths is look.marks:
                 self._ignored.refresh(look.marks)
             for path in paths:
@@ -270,33 +241,46 @@ class WorkspaceKeeper:
                     survey.unread.append(path)
         return survey
 
-    def _survey_since(self, look: FileLook) -> tuple[_Survey, Collection[str]]:
-        """What the last survey knows, and the paths that it does not know: all, where there is none."""
-        known = self._known
+    def _survey_since(self, look: FileLook, most_again: int) -> tuple[Survey, Collection[str]]:
+        """What the last survey knows, and the paths that it does not know: all, where there is none.
+
+        Of more than `most_again` files of which more may become known, only those that were read since.
+        """
+        known, learned = self._known, self._cache.learned_files
         touched = self._watch.list_touched(known.look, look) if known is not None else None
         if known is None or touched is None or any(path.endswith(RULE_FILES) for path in touched):
-            return _Survey(marks=dict(look.marks)), look.marks
-        survey = _Survey(dict(look.marks), dict(known.states), kept_bytes=known.kept_bytes)
-        paths = touched | known.again
+            return Survey(marks=dict(look.marks), learned=learned), look.marks
+        again = known.again
+        if len(again) > most_again:
+            again &= self._cache.list_learned(known.learned)
+        paths = touched | again
+        survey = Survey(
+            dict(look.marks),
+            dict(known.states),
+            kept_bytes=known.kept_bytes,
+            learned=learned,
+            left=known.again if known.again.isdisjoint(paths) else known.again - paths,
+        )
         for path in paths:
             if (state := survey.states.pop(path, None)) is not None:
-                survey.kept_bytes -= _count_stored_bytes(state)
+                survey.kept_bytes -= count_stored_bytes(state)
         return survey, paths
 
     async def _read_all_but_last(
-        self, survey: _Survey, begun: float, report: Callable[[int, int], None]
+        self, survey: Survey, begun: float, report: Callable[[int, int], None], *, whole: bool
     ) -> list[FileContent]:
         """Read what is unread, within the limits, and store all but the last batch, which is answered.
 
         What the look has taken since `begun` counts, up to half.
         """
-        most = self._limits.before_secs
+        most = self._limits.later_secs if whole and self._is_late else self._limits.before_secs
         secs = max(most - (time.monotonic() - begun), most / 2)
         budget = Budget(self._limits, spent_bytes=survey.kept_bytes, secs=secs)
         waiting: list[FileContent] = []
-        known, done = len(survey.states), 0
+        known, done, is_late = len(survey.states), 0, self._is_late and bool(survey.left)
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
             if (why := budget.refusal(batch)) is not None:
+                is_late |= why == NO_TIME
                 for path in batch.paths:
                     survey.know(path, build_unread_state(survey.marks[path], why))
                 continue
@@ -307,6 +291,8 @@ class WorkspaceKeeper:
             await self._cache.store(waiting)
             waiting = await run_in_thread(partial(self._read, batch.paths))
             survey.take(waiting)
+        if whole:
+            self._is_late = is_late
         return waiting
 
     def _read(self, paths: Sequence[str], stop: Stop) -> list[FileContent]:
@@ -389,12 +375,3 @@ class WorkspaceKeeper:
 
 def _select_part(look: FileLook, paths: Collection[str]) -> FileLook:
     return replace(look, marks={path: look.marks[path] for path in paths if path in look.marks})
-
-
-def _count_stored_bytes(state: FileState) -> int:
-    """The size of a content that is known to be stored."""
-    return state.size if state.unkept is None else 0
-
-
-def _may_improve(state: FileState | None) -> bool:
-    return state is None or state.unkept is not None

@@ -46,8 +46,13 @@ class Manifest:
 def encode(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
     """The list as bytes, and whether it was written whole. Files whose names are secrets are left out."""
     if base is not None:
-        changed = {path: state for path, state in kept.states.items() if _differ(base.states.get(path), state)}
-        gone = base.states.keys() - kept.states.keys()
+        then = base.states.get
+        changed = {  # most states are the very same objects
+            path: state
+            for path, state in kept.states.items()
+            if (before := then(path)) is not state and before != state
+        }
+        gone = [path for path in base.states if path not in kept.states]
         if len(changed) + len(gone) <= len(base.states) * _MOST_CHANGED:
             return _read_bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
     return _read_bytes(kept, None, kept.states, holds_secret), True
@@ -65,10 +70,6 @@ def decode(content: bytes) -> Manifest:
         raise LedgerError(
             "a stored list of files cannot be read: it is damaged, or a newer quorum wrote it; update quorum"
         ) from error
-
-
-def _differ(one: FileState | None, other: FileState) -> bool:
-    return one is not other and one != other
 
 
 def _read_bytes(

@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from domain.calls.effects import FileKind, FileMark, FileState
 from domain.errors import ToolError
@@ -129,10 +130,15 @@ def build_mark(status: os.stat_result) -> FileMark:
 
 def build_unread_state(mark: FileMark, why: str) -> FileState:
     """The state of a file of which no more is known than its mark."""
-    mode = stat.S_IMODE(mark.kind)
-    if stat.S_ISREG(mark.kind):
-        return FileState(kind=FileKind.FILE, mode=mode, size=mark.size, unkept=why)
-    kind = FileKind.LINK if stat.S_ISLNK(mark.kind) else FileKind.OTHER
+    return _share_unread_state(mark.kind, mark.size, why)
+
+
+@lru_cache(maxsize=1 << 16)  # a call in a large workspace makes hundreds of thousands, of few sizes
+def _share_unread_state(mark_kind: int, size: int, why: str) -> FileState:
+    mode = stat.S_IMODE(mark_kind)
+    if stat.S_ISREG(mark_kind):
+        return FileState(kind=FileKind.FILE, mode=mode, size=size, unkept=why)
+    kind = FileKind.LINK if stat.S_ISLNK(mark_kind) else FileKind.OTHER
     return FileState(kind=kind, mode=0 if kind is FileKind.LINK else mode, unkept=why)
 
 

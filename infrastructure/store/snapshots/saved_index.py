@@ -31,7 +31,7 @@ from infrastructure.files.mounts import are_local
 
 _VERSION = 1
 _MAGIC = b"quorum-file-index "
-_MOST_FILES = 200_000
+_MOST_FILES = 400_000
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_TEXT_BYTES = 256 * 1024 * 1024
 _MOST_INDEXES = 10

@@ -26,6 +26,8 @@ class StatIndex:
 
     def __init__(self) -> None:
         self._known: dict[str, _KnownFile] = {}
+        self.read_paths: list[str] = []
+        """The paths of files that were read, in the order of reading."""
         self.learned = 0
         """How many files were read whose states can be taken over by another session."""
 
@@ -36,6 +38,7 @@ class StatIndex:
         # The very same object tells those who compare thousands of them that nothing changed.
         same = before.state if before is not None and before.state == state else state
         self._known[path] = known = _KnownFile(mark, same, settled)
+        self.read_paths.append(path)
         self.learned += known != before and _can_be_saved(known)
 
     def state(self, path: str, mark: FileMark) -> FileState | None:

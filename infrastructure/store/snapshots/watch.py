@@ -23,8 +23,10 @@ from infrastructure.files.standing_roots import list_standing_roots
 from infrastructure.store.snapshots.reading import build_mark
 from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
 
-MOST_FILES = 200_000
+MOST_FILES = 400_000
 LONGEST_SECS = 3.0
+# A call waits so long where a look before it had to stop early: it would not come further.
+_LATER_SECS = 0.2
 _NAME = attrgetter("name")
 # A check works for so long, then rests for as long.
 _SLICE_SECS = 0.02
@@ -36,7 +38,8 @@ _MOST_TOUCHED = 100_000
 class WorkspaceWatch:
     """Looks at the files below the roots of a workspace, or at some of them.
 
-    A look takes at most three seconds and so many files; one that had to stop early says that it is incomplete.
+    A look takes at most three seconds and so many files; one that had to stop early says that it is incomplete,
+    and those after it take 0.2 seconds, until all files are known from a look in the background.
     Links are looked at, not followed. What cannot be read is passed over, and so is what stands at the paths in
     `passed_over` or below, such as our own records.
     """
@@ -63,6 +66,7 @@ class WorkspaceWatch:
         self._may_watch = events
         self._tree: WatchedTree | None = None
         self._deadline = 0.0
+        self._had_to_stop = False
         self._version = 0
         self._journal: list[tuple[int, frozenset[str]]] = []
         self._floor = 0
@@ -81,7 +85,8 @@ class WorkspaceWatch:
         `after` says that something ran: what a check found out late is then taken for its work.
         """
         if paths is None or set(paths) == set(self._live):
-            look = await asyncio.to_thread(self._look_at_all, after, self._longest_secs, wanted=paths)
+            longest_secs = _LATER_SECS if self._had_to_stop else self._longest_secs
+            look = await asyncio.to_thread(self._look_at_all, after, longest_secs, wanted=paths)
             if look is not None:
                 return look
         return await asyncio.to_thread(self._look, paths or ())
@@ -138,8 +143,14 @@ class WorkspaceWatch:
         *,
         wanted: Sequence[str] | None = None,
     ) -> FileLook | None:
-        """The whole workspace; None where `wanted`, if given, are not its roots any more."""
-        with self._lock:
+        """The whole workspace; None where `wanted`, if given, are not its roots any more.
+
+        No file is known where a look in the background takes longer than this one may.
+        """
+        if not self._lock.acquire(timeout=longest_secs):
+            self._had_to_stop = True
+            return FileLook(complete=False)
+        try:
             live = tuple(self._live)
             if wanted is not None and set(wanted) != set(live):
                 return None
@@ -153,7 +164,10 @@ class WorkspaceWatch:
             if late:
                 self._take_missed(tree)
             version = self._version if self._tree is not None else 0
+            self._had_to_stop = not tree.complete
             return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version, late=late)
+        finally:
+            self._lock.release()
 
     def _build(self, longest_secs: float, stop: Stop) -> WatchedTree:
         """Look at all files, and from now on at what changes, if that can be."""

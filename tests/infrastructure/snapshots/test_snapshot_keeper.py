@@ -542,6 +542,29 @@ async def test_files_that_there_was_no_time_to_read_are_read_by_the_next_call(ro
     assert set(unkept(await rig.keeper.keep(), root).values()) == {None}
 
 
+@pytest.mark.usefixtures("far_clock")
+async def test_of_many_files_without_time_a_call_takes_those_that_were_read_in_the_background(
+    root: Path,
+) -> None:
+    for number in range(20):
+        old(root / f"{number:02}", str(number))
+    rig = RewindRig(root, limits=KeepLimits(before_secs=-1.0, later_secs=-1.0, again_files=5))
+    first = await rig.keeper.keep()
+    again = await rig.keeper.keep()
+    assert again.states == first.states
+    assert set(unkept(again, root).values()) == {"there was no time to read it"}
+    (root / "07").write_text("changed")
+
+    await kept_ahead(rig)
+    kept = await rig.keeper.keep()
+
+    assert set(unkept(kept, root).values()) == {None}
+    assert [await rig.contents.get(kept.states[str(root / name)].sha256 or "") for name in ("07", "19")] == [
+        b"changed",
+        b"19",
+    ]
+
+
 async def test_what_events_did_not_tell_counts_as_changed_by_the_next_call(root: Path) -> None:
     path = old(root / "a", "before")
     watch = WorkspaceWatch([str(root)])

@@ -97,6 +97,37 @@ async def test_a_look_that_had_to_stop_early_says_so(tmp_path: Path) -> None:
     assert not (await slow.look()).complete
 
 
+async def test_a_call_does_not_wait_for_a_look_in_the_background(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    has_begun, may_go_on = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        has_begun.set()
+        assert may_go_on.wait(60)
+        return 0.0
+
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=0.05, clock=clock)
+    following = asyncio.create_task(watch.follow())
+    await asyncio.to_thread(has_begun.wait, 60)
+
+    look = await watch.look()
+    may_go_on.set()
+
+    assert (look.complete, look.marks) == (False, {})
+    assert set((await following).marks) == set((await watch.look()).marks) == {str(tmp_path / "a")}
+
+
+async def test_a_look_after_one_that_had_to_stop_early_is_short(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / str(number)).touch()
+    times = iter([0.0, 0.1, 9.0, *(10 + n / 8 for n in range(99))])
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=3.0, events=False, clock=lambda: next(times))
+    first, second = await watch.look(), await watch.look()
+
+    assert (first.complete, second.complete) == (False, False)
+    assert (len(first.marks), len(second.marks)) == (2, 2)
+
+
 async def compared(live: WorkspaceWatch, root: Path) -> FileLook:
     """A look by events, which must be the same as one at all files."""
     look = await live.look()
