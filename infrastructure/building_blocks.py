@@ -212,7 +212,7 @@ def build_mode_check(
     The sandbox depends on the review, for the mode that is in force: it is made when somebody asks.
     """
 
-    async def refusal(mode: Mode) -> str | None:
+    async def find_refusal(mode: Mode) -> str | None:
         if (why := policy.explain_mode_refusal(mode, reviewers)) is not None:
             return why
         if not mode.traits.needs_sandbox:
@@ -222,7 +222,7 @@ def build_mode_check(
             return None
         return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"
 
-    return refusal
+    return find_refusal
 
 
 def _decide_network(choice: str, review: Review) -> Callable[[], bool]:

@@ -92,7 +92,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
     has_output = guard_streams()
     try:
         if arguments[:1] == ["gate"] or ("gate" in arguments and _is_gate(arguments)):
-            return _gate(arguments)
+            return _run_gate(arguments)
         code = _run(arguments, signals, has_output=has_output)
         sys.stdout.flush()
     except OutputLost as lost:
@@ -111,7 +111,7 @@ def _is_gate(arguments: Sequence[str]) -> bool:
     return split_command(arguments)[0] == ("gate",)
 
 
-def _gate(arguments: Sequence[str]) -> int:
+def _run_gate(arguments: Sequence[str]) -> int:
     """After a failure a code other than 2 would let the caller run what it asks about."""
     from quorum.standard_streams import OutputLost, abandon_output
 
@@ -182,8 +182,8 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
             from quorum.cli.debug_log import open_debug_logging
 
             with open_debug_logging(options):
-                return _run_command(options, _working_directory(options), signals)
-        return _run_command(options, _working_directory(options), signals)
+                return _run_command(options, _find_working_directory(options), signals)
+        return _run_command(options, _find_working_directory(options), signals)
     except ForkedCommand as forked:
         release_streams()  # those of the parent
         sys.argv[1:] = forked.arguments
@@ -211,7 +211,7 @@ def _parse_options(arguments: Sequence[str]) -> Options:
     return parse(arguments)
 
 
-def _working_directory(options: Options) -> Path:
+def _find_working_directory(options: Options) -> Path:
     from quorum.cli.errors import UsageError
 
     try:

@@ -34,10 +34,10 @@ def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iter
     yield "Turns", f"{summary.turns:,}"
     yield "Tokens", format_usage(spent.usage)
     yield "Cost", format_cost(spent.priced_usd, complete=not spent.has_unpriced)
-    yield "Records", _records(records)
+    yield "Records", _format_records(records)
 
 
-def _records(records: Sequence[LedgerRecord]) -> str:
+def _format_records(records: Sequence[LedgerRecord]) -> str:
     redacted = sum(record.redacted for record in records)
     unread = sum(record.event is None for record in records)
     text = format_amount(len(records), "record")

@@ -13,12 +13,12 @@ _TICKS = re.compile("`+")
 
 def render_markdown(account: Account) -> str:
     """The whole account."""
-    return "\n\n".join(_blocks(account)) + "\n"
+    return "\n\n".join(_render_blocks(account)) + "\n"
 
 
-def _blocks(account: Account) -> Iterator[str]:
-    yield f"# {_code(account.title)}"
-    yield "\n".join(f"- {label}: {_code(value)}" for label, value in account.facts)
+def _render_blocks(account: Account) -> Iterator[str]:
+    yield f"# {_quote_code(account.title)}"
+    yield "\n".join(f"- {label}: {_quote_code(value)}" for label, value in account.facts)
     for entry in account.entries:
         yield from _render_entry(entry)
 
@@ -29,7 +29,7 @@ def _render_entry(entry: Entry) -> Iterator[str]:
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
             yield _fence(entry.prompt) if entry.prompt else "It continues the previous turn."
         case Said():
-            yield f"### The answer of {_code(entry.model)}"
+            yield f"### The answer of {_quote_code(entry.model)}"
             yield _fence(entry.text, "markdown")
         case Thought(text):
             yield "### Reasoning"
@@ -37,19 +37,19 @@ def _render_entry(entry: Entry) -> Iterator[str]:
         case CallCard():
             yield from _render_card(entry)
         case ExportRemark(line, body):
-            yield f"> {_code(line)}"
+            yield f"> {_quote_code(line)}"
             if body:
                 yield _fence(body)
 
 
 def _render_card(card: CallCard) -> Iterator[str]:
     ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
-    yield f"### Call of {_code(card.tool)}"
+    yield f"### Call of {_quote_code(card.tool)}"
     yield "\n".join(
         (
-            f"- outcome: {_code(card.outcome)}{ran}",
-            f"- decision: {_code(card.decision)}",
-            *(f"- {_code(line)}" for line in card.history),
+            f"- outcome: {_quote_code(card.outcome)}{ran}",
+            f"- decision: {_quote_code(card.decision)}",
+            *(f"- {_quote_code(line)}" for line in card.history),
         )
     )
     yield _fence(card.arguments, "json")
@@ -69,7 +69,7 @@ def _fence(text: str, language: str = "") -> str:
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"
 
 
-def _code(line: str) -> str:
+def _quote_code(line: str) -> str:
     """A span of code on one line. One space on either side is taken off again by whoever reads it."""
     fence = "`" * (_measure_longest_row(line) + 1)
     return f"{fence} {line.strip() or '(empty)'} {fence}" if "`" in line else f"`{line.strip() or '(empty)'}`"

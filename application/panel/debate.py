@@ -103,7 +103,7 @@ class Debate(PanelSession):
         floor = await self._hear_answer(await self._open(text, question), question)
         record, notices = floor.panel.debate, list[str]()
         for number in range(1, self._policy.max_rounds + 1):
-            record, goes_on = await self._debate_round(floor, record, number, notices)
+            record, goes_on = await self._hold_round(floor, record, number, notices)
             if not goes_on:
                 break
         if self._moderator in (each.model for each in self._participants):
@@ -133,7 +133,7 @@ class Debate(PanelSession):
                 return _Floor(panel, answer, self._participants[place + 1 :])
         raise report_no_answer(answers)
 
-    async def _debate_round(
+    async def _hold_round(
         self, floor: _Floor, record: DebateRecord, number: int, notices: list[str]
     ) -> tuple[DebateRecord, bool]:
         """The record after a round, and whether there is to be another one."""

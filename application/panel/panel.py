@@ -201,12 +201,12 @@ async def ask_in_parallel(
 ) -> tuple[_Result, ...]:
     """The results for all items, in their order. The first error ends the others, and is raised as it is."""
 
-    async def one(item: _Item) -> _Result:
+    async def ask_one(item: _Item) -> _Result:
         return await ask(item)
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(item)) for item in items]
+            tasks = [group.create_task(ask_one(item)) for item in items]
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return tuple(task.result() for task in tasks)

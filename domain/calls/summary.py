@@ -205,7 +205,7 @@ def _read_first_lines(text: str, count: int, cap: int) -> list[str]:
     while len(lines) < count and start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        lines.append(_line(text[start : min(end, start + cap + 1)]))
+        lines.append(_format_line(text[start : min(end, start + cap + 1)]))
         start = end + 1
     return lines
 
@@ -215,12 +215,12 @@ def _read_last_lines(text: str, count: int, cap: int) -> list[str]:
     end = len(text) - text.endswith("\n")
     while len(lines) < count:
         start = text.rfind("\n", 0, end) + 1
-        lines.append(_line(text[start : min(end, start + cap + 1)]))
+        lines.append(_format_line(text[start : min(end, start + cap + 1)]))
         end = start - 1
     return lines[::-1]
 
 
-def _line(text: str) -> str:
+def _format_line(text: str) -> str:
     return _replace_lone_surrogates(text.removesuffix("\r"))
 
 

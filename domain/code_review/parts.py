@@ -63,7 +63,7 @@ def list_hidden_characters(change: Change) -> tuple[str, ...]:
             number
             for hunk in file.hunks
             for number, line in hunk.number_lines()
-            if number is not None and line.startswith("+") and escape_line(line[1:]) != _plain(line[1:])
+            if number is not None and line.startswith("+") and escape_line(line[1:]) != _make_plain(line[1:])
         ]
         if lines:
             named = ", ".join(map(str, lines[:_MOST_MARKED_LINES]))
@@ -78,10 +78,10 @@ def list_hidden_characters(change: Change) -> tuple[str, ...]:
 def escape_line(text: str) -> str:
     """The line with every character that could act or hide made visible. Tabs stay, and so do line ends of
     another system, which are not shown."""
-    return "\t".join(make_printable(part, newlines=False) for part in _plain(text).split("\t"))
+    return "\t".join(make_printable(part, newlines=False) for part in _make_plain(text).split("\t"))
 
 
-def _plain(text: str) -> str:
+def _make_plain(text: str) -> str:
     return text.removesuffix("\r")
 
 

@@ -142,7 +142,7 @@ def fill_placeholders(command: CustomCommand, arguments: str) -> str:
     values = {**dict.fromkeys(command.parameters, ""), **by_place, **named_words}
     found_any = False
 
-    def value_of(place: re.Match[str]) -> str:
+    def insert_value(place: re.Match[str]) -> str:
         nonlocal found_any
         if place["kept"]:
             return place[0][1:]
@@ -158,7 +158,7 @@ def fill_placeholders(command: CustomCommand, arguments: str) -> str:
         found_any = True
         return value
 
-    text = _PLACE.sub(value_of, command.body).strip()
+    text = _PLACE.sub(insert_value, command.body).strip()
     if arguments and not found_any:
         text = f"{text}\n\nArguments: {arguments}".strip()
     return text + _SHELL_NOTE if _SHELL_LINE.search(command.body) else text

@@ -67,9 +67,9 @@ class Key:
         if base is bool:
             return "true or false"
         if base is int:
-            return f"a whole number{_bounds(self.type)}"
+            return f"a whole number{_describe_bounds(self.type)}"
         if base is float:
-            return f"a number{_bounds(self.type)}"
+            return f"a number{_describe_bounds(self.type)}"
         return "a string" if base is str else "a list of strings"
 
 
@@ -217,7 +217,7 @@ def _list_extras(annotated: object) -> tuple[object, ...]:
     return get_args(annotated)[1:] if get_origin(annotated) is Annotated else ()
 
 
-def _bounds(annotated: object) -> str:
+def _describe_bounds(annotated: object) -> str:
     meta = next(extra for extra in _list_extras(annotated) if isinstance(extra, msgspec.Meta))
     low = f"above {meta.gt:g}" if meta.gt is not None else f"from {meta.ge}"
     high = f"{'up to' if meta.gt is not None else 'to'} {meta.le}"

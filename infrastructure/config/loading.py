@@ -136,7 +136,7 @@ def load_settings(
     for variable in read_environment_settings(environ, tuple(stack.named_tables)):
         stack.lay(variable)
     for key, value in overrides.items():
-        stack.lay(_flag(key, value))
+        stack.lay(_check_flag(key, value))
     settings = stack.build_settings()
     if policy.file is not None:
         stack.hold_to(policy)
@@ -165,7 +165,7 @@ def load_settings(
 
 def list_setting_values(settings: Settings) -> Iterator[tuple[KeyPath, object]]:
     """Every setting with its value as plain data, in the order of the schema."""
-    for assignment in _plain(settings).assignments:
+    for assignment in _check_defaults(settings).assignments:
         yield assignment.path, assignment.value
 
 
@@ -292,14 +292,14 @@ def _list_own_files(locations: ConfigLocations, instead: TomlFile | None) -> tup
 
 @cache
 def _build_defaults() -> Checked:
-    return _plain(Settings())
+    return _check_defaults(Settings())
 
 
-def _plain(settings: Settings) -> Checked:
+def _check_defaults(settings: Settings) -> Checked:
     return check_source(msgspec.to_builtins(settings), origin=DEFAULT_ORIGIN, place=lambda _: DEFAULT_ORIGIN)
 
 
-def _flag(key: str, value: object) -> Checked:
+def _check_flag(key: str, value: object) -> Checked:
     return check_source(
         nest_value(tuple(key.split(".")), value), origin=FLAG_ORIGIN, place=lambda _: "command line"
     )

@@ -17,7 +17,7 @@ _MOST = 2_000
 def _make_flaw_finder(answer: Answer) -> Callable[[object], str | None]:
     """Finds what is wrong with a list of rules that give this answer."""
 
-    def flaw(rules: object) -> str | None:
+    def find_flaw(rules: object) -> str | None:
         given = rules if isinstance(rules, list | tuple) else ()
         if len(given) > _MOST:
             return f"{len(given):,} rules are too many; at most {_MOST:,} are held against each call"
@@ -31,7 +31,7 @@ def _make_flaw_finder(answer: Answer) -> Callable[[object], str | None]:
                 )
         return None
 
-    return flaw
+    return find_flaw
 
 
 class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

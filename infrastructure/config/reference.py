@@ -57,7 +57,7 @@ def render_reference() -> str:
     lines = [*_render_comment(_PREAMBLE)]
     outside = [entry for entry in tree.entries.values() if isinstance(entry, Key)]
     for key in outside:  # TOML knows no way to come back from a table, so they stand before all tables
-        lines += ("", "", *_explanation(f"{key.about.description} {_AT_THE_END}", key.project))
+        lines += ("", "", *_render_explanation(f"{key.about.description} {_AT_THE_END}", key.project))
         lines.append(_render_setting(key.path[-1], values[key.path]))
     for name, table in tree.entries.items():
         if isinstance(table, Table):
@@ -100,7 +100,7 @@ def _render_table(table: Table, path: KeyPath, values: Mapping[KeyPath, object])
     yield f"[{format_key(path)}]"
     for name, entry in table.entries.items():
         if isinstance(entry, Key):
-            yield from ("", *_explanation(entry.about.description, entry.project))
+            yield from ("", *_render_explanation(entry.about.description, entry.project))
             yield _render_setting(name, values[(*path, name)])
     for name, entry in table.entries.items():
         if isinstance(entry, Table):
@@ -117,7 +117,7 @@ def _render_array(key: Key) -> Iterator[str]:
 
 def _render_own_tables(table: Table, path: KeyPath) -> Iterator[str]:
     """Tables of which none is built in, all of it comment: how one with the name NAME looks."""
-    yield from ("", "", *_explanation(table.about.description, table.about.project))
+    yield from ("", "", *_render_explanation(table.about.description, table.about.project))
     yield from _render_own_table(table, path)
 
 
@@ -155,7 +155,7 @@ def _render_named_tables(
             if place == 0:
                 rule = next(iter(entry.entries.values())) if isinstance(entry, Table) else entry
                 project = rule.project if isinstance(rule, Key) else None
-                yield from ("", *_explanation(entry.about.description, project))
+                yield from ("", *_render_explanation(entry.about.description, project))
             yield _render_setting(name, values.get((*path, own_name, name), {}))
 
 
@@ -163,7 +163,7 @@ def _render_setting(name: str, value: object) -> str:
     return f"# {name} = {format_literal(value)}"
 
 
-def _explanation(description: str, project: ProjectRule | None) -> Iterator[str]:
+def _render_explanation(description: str, project: ProjectRule | None) -> Iterator[str]:
     yield from _render_comment(description)
     if project is not None:
         yield from _render_comment(f"In a project's file it {_IN_A_PROJECT_FILE[project]}.")

@@ -88,10 +88,10 @@ def _render_roles(roles: ModelRoles) -> Iterator[str]:
 
 def render_config_path(locations: ConfigLocations) -> str:
     """Which files are looked for, which of them exist, and which are read; the strongest last."""
-    return "\n".join(f"{name:<14}{text}" for name, text in _places(locations))
+    return "\n".join(f"{name:<14}{text}" for name, text in _list_places(locations))
 
 
-def _places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
+def _list_places(locations: ConfigLocations) -> Iterator[tuple[str, str]]:
     replaced = locations.named is not None
     if locations.user is None:
         yield "user", "no home folder"

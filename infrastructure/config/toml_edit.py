@@ -187,7 +187,7 @@ class _TomlLines:
     def _read_key_text(self, statement: Statement) -> str:
         """What stands left of the equals sign."""
         source = self._join_source(statement)
-        for place in _places(source, "="):
+        for place in _find_places(source, "="):
             try:
                 tomllib.loads(f"{source[:place]} = 0")
             except ValueError:
@@ -206,7 +206,7 @@ def _render_rows(value: object, *, spread: bool) -> list[str]:
     return [format_literal(value)]
 
 
-def _places(text: str, sign: str) -> Iterator[int]:
+def _find_places(text: str, sign: str) -> Iterator[int]:
     return (place for place, char in enumerate(text) if char == sign)
 
 

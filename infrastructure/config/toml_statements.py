@@ -48,7 +48,7 @@ def parse_statements(text: str) -> Iterator[Statement]:
             header = _insert_positions(find_innermost(parsed), arrays, opens=line.startswith("[["))
             yield Statement(first=start, end=end, header=header, is_header=True)
         else:
-            leaves = tuple(header + key for key in _leaves(parsed))
+            leaves = tuple(header + key for key in _list_leaves(parsed))
             yield Statement(first=start, end=end, header=header, leaves=leaves)
         start = end
 
@@ -86,9 +86,9 @@ def _read_statement(lines: Sequence[str], start: int) -> tuple[Mapping[str, obje
     return {}, len(lines)
 
 
-def _leaves(table: Mapping[str, object]) -> Iterator[KeyPath]:
+def _list_leaves(table: Mapping[str, object]) -> Iterator[KeyPath]:
     for name, value in table.items():
         if isinstance(value, dict) and value:
-            yield from ((name, *rest) for rest in _leaves(value))
+            yield from ((name, *rest) for rest in _list_leaves(value))
         else:
             yield (name,)

@@ -32,7 +32,7 @@ def check_machine(environ: Mapping[str, str]) -> list[Finding]:
         *_check_programs(environ),
         _check_process_cleanup(),
         _check_state_folder(environ),
-        *_debug_log(environ),
+        *_check_debug_log(environ),
         _check_terminal(environ),
         _check_locale(environ),
     ]
@@ -85,7 +85,7 @@ def _check_state_folder(environ: Mapping[str, str]) -> Finding:
     )
 
 
-def _debug_log(environ: Mapping[str, str]) -> list[Finding]:
+def _check_debug_log(environ: Mapping[str, str]) -> list[Finding]:
     folder = locate_debug_log_folder(environ)
     if folder is None:
         return []

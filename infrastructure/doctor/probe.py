@@ -72,7 +72,7 @@ async def probe(
         stored_key=stored_key,
         explain_refusal=build_model_check(loaded.policy, tables),
     )
-    hide = _hiding(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
+    hide = _build_hide(tables, environ, [_read_stored_key(one.provider, stored_key) for one in asked])
     try:
         findings = await asyncio.gather(
             *(_ask(one, tables[one.provider], gateway, limit_secs) for one in asked)
@@ -173,7 +173,7 @@ def _read_stored_key(provider: str, stored_key: StoredKey) -> str:
         return ""
 
 
-def _hiding(
+def _build_hide(
     tables: Mapping[str, ProviderTable], environ: Mapping[str, str], stored: Sequence[str]
 ) -> Callable[[str], str]:
     """Replaces every key and every header's value that can be known of, whoever repeats it."""

@@ -91,7 +91,7 @@ class CommandHook(UniformHook):
         raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
-        argv = await asyncio.to_thread(self._line)
+        argv = await asyncio.to_thread(self._build_line)
         process: SupervisedProcess | None = None
 
         def take(data: bytes) -> None:
@@ -113,7 +113,7 @@ class CommandHook(UniformHook):
         except OSError as error:
             raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
 
-    def _line(self) -> tuple[str, ...]:
+    def _build_line(self) -> tuple[str, ...]:
         """The command line, in its sandbox. Raises HookFailure where a part of it is not to be had."""
         argv = (self._find_program(), *self._argv[1:])
         if self._sandbox is None:

@@ -51,7 +51,7 @@ class AgentCatalog:
         )
 
 
-def _wants(definition: AgentDefinition) -> Iterator[str]:
+def _list_wants(definition: AgentDefinition) -> Iterator[str]:
     lines = definition.instructions.splitlines()
     yield (
         f"the agent {definition.name}, to which the model may give tasks: {format_amount(len(lines), 'line')} "
@@ -70,7 +70,7 @@ def _render_text(definition: AgentDefinition) -> Iterator[str]:
 
 def _describe(definition: AgentDefinition) -> TrustContent:
     return TrustContent(
-        digest=definition.digest, wants=tuple(_wants(definition)), text=tuple(_render_text(definition))
+        digest=definition.digest, wants=tuple(_list_wants(definition)), text=tuple(_render_text(definition))
     )
 
 

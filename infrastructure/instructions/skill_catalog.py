@@ -69,7 +69,7 @@ class SkillCatalog:
         return f"{cut}\n[{rest:,} more characters are left out]" if rest else cut
 
 
-def _wants(skill: Skill) -> Iterator[str]:
+def _list_wants(skill: Skill) -> Iterator[str]:
     total = format_size(sum(file.size_bytes for file in skill.files))
     executable = sum(file.is_executable for file in skill.files)
     runs = f", {executable} executable" if executable else ""
@@ -107,7 +107,7 @@ def _render_file_list(skill: Skill) -> str:
 
 
 def _describe(skill: Skill) -> TrustContent:
-    return TrustContent(digest=skill.digest, wants=tuple(_wants(skill)), text=tuple(_render_text(skill)))
+    return TrustContent(digest=skill.digest, wants=tuple(_list_wants(skill)), text=tuple(_render_text(skill)))
 
 
 SKILLS: OfferKind[Skill] = OfferKind("skill", lambda skill: skill.folder, _describe)

@@ -31,14 +31,14 @@ def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:
     """
     return {
         resolve_trusted_place(Path(file.file)): TrustContent(
-            digest=file.digest, wants=tuple(_wants(file)), text=tuple(_render_text(file))
+            digest=file.digest, wants=tuple(_list_wants(file)), text=tuple(_render_text(file))
         )
         for file in files
         if file.scope is InstructionScope.PROJECT
     }
 
 
-def _wants(file: InstructionFile) -> Iterable[str]:
+def _list_wants(file: InstructionFile) -> Iterable[str]:
     for part in file.parts:
         lines = part.text.splitlines()
         kind = "instructions to the model" if part.imported_by is None else f"{part.label}, which it imports"

@@ -53,14 +53,16 @@ def list_wanted_commands(commands: Iterable[CustomCommand]) -> dict[Path, TrustC
     """For each command of a project that can be used: its place, and what it holds."""
     return {
         resolve_trusted_place(Path(command.file)): TrustContent(
-            digest=command.digest, wants=tuple(_wants(command)), text=tuple(command.body.strip().splitlines())
+            digest=command.digest,
+            wants=tuple(_list_wants(command)),
+            text=tuple(command.body.strip().splitlines()),
         )
         for command in commands
         if command.scope is InstructionScope.PROJECT and not command.problem
     }
 
 
-def _wants(command: CustomCommand) -> Iterator[str]:
+def _list_wants(command: CustomCommand) -> Iterator[str]:
     lines = command.body.strip().splitlines()
     yield f"the slash command /{command.name}, sent only when you type it: {format_amount(len(lines), 'line')}"
     if command.model:

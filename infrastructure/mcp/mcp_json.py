@@ -66,7 +66,7 @@ def _read_program(server: Mapping[str, object], place: str) -> dict[str, object]
     command, arguments = server.get("command"), server.get("args", [])
     if not isinstance(command, str) or not isinstance(arguments, list):
         raise ConfigError(f"{place} needs a command, and args as a list")
-    words = [_plain(word, place, "command") for word in (command, *arguments)]
+    words = [_require_plain(word, place, "command") for word in (command, *arguments)]
     return _drop_empty({"command": words, "pass_env": _read_environment(server.get("env", {}), place)})
 
 
@@ -97,10 +97,10 @@ def _read_address(server: Mapping[str, object], place: str) -> dict[str, object]
                 "add the server with --bearer-token-env"
             )
         token = found[1]
-    return _drop_empty({"url": _plain(server.get("url"), place, "url"), "bearer_token_env": token})
+    return _drop_empty({"url": _require_plain(server.get("url"), place, "url"), "bearer_token_env": token})
 
 
-def _plain(value: object, place: str, key: str) -> str:
+def _require_plain(value: object, place: str, key: str) -> str:
     """A text with no variable in it: what is written is what is shown."""
     if not isinstance(value, str):
         raise ConfigError(f"{place} has no text as its {key}")

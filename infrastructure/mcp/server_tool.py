@@ -106,12 +106,14 @@ class ServerTool:
             case ImageContent():
                 return await self._show(block.data, block.mime_type, context)
             case AudioContent():
-                return f"[audio, {_line(block.mime_type)}, {format_size(len(block.data) * 3 // 4)}: left out]"
+                return (
+                    f"[audio, {_make_line(block.mime_type)}, {format_size(len(block.data) * 3 // 4)}: left out]"
+                )
             case ResourceLink():
-                return f"[resource {_line(block.uri)}: {_line(block.name)}]"
+                return f"[resource {_make_line(block.uri)}: {_make_line(block.name)}]"
             case EmbeddedResource():
                 text = getattr(block.resource, "text", None)
-                place = _line(str(block.resource.uri))
+                place = _make_line(str(block.resource.uri))
                 return (
                     f"[resource {place}]\n{text}" if isinstance(text, str) else f"[resource {place}: no text]"
                 )
@@ -123,9 +125,9 @@ class ServerTool:
             image = build_attachment(f"the answer of {name}", name, content)
             shown = await self._attachments.show(image, content, call_id=context.call_id)
         except (binascii.Error, AttachmentError) as error:
-            return f"[image, {_line(mime_type)}, left out: {error}]"
+            return f"[image, {_make_line(mime_type)}, left out: {error}]"
         return shown.label
 
 
-def _line(text: str) -> str:
+def _make_line(text: str) -> str:
     return make_printable(text, newlines=False)[:200]

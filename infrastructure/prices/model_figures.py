@@ -48,7 +48,7 @@ def build_window_lookup(
     published list cannot be read.
     """
 
-    def window(model: str) -> int | None:
+    def find_window(model: str) -> int | None:
         for name in (model, strip_date(model)):
             if name in own:
                 return own[name].window
@@ -61,14 +61,14 @@ def build_window_lookup(
         known = [published.get(f"{vendor}/{name}") for name in (own_name, strip_date(own_name))]
         return next((each.window for each in known if each is not None), None)
 
-    return window
+    return find_window
 
 
 def build_output_lookup(providers: Mapping[str, ProviderTable]) -> Callable[[str], int | None]:
     """Answers the most tokens that one answer of "provider/model" has: what the settings or the API bound it
     to, or else what is known of the model; None where nothing is."""
 
-    def longest_answer(model: str) -> int | None:
+    def find_longest_answer(model: str) -> int | None:
         table = providers.get(model.partition("/")[0])
         known = find_output_limit(model)
         if table is None:
@@ -76,7 +76,7 @@ def build_output_lookup(providers: Mapping[str, ProviderTable]) -> Callable[[str
         bound = table.max_output_tokens or (DEFAULT_ANTHROPIC_OUTPUT_TOKENS if table.type == "anthropic" else 0)
         return min(bound, known or bound) if bound else known
 
-    return longest_answer
+    return find_longest_answer
 
 
 def _find_vendor(table: ProviderTable, environ: Mapping[str, str]) -> str | None:

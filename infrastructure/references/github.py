@@ -33,7 +33,7 @@ class GitHubReferences:
             return None
         name = make_printable(reference.label, newlines=False)
         try:
-            found = await self._view(repository, reference)
+            found = await self._fetch_reference(repository, reference)
         except ToolError as error:
             return AttachedFile(name=name, note=str(error))
         text = _render(found)
@@ -49,7 +49,7 @@ class GitHubReferences:
             note="the rest is left out" if len(text) > most_characters else "",
         )
 
-    async def _view(self, repository: str, reference: Reference) -> JsonObject:
+    async def _fetch_reference(self, repository: str, reference: Reference) -> JsonObject:
         place = f"{reference.host}/{repository}" if reference.host else repository
         words = ("issue", "view", str(reference.number), "--repo", place, "--json", _FIELDS)
         return decode_object(await run_gh(words, self._root, self._environ))

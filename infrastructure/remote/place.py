@@ -31,7 +31,7 @@ class SocketPath:
         self.path = resolve_own_path(path)
         with _lock_folder(self.path.parent):
             _clear(self.path)
-            self.socket = _listening(self.path)
+            self.socket = _open_listening(self.path)
             status = os.lstat(self.path)
         self._identity = (status.st_dev, status.st_ino)
 
@@ -148,7 +148,7 @@ def _describe_holder(path: Path) -> str:
     return "another process"
 
 
-def _listening(path: Path) -> socket.socket:
+def _open_listening(path: Path) -> socket.socket:
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)  # close-on-exec, as all that Python opens
     try:
         server.bind(os.fspath(path))

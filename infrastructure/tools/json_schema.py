@@ -46,7 +46,7 @@ class JsonSchema:
 
     def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
-        errors = self._validator(definition).iter_errors(dict(arguments))
+        errors = self._get_validator(definition).iter_errors(dict(arguments))
         try:
             return tuple(
                 _render_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path))
@@ -59,9 +59,9 @@ class JsonSchema:
     def warm_up(self, spec: ToolSpec) -> None:
         """Load the validator and build one for each tool. Blocks: call it from a background thread."""
         for definition in spec.all_tools:
-            self._validator(definition)
+            self._get_validator(definition)
 
-    def _validator(self, definition: ToolDefinition) -> Draft202012Validator:
+    def _get_validator(self, definition: ToolDefinition) -> Draft202012Validator:
         known = self._validators.get(definition.name)
         if known is None or (known[0] is not definition and known[0].input_schema != definition.input_schema):
             known = definition, _build_validator(_build_input_schema(definition))

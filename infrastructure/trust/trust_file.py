@@ -85,7 +85,7 @@ class TrustFile:
     def load(self) -> TrustedFiles:
         """What is trusted. Never raises: where the file is damaged or not the person's own, it is nothing."""
         try:
-            digests = self._digests()
+            digests = self._read_digests()
             danger = self._file.find_danger() if digests else None
         except (ConfigError, OSError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -108,7 +108,7 @@ class TrustFile:
         forgotten: list[Path] = []
 
         def without() -> str:
-            digests = self._digests()
+            digests = self._read_digests()
             forgotten.extend(place for place in places if digests.pop(str(place), None) is not None)
             return _render_toml(digests)
 
@@ -116,9 +116,9 @@ class TrustFile:
         return tuple(forgotten)
 
     def _render_answered(self, question: TrustQuestion) -> str:
-        return _render_toml(self._digests() | _list_digests(question))
+        return _render_toml(self._read_digests() | _list_digests(question))
 
-    def _digests(self) -> dict[str, str]:
+    def _read_digests(self) -> dict[str, str]:
         if not is_present(self._path):
             return {}
         try:

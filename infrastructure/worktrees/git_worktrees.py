@@ -54,7 +54,7 @@ class GitWorktrees:
                 f"the files of this repository lie in {make_printable(str(self._git.top))}, by its "
                 "core.worktree; worktrees are made from there"
             )
-        common = os.fsdecode(self._line("rev-parse", "--git-common-dir"))
+        common = os.fsdecode(self._read_line("rev-parse", "--git-common-dir"))
         self._common = Path(os.path.realpath(self._git.top / common))
         name = hashlib.sha256(os.fsencode(self._common)).hexdigest()[:12]
         self._places = Path(os.path.realpath(places)) / name
@@ -92,7 +92,7 @@ class GitWorktrees:
             raise WorktreeRefused(
                 "this tab works in a worktree already; open another from a tab of the repository"
             )
-        if above := os.fsdecode(self._line("rev-parse", "--show-superproject-working-tree")):
+        if above := os.fsdecode(self._read_line("rev-parse", "--show-superproject-working-tree")):
             raise WorktreeRefused(
                 f"this is a submodule of {make_printable(above)}, whose commits name it; start quorum there, "
                 "and open the worktree of that repository"
@@ -186,7 +186,7 @@ class GitWorktrees:
         if not self._git.find_commit(onto):
             onto = self._git.find_commit(worktree.base)
         without = (f"^{onto}",) if onto else ()
-        count = self._line("rev-list", "--count", f"refs/heads/{worktree.branch}", *without, "--")
+        count = self._read_line("rev-list", "--count", f"refs/heads/{worktree.branch}", *without, "--")
         files = _list_dirty(self._open(worktree)) if os.path.isdir(worktree.folder) else ()
         return WorktreeLoss(commits=int(count.decode("ascii")), files=files)
 
@@ -277,7 +277,7 @@ class GitWorktrees:
     def _read_setting(self, branch: str, name: str) -> str:
         return self._git.run("config", "--get", f"branch.{branch}.{name}", fine=(0, 1)).decode().strip()
 
-    def _line(self, *arguments: str) -> bytes:
+    def _read_line(self, *arguments: str) -> bytes:
         return self._run(*arguments).removesuffix(b"\n")
 
     def _run(self, *arguments: str, git: GitWriter | None = None) -> bytes:

@@ -89,7 +89,7 @@ class ClientApprover:
         unsaved = await self._find_unsaved(request)
         call_id, packet = identify_call(request.packet.context), request.packet
 
-        def contents() -> list[CallContent]:
+        def build_contents() -> list[CallContent]:
             return show_review(request, review_context, preview, unsaved)
 
         call = ToolCallUpdate(
@@ -99,7 +99,7 @@ class ClientApprover:
             status="pending",
             locations=find_locations(packet.call.arguments, packet.seal.diff, packet.seal.cwd) or None,
             raw_input=convert_json(packet.call.arguments),
-            content=contents(),
+            content=build_contents(),
             field_meta={"quorum": describe_review(request, review_context)},
         )
         unwatch = review_context.watch(
@@ -107,7 +107,7 @@ class ClientApprover:
                 ToolCallProgress(
                     session_update="tool_call_update",
                     tool_call_id=call_id,
-                    content=contents(),
+                    content=build_contents(),
                     field_meta={"quorum": describe_review(request, review_context)},
                 )
             )

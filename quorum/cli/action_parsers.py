@@ -39,11 +39,11 @@ def _add_overrides(parser: CommandParser) -> None:
 
 
 def _build_config_path() -> CommandParser:
-    return _plain("quorum config path", "Print where the configuration files are looked for.")
+    return _build_plain("quorum config path", "Print where the configuration files are looked for.")
 
 
 def _build_config_init() -> CommandParser:
-    return _plain(
+    return _build_plain(
         "quorum config init",
         "Write the commented reference of all settings to your own file.",
         "A file that is there already is not replaced.",
@@ -51,7 +51,7 @@ def _build_config_init() -> CommandParser:
 
 
 def _build_config_trust() -> CommandParser:
-    return _plain(
+    return _build_plain(
         "quorum config trust",
         "Trust what the project's files ask for, as they are now.",
         "It shows what that is first. After any change of a file it is asked about again.",
@@ -59,11 +59,11 @@ def _build_config_trust() -> CommandParser:
 
 
 def _build_config_untrust() -> CommandParser:
-    return _plain("quorum config untrust", "Trust none of the project's files any more.")
+    return _build_plain("quorum config untrust", "Trust none of the project's files any more.")
 
 
 def _build_config_keys() -> CommandParser:
-    return _plain("quorum config keys", "List what keys do, by the names that [tui.keys] takes.")
+    return _build_plain("quorum config keys", "List what keys do, by the names that [tui.keys] takes.")
 
 
 def _build_config_set() -> CommandParser:
@@ -97,7 +97,7 @@ def _add_project(parser: CommandParser) -> None:
     add_places(parser)
 
 
-def _hooks_test() -> CommandParser:
+def _build_hooks_test() -> CommandParser:
     parser = CommandParser(
         "quorum hooks test",
         "Test a hook of your quorum.toml with one call, and print what it answers.",
@@ -137,11 +137,11 @@ def _build_permissions_check() -> CommandParser:
 
 
 def _build_permissions_list() -> CommandParser:
-    return _plain("quorum permissions list", "Print every rule, and where it stands.")
+    return _build_plain("quorum permissions list", "Print every rule, and where it stands.")
 
 
 def _build_permissions_remove() -> CommandParser:
-    parser = _plain("quorum permissions remove", "Remove a saved rule.")
+    parser = _build_plain("quorum permissions remove", "Remove a saved rule.")
     parser.add_argument("number", metavar="N", type=parse_rule_number, help="its number in the list")
     return parser
 
@@ -160,7 +160,7 @@ def _build_keys_set() -> CommandParser:
 
 
 def _build_keys_list() -> CommandParser:
-    return _plain(
+    return _build_plain(
         "quorum keys list", "Print for which providers there is a key, and where it comes from; never the key."
     )
 
@@ -176,7 +176,7 @@ def _add_provider(parser: CommandParser) -> None:
     parser.add_argument("provider", metavar="PROVIDER", help="the provider, as in quorum.toml")
 
 
-def _plain(prog: str, summary: str, details: str = "") -> CommandParser:
+def _build_plain(prog: str, summary: str, details: str = "") -> CommandParser:
     parser = CommandParser(prog, summary, details)
     add_places(parser)
     return parser
@@ -193,7 +193,7 @@ CONFIG_PARSERS = {
     "untrust": _build_config_untrust,
     "keys": _build_config_keys,
 }
-HOOKS_PARSERS = {"test": _hooks_test}
+HOOKS_PARSERS = {"test": _build_hooks_test}
 PERMISSIONS_PARSERS = {
     "check": _build_permissions_check,
     "list": _build_permissions_list,

@@ -94,7 +94,7 @@ def report_ballots(title: str, measure: BallotMeasure) -> Iterator[str]:
         yield f"  A decision costs on average: {', '.join(costs)}"
     members = [each for each in measure.reviewers if each.model not in measure.left_out]
     if len(members) > 1:
-        means = f"{_mean(members, 'misses'):>15}{_mean(members, 'friction'):>15}"
+        means = f"{_format_mean(members, 'misses'):>15}{_format_mean(members, 'friction'):>15}"
         yield f"  {f'mean of {len(members)}':<{_NAME}}{means}"
     if measure.left_out:
         left_out = ", ".join(names[model] for model in measure.left_out)
@@ -179,6 +179,6 @@ def _share(rate: Rate) -> str:
     return f"{rate.count:,}/{rate.of:,} {100 * rate.share:.1f} %" if rate.of else "-"
 
 
-def _mean(members: Sequence[ReviewerMeasure], field: str) -> str:
+def _format_mean(members: Sequence[ReviewerMeasure], field: str) -> str:
     shares = [each.misses.share if field == "misses" else each.friction.share for each in members]
     return f"{100 * sum(shares) / len(shares):.2f} %"

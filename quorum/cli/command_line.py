@@ -184,7 +184,7 @@ def _read_options(command: Command, given: argparse.Namespace) -> Options:
         config_file=given.config,
         workdir=given.workdir,
         models=tuple(getattr(given, "model", ())),
-        overrides=_overrides(given),
+        overrides=_collect_overrides(given),
         quiet=given.quiet,
         verbose=given.verbose,
         debug=getattr(given, "debug", False),
@@ -219,7 +219,7 @@ _OVERRIDES = {
 }
 
 
-def _overrides(given: argparse.Namespace) -> dict[str, object]:
+def _collect_overrides(given: argparse.Namespace) -> dict[str, object]:
     """The settings that options override, by dotted key."""
     values = {key: getattr(given, name, None) for key, name in _OVERRIDES.items()}
     return {key: value for key, value in values.items() if value is not None}

@@ -48,10 +48,10 @@ def open_debug_logging(options: Options) -> Iterator[None]:
     finally:
         sys.stdout.flush()
         if not options.quiet:
-            complain([_closing_sentence(str(log.path), log.failure)])
+            complain([_build_closing(str(log.path), log.failure)])
 
 
-def _closing_sentence(path: str, failure: str | None) -> str:
+def _build_closing(path: str, failure: str | None) -> str:
     if failure is not None:
         return f"the debug log {path} is incomplete: {failure}"
     return f"the debug log is {path}; read it before you send it to anybody"

@@ -90,7 +90,7 @@ async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> i
     with explain_start_failures():
         from domain.text.printable import make_printable
 
-        listening = _listening(options, root)
+        listening = _build_listening(options, root)
     headless = options.listen.headless
     sessions = _Sessions(options, root, listening)
     try:
@@ -112,7 +112,7 @@ async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> i
     return 1 if app.return_code is None else app.return_code
 
 
-def _listening(options: Options, root: Path) -> Listening | None:
+def _build_listening(options: Options, root: Path) -> Listening | None:
     if options.listen.socket is None:
         return None
     from quorum.cli.listening import Listening

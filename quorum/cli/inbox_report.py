@@ -26,8 +26,8 @@ def render_inbox(
         (
             review.short_digest,
             format_wait(review.since_ms, now_ms),
-            _line(review.session.holder or "not running", mask),
-            _line(describe_asker(review), mask),
+            _make_line(review.session.holder or "not running", mask),
+            _make_line(describe_asker(review), mask),
             describe_call(review.packet, mask),
         )
         for review in waiting
@@ -70,7 +70,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
         *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
     ]
-    lines = [f"{label:<12}{_line(value, mask)}" for label, value in facts]
+    lines = [f"{label:<12}{_make_line(value, mask)}" for label, value in facts]
     lines += ["", "arguments", _encode_arguments(packet, mask)]
     if seal.diff is not None:
         lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
@@ -106,7 +106,7 @@ def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
     given = packet.call.arguments
     plain = next((given[key] for key in ("command", "path", "url") if isinstance(given.get(key), str)), None)
     shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
-    return _line(f"{packet.call.tool_name}: {shown}", mask)
+    return _make_line(f"{packet.call.tool_name}: {shown}", mask)
 
 
 def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
@@ -114,5 +114,5 @@ def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
     return make_printable(json.dumps(arguments, ensure_ascii=False, indent=2))
 
 
-def _line(text: str, mask: Callable[[str], str]) -> str:
+def _make_line(text: str, mask: Callable[[str], str]) -> str:
     return make_printable(mask(text), newlines=False)

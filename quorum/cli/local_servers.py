@@ -46,7 +46,7 @@ class LocalServerSettings:
         """Ask the server on the loopback address, without a key."""
         name = f"127.0.0.1:{port}"
         server = ProviderSettings(
-            type=_TYPE, base_url=_address(port), api_key_env="", timeout_secs=_LISTING_SECS, max_retries=0
+            type=_TYPE, base_url=_build_address(port), api_key_env="", timeout_secs=_LISTING_SECS, max_retries=0
         )
         registry = ProviderRegistry({name: server}, environ={})
         try:
@@ -68,11 +68,11 @@ class LocalServerSettings:
 
     def _propose(self, port: int, name: str, model: str) -> LocalServerProposal:
         loaded = self._load()
-        provider = _find_provider(loaded.settings.providers, name, _address(port))
+        provider = _find_provider(loaded.settings.providers, name, _build_address(port))
         values: dict[KeyPath, object] = {}
         if provider not in loaded.settings.providers:
             table: KeyPath = ("providers", provider)
-            values |= {(*table, "type"): _TYPE, (*table, "base_url"): _address(port)}
+            values |= {(*table, "type"): _TYPE, (*table, "base_url"): _build_address(port)}
         full_name = f"{provider}/{model}"
         values[_MODEL] = full_name
         file = open_own_file(self._options, self._root, loaded)
@@ -103,7 +103,7 @@ class LocalServerSettings:
         return load(self._options, self._root, needs_project=False)
 
 
-def _address(port: int) -> str:
+def _build_address(port: int) -> str:
     return f"http://127.0.0.1:{port}/v1"
 
 

@@ -38,7 +38,7 @@ def build_serve_parser() -> CommandParser:
     )
     where = parser.add_argument_group("where it listens", "see docs/browser.md")
     where.add_argument(
-        "--port", metavar="PORT", type=_port, default=USUAL_PORT, help="default 8765; 0: any free one"
+        "--port", metavar="PORT", type=_parse_port, default=USUAL_PORT, help="default 8765; 0: any free one"
     )
     where.add_argument("--address", metavar="IP", default="", help="default: loopback, under a name of its own")
     where.add_argument(
@@ -99,7 +99,7 @@ def build_serve_options(parser: argparse.ArgumentParser, given: argparse.Namespa
     )
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not text.isdecimal() or int(text) > _HIGHEST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to {_HIGHEST_PORT}")
     return int(text)

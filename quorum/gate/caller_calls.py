@@ -116,7 +116,7 @@ def _translate_notebook(given: JsonObject) -> _Translated:
     return "edit_file", {"path": path, **rest}, CallEffect.EDIT
 
 
-def _grep(given: JsonObject) -> _Translated:
+def _translate_grep(given: JsonObject) -> _Translated:
     known = (
         *("pattern", "path", "glob", "output_mode", "-A", "-B", "-C", "-n", "-i", "-o", "type", "context"),
         *("head_limit", "offset", "multiline"),
@@ -126,7 +126,7 @@ def _grep(given: JsonObject) -> _Translated:
     return "grep_search", {"pattern": require(given, "pattern", str), "path": path}, CallEffect.SEARCH
 
 
-def _glob(given: JsonObject) -> _Translated:
+def _translate_glob(given: JsonObject) -> _Translated:
     require_fields(given, ("pattern", "path"), "the call of Glob")
     pattern, path = require(given, "pattern", str), place(read_optional(given, "path", str) or ".")
     if place(pattern).startswith("/") or ".." in pattern:
@@ -154,8 +154,8 @@ _TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
     "Edit": _edit,
     "MultiEdit": _translate_multi_edit,
     "NotebookEdit": _translate_notebook,
-    "Grep": _grep,
-    "Glob": _glob,
+    "Grep": _translate_grep,
+    "Glob": _translate_glob,
     "LS": _list,
     "apply_patch": _patch,
 }

@@ -50,7 +50,7 @@ class Entrance:
         return entered
 
     async def _show(self, _request: web.Request) -> web.StreamResponse:
-        return self._explain() if self._password is None else _form("")
+        return self._explain() if self._password is None else _render_form("")
 
     async def _log_in(self, request: web.Request) -> web.StreamResponse:
         if self._password is None:
@@ -64,7 +64,7 @@ class Entrance:
                 self._tries.note(request.remote or "")
         if not is_right:
             complain([f"a wrong password was given from {request.remote}"])
-            return _form("This is not the password.", status=web.HTTPForbidden.status_code)
+            return _render_form("This is not the password.", status=web.HTTPForbidden.status_code)
         complain([f"a browser at {request.remote} has logged in"])
         entered = web.Response(status=web.HTTPSeeOther.status_code, headers={"Location": "/"})
         self._checks.let_in(entered)
@@ -89,7 +89,7 @@ class Entrance:
         return response
 
 
-def _form(problem: str, *, status: int = 200) -> web.Response:
+def _render_form(problem: str, *, status: int = 200) -> web.Response:
     problem_text = f'<p class="problem" role="alert">{escape(problem)}</p>' if problem else ""
     body = (
         '<body class="page"><h1>quorum</h1><form method="post" action="/login">'

@@ -121,7 +121,7 @@ class ChatScreen(Screen[None]):
             PromptSources(cwd, self.current, themes=lambda: self.app.available_themes),
             placeholder="Ask for something, / for commands, @ for files",
             id="prompt",
-            editing=self._editing,
+            editing=self._get_editing,
         )
         self._main, self._composer = Horizontal(id="main"), HorizontalGroup(id="composer")
         self._build_controllers()
@@ -207,7 +207,7 @@ class ChatScreen(Screen[None]):
         for name, action in actions.items():  # Textual looks for them here, by these names
             setattr(self, name, action)
 
-    def _editing(self) -> str:
+    def _get_editing(self) -> str:
         """How the person wants prompts edited."""
         return self.app.editing if isinstance(self.app, KeyedApp) else KeyedApp.editing
 

@@ -130,7 +130,7 @@ class Welcome(VerticalGroup):
         self._box.display = not has_model
         if not has_model:
             self._box.update(Content("\n").join(self._render_ways()))
-        self._rest.update(Content("\n").join(self._offers(has_model=has_model)))
+        self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
 
     def _render_ways(self) -> Iterator[Content]:
         yield Content.assemble(("quorum keys set anthropic", "bold"), "  keeps an API key")
@@ -141,7 +141,7 @@ class Welcome(VerticalGroup):
             yield Content.assemble("a local server: ", ("[providers.NAME]", "bold"), " in quorum.toml")
         yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
 
-    def _offers(self, *, has_model: bool) -> Iterator[Content]:
+    def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
         if self._last is not None:
             from domain.text.ages import format_age
 

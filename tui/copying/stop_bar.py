@@ -160,7 +160,7 @@ class StopBar(Static, can_focus=True):
             self.call_after_refresh(self._show)
             return
         self._view.go_to(*self._find_row(self._page, stop))
-        self._view.show_patched(self._patches)
+        self._view.show_patched(self._list_patches)
         blocks = len(list_code(self._view.entries, stop))
         code = f" · 1–{min(blocks, 9)} its code" if blocks > 1 else " · 1 its code" if blocks else ""
         entries = self._view.entries
@@ -174,7 +174,7 @@ class StopBar(Static, can_focus=True):
         entry = page.find_drawn(stop.entry)
         return entry, max(page.find_first_line(entry, stop.part), 1)
 
-    def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
+    def _list_patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """The first line of the marked part stands out."""
         if (stop := self._present()) is not None and page is self._page:
             yield page.find_line(*self._find_row(page, stop)), Patch(0, -1, self._style)

@@ -56,7 +56,7 @@ class Finder:
         self._page, self._seen = self._view.page, None
         self._search = Search(self._view.entries, self.needle, self._start) if self.needle else None
         self._complete = self._search is None
-        self._view.show_patched(self._patches if self._search is not None else None)
+        self._view.show_patched(self._list_patches if self._search is not None else None)
 
     def search_further(self) -> bool:
         """Look further for a moment, and take in what is new; whether all has been looked at.
@@ -76,7 +76,7 @@ class Finder:
                 return False
             self._go_to(hit)
         elif before != self._search.total:
-            self._view.show_patched(self._patches)
+            self._view.show_patched(self._list_patches)
         return self._complete
 
     @property
@@ -148,7 +148,7 @@ class Finder:
         flow = Flow(drawing.strips[first : first + 1], first)
         return flow.find_spans(0, len(flow.text))
 
-    def _patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
+    def _list_patches(self, page: TranscriptLayout, height: int) -> Iterator[tuple[int, Patch]]:
         """How the hits in sight look, the present one last."""
         search = self._search
         if search is None or page is not self._page:

@@ -219,10 +219,17 @@ def _render_text(call: Call) -> str:
     arguments = (value if isinstance(value, str) else json.dumps(value) for value in call.arguments.values())
     remarks = (remark.text for remark in call.remarks)
     output = (call.output.head, call.output.tail) if call.output is not None else call.progress.list_lines()
-    texts = [call.tool, *arguments, call.reason or "", *remarks, call.diff or "", *map(_plain, output)]
+    texts = [
+        call.tool,
+        *arguments,
+        call.reason or "",
+        *remarks,
+        call.diff or "",
+        *map(_strip_sequences, output),
+    ]
     return "\n".join(text for text in texts if text)
 
 
-def _plain(text: str) -> str:
+def _strip_sequences(text: str) -> str:
     """Output without terminal sequences, which most has none of."""
     return clean_program_text(text) if "\x1b" in text else text

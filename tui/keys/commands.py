@@ -250,7 +250,7 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     command = next((c for c in COMMANDS if word in (c.name, *c.aliases)), None)
     if command is None:
         raise NotACommand(
-            f"there is no command /{word}; {_nearest(word, [*(c.name for c in COMMANDS), *others])}"
+            f"there is no command /{word}; {_find_nearest(word, [*(c.name for c in COMMANDS), *others])}"
         )
     if command.counts and argument:
         if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
@@ -267,7 +267,7 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     return f"{command.action}({argument!r})"
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def _find_nearest(word: str, known: list[str]) -> str:
     from domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     if near := find_nearest_word(word, known):

@@ -65,7 +65,7 @@ def draw_present(
             _draw_votes(present, width, palette),
             _draw_jobs(present, width, palette, now),
             _draw_usage(usage, width, palette),
-            _hooks(present, width, palette),
+            _draw_hooks(present, width, palette),
         )
         if section is not None
     ]
@@ -187,15 +187,15 @@ def _draw_job(job: JobView, width: int, palette: Palette, now: float) -> list[St
     ]
 
 
-def _hooks(present: Present, width: int, palette: Palette) -> _PanelSection | None:
+def _draw_hooks(present: Present, width: int, palette: Palette) -> _PanelSection | None:
     if not present.hooks:
         return None
     heading = [_draw_heading("Hooks", format_amount(present.hooks_run, "run"), width, palette)]
-    rows = [Row(1, True, partial(_hook, run, width, palette)) for run in present.hooks]
+    rows = [Row(1, True, partial(_draw_hook, run, width, palette)) for run in present.hooks]
     return _PanelSection(heading, rows, "before", _LEAST_HOOKS)
 
 
-def _hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
+def _draw_hook(run: HookRun, width: int, palette: Palette) -> list[Strip]:
     sign, style = choose_sign(run.kind, palette)
     name = fit_text(make_printable(run.hook, newlines=False), width // 2)
     text = fit_text(make_printable(f" {run.hook_answer}", newlines=False), width - 2 - cell_len(name))

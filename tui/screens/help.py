@@ -120,7 +120,7 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
         words = query.lower().split()
         lines: list[Content] = []
         if (named := _find_command(query, (*COMMANDS, *self._custom))) is not None:
-            lines += [line for entry in _account(named) for line in _render_lines(entry, self._width)]
+            lines += [line for entry in _list_entries(named) for line in _render_lines(entry, self._width)]
             lines.append(Content(""))
         for title, entries in self._contexts:
             if fitting := [entry for entry in entries if entry.fits(words)]:
@@ -159,7 +159,7 @@ def _find_command(query: str, commands: Iterable[Command]) -> Command | None:
     return next((each for each in commands if name == f"/{each.name}"), None)
 
 
-def _account(command: Command) -> Iterator[HelpEntry]:
+def _list_entries(command: Command) -> Iterator[HelpEntry]:
     """One command with all there is to say."""
     yield HelpEntry(command.usage, command.does)
     if command.takes:

@@ -48,13 +48,13 @@ def find_best_place(rows: Sequence[Row], query: str) -> int | None:
     wanted = query.strip().lower()
     places = [place for place, row in enumerate(rows) if isinstance(row, Setting)]
 
-    def merit(place: int) -> tuple[bool, bool, bool]:
+    def rate(place: int) -> tuple[bool, bool, bool]:
         row = rows[place]
         assert isinstance(row, Setting)
         key, name = row.key.lower(), row.name.lower()
         return wanted in (key, name), name.startswith(wanted), wanted in key
 
-    return max(places, key=merit, default=None)
+    return max(places, key=rate, default=None)
 
 
 def render_row(row: Row, width: int) -> Content:

@@ -42,7 +42,7 @@ class ValueEntry(VerticalGroup):
         """Begin with the present value, which is to go to this file, and take the focus."""
         self._choices = choices
         self.name_file(setting, path)
-        self._put(_plain(setting.value))
+        self._put(_strip_quotes(setting.value))
         self._input.focus()
 
     def name_file(self, setting: Setting, path: str) -> None:
@@ -66,7 +66,7 @@ class ValueEntry(VerticalGroup):
         self._input.cursor_position = len(text)
 
 
-def _plain(value: str) -> str:
+def _strip_quotes(value: str) -> str:
     """A value as it is typed: a text without the quotes that TOML needs, where it holds nothing special."""
     inner = value[1:-1]
     return inner if value.startswith('"') and '"' not in inner and "\\" not in inner else value

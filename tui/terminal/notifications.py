@@ -83,7 +83,7 @@ class Notifier:
 def encode_notification(text: str, environ: Mapping[str, str]) -> str:
     """The sequence that has this terminal show a notification; empty where none is known to do so."""
     safe = text.replace(";", ",")
-    match _form(environ):
+    match _choose_form(environ):
         case "9":
             sequence = f"\x1b]9;{safe}\x07"
         case "777":
@@ -97,7 +97,7 @@ def encode_notification(text: str, environ: Mapping[str, str]) -> str:
     return sequence
 
 
-def _form(environ: Mapping[str, str]) -> _Form:
+def _choose_form(environ: Mapping[str, str]) -> _Form:
     if "STY" in environ:  # GNU screen shows what it does not know as text
         return ""
     for known, name in ((_BY_PROGRAM, "TERM_PROGRAM"), (_BY_PROGRAM, "LC_TERMINAL"), (_BY_TERM, "TERM")):

@@ -62,14 +62,14 @@ def indent(text: str, steps: int) -> str:
     """The lines moved right by so many steps, or left where negative. Empty lines stay empty."""
     width = len(TAB)
 
-    def shifted(line: str) -> str:
+    def shift(line: str) -> str:
         if not line:
             return line
         body = line.lstrip(BLANKS)
         before = len(line[: len(line) - len(body)].expandtabs(width))
         return " " * max(0, before + steps * width) + body
 
-    return "\n".join(shifted(line) for line in text.split("\n"))
+    return "\n".join(shift(line) for line in text.split("\n"))
 
 
 CASES: dict[str, Callable[[str], str]] = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}

@@ -138,14 +138,14 @@ class SupervisedProcess:
     ) -> None:
         order = [os.fsencode(field) for field in (*argv, *map("=".join, environment.items()))]
         with ExitStack() as theirs, ExitStack() as ours:
-            reader, output = _pipe(ours, theirs)
+            reader, output = _open_pipe(ours, theirs)
             self._streams[reader] = on_output
             errors = output
             if on_errors is not None:
-                reader, errors = _pipe(ours, theirs)
+                reader, errors = _open_pipe(ours, theirs)
                 self._streams[reader] = on_errors
-            self._control, control = _pipe(ours, theirs)
-            lifeline, self._lifeline = _pipe(theirs, ours)
+            self._control, control = _open_pipe(ours, theirs)
+            lifeline, self._lifeline = _open_pipe(theirs, ours)
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
@@ -253,7 +253,7 @@ class SupervisedProcess:
         return next((rest for word, _, rest in said if word == topic), None)
 
 
-def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
+def _open_pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:
     """A pipe whose two ends belong to these stacks."""
     ends = os.pipe()
     reader.callback(os.close, ends[0])

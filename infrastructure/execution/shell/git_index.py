@@ -89,7 +89,7 @@ def _read_entries(body: bytes) -> Iterator[tuple[int, bytes]]:
     for _ in range(count):
         start = place
         (mode,) = _MODE.unpack_from(body, start + _MODE_AT)
-        flags, place = _flags(body, start + _FLAGS_AT, version)
+        flags, place = _read_flags(body, start + _FLAGS_AT, version)
         name, place = _unpack_name(body, place, before[0]) if version == 4 else _read_name(body, place, b"")
         if version != 4:
             place = _skip_padding(body, start, place)
@@ -102,7 +102,7 @@ def _read_entries(body: bytes) -> Iterator[tuple[int, bytes]]:
     _require_known_extensions(body, place)
 
 
-def _flags(body: bytes, place: int, version: int) -> tuple[int, int]:
+def _read_flags(body: bytes, place: int, version: int) -> tuple[int, int]:
     """The flags of an entry, and where they end."""
     (flags,) = _FLAGS.unpack_from(body, place)
     place += _FLAGS.size

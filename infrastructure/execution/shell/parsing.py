@@ -283,7 +283,7 @@ class _TreeReader:
             if child.type == "file_redirect":
                 redirects.append(self._redirect(child))
             elif child.type == "variable_assignment" and not words:
-                assignments.append(self._assignment(child))
+                assignments.append(self._read_assignment(child))
             elif words and (glob := read_glob(child)) is not None:
                 self.expanded = self.expanded or "it has * or ? outside quotes, which the shell may expand"
                 globs.add(len(words))
@@ -303,7 +303,7 @@ class _TreeReader:
             found=frozenset(found),
         )
 
-    def _assignment(self, node: Node) -> str:
+    def _read_assignment(self, node: Node) -> str:
         text = read_source(node)
         if not _HARMLESS_VARIABLES.fullmatch(text):
             raise Opaque("it sets a variable")

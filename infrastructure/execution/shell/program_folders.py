@@ -57,10 +57,10 @@ def explain_foreign(program: str, folders: frozenset[str], *, person: int) -> st
         return None
     if person == 0:
         return f"{escape_path(folder)} is not a folder of the system"
-    return next(filter(None, map(_explain_not_roots, _places(os.path.realpath(program), folder))), None)
+    return next(filter(None, map(_explain_not_roots, _list_places(os.path.realpath(program), folder))), None)
 
 
-def _places(*paths: str) -> Iterator[str]:
+def _list_places(*paths: str) -> Iterator[str]:
     """Paths, with every folder above them."""
     for path in paths:
         yield path

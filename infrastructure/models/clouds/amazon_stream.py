@@ -29,14 +29,14 @@ async def unpack_frames(
     async for piece in body:
         frames.add_data(piece)
         try:
-            events = [_event(frame.headers, frame.payload) for frame in frames]
+            events = [_decode_event(frame.headers, frame.payload) for frame in frames]
         except (ParserError, ValueError, LookupError, struct.error) as error:
             raise damaged("a frame of the stream is broken") from error
         if whole := b"".join(events):
             yield whole
 
 
-def _event(headers: Mapping[str, object], payload: bytes) -> bytes:
+def _decode_event(headers: Mapping[str, object], payload: bytes) -> bytes:
     """One frame as an event. Raises ValueError where it holds none."""
     match headers.get(":message-type"):
         case "event":

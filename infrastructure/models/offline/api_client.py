@@ -45,7 +45,7 @@ class OfflineApiClient:
         if _is_first(request.messages):
             text = f"{wording.LABEL}\n\n{text}"
         await _stream_text(text, on_event)
-        blocks = self._blocks(requests, request.messages)
+        blocks = self._build_blocks(requests, request.messages)
         for index, block in enumerate(blocks):
             await _stream_call(index, block, on_event)
         return LlmResponse(
@@ -61,7 +61,9 @@ class OfflineApiClient:
     async def aclose(self) -> None:
         """There is no connection to close."""
 
-    def _blocks(self, requests: Sequence[Request], messages: Sequence[Message]) -> tuple[ToolUseBlock, ...]:
+    def _build_blocks(
+        self, requests: Sequence[Request], messages: Sequence[Message]
+    ) -> tuple[ToolUseBlock, ...]:
         if not requests:
             return ()
         # A resumed conversation holds ids of an earlier process; a shortened one may lack ids of this process.
@@ -97,7 +99,7 @@ def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request
         case NotUnderstood() as reading:
             return wording.explain_not_understood(reading), ()
         case Understood(requests):
-            callable_tools = _callable_tools(request)
+            callable_tools = _list_callable(request)
             if not callable_tools:
                 return wording.explain_no_tools(requests), ()
             if missing := [one.tool for one in requests if one.tool not in callable_tools]:
@@ -105,7 +107,7 @@ def _answer_prompt(prompt: str, request: ApiRequest) -> tuple[str, tuple[Request
             return wording.announce_calls(requests), requests
 
 
-def _callable_tools(request: ApiRequest) -> frozenset[str]:
+def _list_callable(request: ApiRequest) -> frozenset[str]:
     offered = frozenset(str(tool.get("name")) for tool in request.tools)
     match request.tool_choice:
         case "auto":

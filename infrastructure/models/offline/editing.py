@@ -62,7 +62,7 @@ def write(scanner: Scanner) -> list[Request]:
     first = scanner.read_quoted()
     if first is not None and scanner.skip(_TO):
         if path := read_name(scanner):
-            return [_writing(path, first)]
+            return [_build_writing(path, first)]
         raise Misread(f"Name the file. {_WRITE_EXAMPLE}")
     path = first if first is not None else _find_path(scanner)
     if not path or not scanner.skip(_INTRODUCED):
@@ -70,7 +70,7 @@ def write(scanner: Scanner) -> list[Request]:
     content = _find_content(scanner)
     if content is None:
         raise Misread(f"Say what to write. {_WRITE_EXAMPLE}")
-    return [_writing(path, content)]
+    return [_build_writing(path, content)]
 
 
 def _find_path(scanner: Scanner) -> str | None:
@@ -101,7 +101,7 @@ def _find_content(scanner: Scanner) -> str | None:
     return rest + "\n" if rest else None
 
 
-def _writing(path: str, content: str) -> Request:
+def _build_writing(path: str, content: str) -> Request:
     arguments: dict[str, str | bool] = {"path": path, "content": content}
     if "/" in path.strip("/"):
         arguments["create_dirs"] = True

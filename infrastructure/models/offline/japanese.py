@@ -38,7 +38,7 @@ def parse_requests(scanner: Scanner) -> list[Request] | None:
         case "run":
             found = [Request("run_command", {"command": strip_quotes(said)})]
         case _:
-            found = _editing(said)
+            found = _parse_editing(said)
     if not found or not all(all(request.arguments.values()) for request in found):
         return None
     scanner.pos = end.end()
@@ -59,7 +59,7 @@ def _parse_finding(parts: list[str]) -> list[Request]:
             return []
 
 
-def _editing(said: str) -> list[Request]:
+def _parse_editing(said: str) -> list[Request]:
     path, change = _split_once(said, _OF)
     old, new = map(strip_quotes, _split_once(change, _OBJECT))
     if old == new:

@@ -49,10 +49,12 @@ def find(scanner: Scanner, verb: Verb) -> list[Request]:
     wanted, quoted = _read_operand(scanner)
     if verb is Verb.GREP and not quoted and len(words := wanted.split()) == 2 and looks_like_path(words[1]):
         return [Request("grep_search", {"pattern": words[0], "path": words[1]})]
-    places = _places(scanner)
+    places = _read_places(scanner)
     if about_files or (verb is Verb.FIND and not quoted and _is_glob(wanted)):
         pattern = wanted if verb is Verb.GLOB or "/" in wanted else f"**/{wanted}"
-        return [_glob(pattern, place) for place in places] or [Request("glob_search", {"pattern": pattern})]
+        return [_build_glob(pattern, place) for place in places] or [
+            Request("glob_search", {"pattern": pattern})
+        ]
     pattern = wanted if verb is Verb.GREP else _build_expression(wanted, quoted=quoted)
     return [Request("grep_search", {"pattern": pattern, "path": place}) for place in places or ["."]]
 
@@ -74,7 +76,7 @@ def _read_operand(scanner: Scanner) -> tuple[str, bool]:
     return wanted, False
 
 
-def _places(scanner: Scanner) -> list[str]:
+def _read_places(scanner: Scanner) -> list[str]:
     scanner.skip_spaces()
     if not scanner.skip(_PLACE):
         return []
@@ -85,7 +87,7 @@ def _is_glob(word: str) -> bool:
     return "*" in word and not any(c.isspace() for c in word) and ("." in word or "/" in word)
 
 
-def _glob(pattern: str, folder: str) -> Request:
+def _build_glob(pattern: str, folder: str) -> Request:
     return Request("glob_search", {"pattern": pattern, "base_dir": folder})
 
 

@@ -36,7 +36,7 @@ _PRINCIPAL = ("path", "command", "pattern")
 
 def explain_not_understood(reading: NotUnderstood) -> str:
     """Which part was not understood, why, and what would be."""
-    return f"I did not understand {_code(reading.part)}, so nothing was run. {reading.hint}\n\n{EXAMPLES}"
+    return f"I did not understand {_quote_code(reading.part)}, so nothing was run. {reading.hint}\n\n{EXAMPLES}"
 
 
 def explain_no_request() -> str:
@@ -46,7 +46,7 @@ def explain_no_request() -> str:
 
 def explain_cannot_see(attachments: Sequence[Attachment]) -> str:
     """What is said of images and PDFs before anything else."""
-    names = ", ".join(_code(each.name) for each in attachments)
+    names = ", ".join(_quote_code(each.name) for each in attachments)
     return f"I cannot see {names}: that takes a model, which /model lets you choose."
 
 
@@ -57,7 +57,7 @@ def explain_nothing_open() -> str:
 
 def explain_missing_tools(missing: Iterable[str]) -> str:
     """The answer where a request needs tools that may not be called."""
-    names = ", ".join(_code(name) for name in dict.fromkeys(missing))
+    names = ", ".join(_quote_code(name) for name in dict.fromkeys(missing))
     return f"Nothing was run: this takes {names}, which may not be called here."
 
 
@@ -79,7 +79,7 @@ def summarise_results(calls: Sequence[ToolCall], results: Sequence[ToolResultMes
 
 
 def _describe_result(result: ToolResultMessage, arguments: JsonObject) -> str:
-    name = _code(_describe_call(result.tool_name, arguments))
+    name = _quote_code(_describe_call(result.tool_name, arguments))
     said = result.output.strip("\n")
     if result.is_rejected:
         return _add_excerpt(f"{name} did not run", said)
@@ -103,7 +103,7 @@ def _add_excerpt(head: str, said: str, *, tail: bool = False) -> str:
     if not said.strip():
         return f"{head}."
     if "\n" not in said and len(said) <= _SHOWN_LINE:
-        return f"{head}: {_code(said, limit=_SHOWN_LINE)}"
+        return f"{head}: {_quote_code(said, limit=_SHOWN_LINE)}"
     lines = said.split("\n")
     kept = lines[-_SHOWN_LINES:] if tail else lines[:_SHOWN_LINES]
     shown = "\n".join(_shorten(line, _SHOWN_LINE) for line in kept)
@@ -114,7 +114,7 @@ def _add_excerpt(head: str, said: str, *, tail: bool = False) -> str:
 
 
 def _list_requests(requests: Sequence[Request]) -> str:
-    return ", ".join(_code(_describe_call(request.tool, request.arguments)) for request in requests)
+    return ", ".join(_quote_code(_describe_call(request.tool, request.arguments)) for request in requests)
 
 
 def _describe_call(tool: str, arguments: JsonObject) -> str:
@@ -125,7 +125,7 @@ def _describe_call(tool: str, arguments: JsonObject) -> str:
     return " ".join([tool, *words])
 
 
-def _code(text: str, *, limit: int = _SHOWN_PART) -> str:
+def _quote_code(text: str, *, limit: int = _SHOWN_PART) -> str:
     """The text as one short line of code, whatever characters it holds."""
     visible = "".join(char if char.isprintable() else " " for char in text[: limit * 4])
     line = _shorten(" ".join(visible.split()), limit) or "(nothing readable)"

@@ -63,7 +63,7 @@ async def read_answer(
     begins with tells a stream from an answer in one piece, which is as good.
     """
     kind = content_type.partition(";")[0].strip().lower()
-    opening = await _opening(body)
+    opening = await _read_opening(body)
     first = opening[:1]
     if kind in _NO_ANSWERS or first == b"<":
         raise failures.explain_missing_stream(
@@ -146,7 +146,7 @@ def _give(name: str, event: JsonObject, answer: AnswerReader, failures: Failures
         raise failures.explain_damage(what, started=answer.started) from error
 
 
-async def _opening(body: AsyncIterator[bytes]) -> bytes:
+async def _read_opening(body: AsyncIterator[bytes]) -> bytes:
     """The first piece of the body that says anything, from where it does; "" where none does."""
     async for piece in body:
         if said := piece.lstrip(_BLANK):

@@ -105,7 +105,7 @@ class SentAttachments:
             self._left_out[request.model, each.sha256] = _REFUSED.format(model=model)
         if any(each.sha256 in shown for each in suspects):
             raise _explain_refusal(error, suspects, model) from error
-        return f"{model} did not take {_labels(suspects)}: the request is sent without"
+        return f"{model} did not take {_join_labels(suspects)}: the request is sent without"
 
     def _find_unfit(self, request: ApiRequest, attachments: Iterable[Attachment], model: str) -> dict[str, str]:
         """Why each attachment that will not do is left out. Raises ProviderError for those just shown, once."""
@@ -186,7 +186,7 @@ def _exclude(attachments: Iterable[Attachment], left_out: dict[str, str]) -> tup
     return tuple(each for each in attachments if each.sha256 not in left_out)
 
 
-def _labels(attachments: Iterable[Attachment]) -> str:
+def _join_labels(attachments: Iterable[Attachment]) -> str:
     return ", ".join(each.label for each in attachments)
 
 
@@ -196,5 +196,5 @@ def _name_kind(attachment: Attachment) -> str:
 
 def _explain_refusal(error: ProviderError, attachments: list[Attachment], model: str) -> ProviderError:
     them = "it" if len(attachments) == 1 else "them"
-    text = f"{error}. {model} may not take {_labels(attachments)}: {_REMEDY.format(them=them)}"
+    text = f"{error}. {model} may not take {_join_labels(attachments)}: {_REMEDY.format(them=them)}"
     return ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id)

@@ -52,7 +52,7 @@ class FileLines:
         begin = self._find_start(start)
         while begin is not None and len(shown) < count:
             following = self._find_start(start + len(shown) + 1)
-            shown.append(self._line(begin, self._end() if following is None else following - 1))
+            shown.append(self._read_line(begin, self._end() if following is None else following - 1))
             begin = following
         return shown
 
@@ -114,7 +114,7 @@ class FileLines:
             self._last_chunk = (chunk, places)
         return places
 
-    def _line(self, begin: int, end: int) -> str:
+    def _read_line(self, begin: int, end: int) -> str:
         """The text between these places, `end` being that of the newline."""
         data = self._read(begin, min(end - begin, _LONGEST_LINE))
         if end - begin > _LONGEST_LINE:

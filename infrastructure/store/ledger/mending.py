@@ -17,7 +17,7 @@ _BESIDE = ("-wal", "-shm")
 def create_database(path: Path) -> None:
     """Make an empty database, private to the person, for the one who is alone there. Raises LedgerError."""
     with translate_database_errors("cannot be made", path):
-        made = _empty(path.with_name(f"{path.name}-new"))
+        made = _create_empty(path.with_name(f"{path.name}-new"))
         made.path.rename(path)
 
 
@@ -34,7 +34,7 @@ def mend_database(path: Path) -> str:
         else:
             from infrastructure.store.ledger.salvage import salvage
 
-            made = _empty(mended)
+            made = _create_empty(mended)
             saved = salvage(path, made).summarise() if _has_content(path) else "It was empty"
         aside = _choose_name_aside(path)
         # The log goes first: without it the rest would be read as something else.
@@ -54,7 +54,7 @@ def _name_mended(path: Path) -> Path:
     return path.with_name(f"{path.name}-mended")
 
 
-def _empty(path: Path) -> SqliteFile:
+def _create_empty(path: Path) -> SqliteFile:
     for end in ("", *_BESIDE):
         path.with_name(path.name + end).unlink(missing_ok=True)
     # The files beside it take their permissions from this one.

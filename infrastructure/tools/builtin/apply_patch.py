@@ -73,7 +73,7 @@ class ApplyPatch:
                 ),
             ),
             risk=RiskLevel.HIGH,
-            access=self._access,
+            access=self._determine_access,
         )
 
     @property
@@ -89,7 +89,7 @@ class ApplyPatch:
         """Make all changes. Raises StaleSeal if a file is not as it was approved, and ToolError."""
         return await run_in_thread(lambda stop: self._apply(arguments, context, stop), context.controls)
 
-    def _access(self, arguments: JsonObject) -> Access:
+    def _determine_access(self, arguments: JsonObject) -> Access:
         named = list_paths(_parse_operations(arguments))
         return declare_writing(map(self._workspace.resolve, named))
 

@@ -80,7 +80,7 @@ class EditFile:
                 ),
             ),
             risk=RiskLevel.HIGH,
-            access=self._access,
+            access=self._determine_access,
         )
 
     @property
@@ -104,7 +104,7 @@ class EditFile:
         """Make the edit. Raises StaleSeal if the file is not as it was approved, and ToolError."""
         return await run_in_thread(lambda stop: self._edit(arguments, context, stop), context.controls)
 
-    def _access(self, arguments: JsonObject) -> Access:
+    def _determine_access(self, arguments: JsonObject) -> Access:
         return declare_writing([self._workspace.resolve(require_text(arguments, "path"))])
 
     def _edit(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:

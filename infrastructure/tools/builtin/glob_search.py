@@ -75,9 +75,9 @@ class GlobSearch:
                 more = True
                 break
             found.append(self._workspace.format_path(os.path.join(location.path, *entry.names)))
-        return "\n".join(found + self._notes(glob, location.path, walk, len(found), more=more))
+        return "\n".join(found + self._list_notes(glob, location.path, walk, len(found), more=more))
 
-    def _notes(self, glob: Glob, base: str, walk: Walk, count: int, *, more: bool) -> list[str]:
+    def _list_notes(self, glob: Glob, base: str, walk: Walk, count: int, *, more: bool) -> list[str]:
         notes = []
         if not count:
             hint = "" if glob.spans_folders else f"; use **/{glob.pattern} to look in the folders below as well"

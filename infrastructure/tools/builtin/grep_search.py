@@ -137,7 +137,7 @@ class _FolderSearch:
                 reported = time.monotonic()
                 controls.report(f"{self._matches.files} files searched, {self._matches.count} matches")
         self._unreadable += walk.unreadable
-        return self._notes()
+        return self._list_notes()
 
     def _is_meant(self, entry: Entry) -> bool:
         return self._glob.matches("/".join(entry.names) if self._glob.spans_folders else entry.name)
@@ -161,7 +161,7 @@ class _FolderSearch:
         if not self._matches.add(name, content):
             self._binary += 1
 
-    def _notes(self) -> list[str]:
+    def _list_notes(self) -> list[str]:
         notes = []
         if self._sensitive:
             plural = "file was" if self._sensitive == 1 else "files were"

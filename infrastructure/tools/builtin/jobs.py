@@ -56,7 +56,7 @@ class Jobs:
                 ),
             ),
             risk=RiskLevel.LOW,
-            access=_access,
+            access=_determine_access,
             inline_bytes=_INLINE_BYTES,
         )
 
@@ -148,7 +148,7 @@ def _describe_extent(page: JobPage, offset: int | None) -> str:
     return f"{said}:"
 
 
-def _access(arguments: JsonObject) -> Access:
+def _determine_access(arguments: JsonObject) -> Access:
     if arguments.get("action") == "stop":
         return Access.of(writes={_RESOURCE})
     return Access.of(reads={_RESOURCE})

@@ -59,7 +59,7 @@ class ListDirectory:
             lines = []
             for entry in entries[:most]:
                 stop.check()
-                lines.append(_line(entry, folder))
+                lines.append(_format_line(entry, folder))
         return lines, len(entries)
 
     def _list(self, path: str, stop: Stop) -> str:
@@ -72,7 +72,7 @@ class ListDirectory:
         return "\n".join(lines)
 
 
-def _line(entry: os.DirEntry[str], folder: int) -> str:
+def _format_line(entry: os.DirEntry[str], folder: int) -> str:
     name = escape_path(entry.name)
     try:
         status = os.stat(entry.name, dir_fd=folder, follow_symlinks=False)

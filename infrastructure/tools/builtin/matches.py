@@ -31,7 +31,7 @@ class Matches:
         if readable is None:
             return False
         self.files += 1
-        numbers = self._matching_lines(readable)
+        numbers = self._find_lines(readable)
         if numbers:
             self._matched_files += 1
             self._show(name, readable.split(b"\n"), numbers)
@@ -50,7 +50,7 @@ class Matches:
             summary = f"{matches} in {self._matched_files} of {_format_count(self.files, 'file')}"
         return "\n".join([*self._lines, *(f"[{note}]" for note in (summary, *notes))])
 
-    def _matching_lines(self, content: bytes) -> list[int]:
+    def _find_lines(self, content: bytes) -> list[int]:
         """Numbers of the matching lines, counted from 0; `full` is set if there are more than may be shown."""
         numbers: list[int] = []
         number, reached = 0, 0

@@ -33,9 +33,9 @@ def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: st
         raise ToolError(f"old_text was not found in {name}.{describe_near_miss(content, old)}")
     if everywhere:
         return content.replace(old, new), content.count(old)
-    places = _places(content, old)
+    places = _find_places(content, old)
     if len(places) > 1:
-        numbers = _line_numbers(content, places)
+        numbers = _list_numbers(content, places)
         times = str(len(places)) if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
         raise ToolError(
             f"old_text matches {times} times in {name} ({numbers}): "
@@ -58,7 +58,7 @@ def _describe_windows(passage: str) -> str:
     return passage.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def _places(content: str, old: str) -> list[int]:
+def _find_places(content: str, old: str) -> list[int]:
     """Where the passage begins first; overlapping places count, because they are just as ambiguous."""
     places: list[int] = []
     at = content.find(old)
@@ -68,7 +68,7 @@ def _places(content: str, old: str) -> list[int]:
     return places
 
 
-def _line_numbers(content: str, places: list[int]) -> str:
+def _list_numbers(content: str, places: list[int]) -> str:
     numbers, line, reached = [], 1, 0
     for place in places[:_MOST_NUMBERS]:
         line += content.count("\n", reached, place)

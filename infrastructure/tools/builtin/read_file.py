@@ -99,7 +99,11 @@ class ReadFile:
             return read
         if (seen := page.build_seen(location.path)) is not None:
             self._seen.note_page(context, seen)
-        return _render_page(page) if page.lines else _empty(self._workspace.format_path(location.path), page)
+        return (
+            _render_page(page)
+            if page.lines
+            else _describe_empty(self._workspace.format_path(location.path), page)
+        )
 
     async def _show_binary(self, file: BinaryFile, call_id: str) -> str:
         described = f"{file.name}: {file.description}"
@@ -128,7 +132,7 @@ def _render_page(page: FilePage) -> str:
     return "\n".join([*page.lines, *(f"[{note}]" for note in [*notes, *page.notes])])
 
 
-def _empty(name: str, page: FilePage) -> str:
+def _describe_empty(name: str, page: FilePage) -> str:
     if page.total:
         raise ToolError(f"{name} has {page.total} lines: offset {page.first} is past its end")
     return f"{name} is empty" + (" but for a byte order mark" if page.encoding.mark else "")

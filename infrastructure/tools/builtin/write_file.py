@@ -52,7 +52,7 @@ class WriteFile:
                 ),
             ),
             risk=RiskLevel.HIGH,
-            access=self._access,
+            access=self._determine_access,
         )
 
     @property
@@ -76,7 +76,7 @@ class WriteFile:
         """Write the file. Raises StaleSeal if it is not as it was approved, and ToolError."""
         return await run_in_thread(lambda stop: self._write(arguments, context, stop), context.controls)
 
-    def _access(self, arguments: JsonObject) -> Access:
+    def _determine_access(self, arguments: JsonObject) -> Access:
         return declare_writing([self._workspace.resolve(require_text(arguments, "path"))])
 
     def _write(self, arguments: JsonObject, context: ToolExecutionContext, stop: Stop) -> str:

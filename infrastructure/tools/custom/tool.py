@@ -72,7 +72,7 @@ class CustomTool:
             description=self._declaration.description,
             parameters=tuple(map(_build_parameter, self._declaration.parameters)),
             risk=self._declaration.risk,
-            access=self._access,
+            access=self._determine_access,
             inline_bytes=self._declaration.inline_bytes,
             summary_bytes=self._declaration.summary_bytes,
         )
@@ -177,7 +177,7 @@ class CustomTool:
             sandbox=confinement.description,
         )
 
-    def _access(self, arguments: JsonObject) -> Access:
+    def _determine_access(self, arguments: JsonObject) -> Access:
         """Exclusive, with the paths among the arguments, so that rules about paths speak of them too."""
         paths = self._resolve_resources(arguments)
         writes = paths if self._declaration.risk is RiskLevel.HIGH else frozenset[str]()

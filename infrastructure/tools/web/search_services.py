@@ -118,7 +118,7 @@ def _read_hits(service: str, results: object, *, snippet: str) -> tuple[SearchHi
     for result in results:
         url = _read_field(result, "url")
         if isinstance(url, str) and url.startswith(("http://", "https://")):
-            title, text = _line(_read_field(result, "title")), _line(_read_field(result, snippet))
+            title, text = _make_line(_read_field(result, "title")), _make_line(_read_field(result, snippet))
             found.append(SearchHit(title[:_LONGEST_TITLE] or url, url[:_LONGEST_URL], text[:_LONGEST_SNIPPET]))
     return tuple(found[:MOST_RESULTS])
 
@@ -127,6 +127,6 @@ def _read_field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, Mapping) else None
 
 
-def _line(value: object) -> str:
+def _make_line(value: object) -> str:
     """A piece of HTML text as one plain line."""
     return " ".join(html.unescape(_TAG.sub("", value)).split()) if isinstance(value, str) else ""

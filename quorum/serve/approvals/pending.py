@@ -171,7 +171,7 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         reviewers=_list_reviewers(votes),
         count=str(votes.get("count", "")),
         is_independent=votes.get("independent") is not False,
-        notes=() if isinstance(packet, Mapping) else _notes(question),
+        notes=() if isinstance(packet, Mapping) else _list_notes(question),
     )
 
 
@@ -202,7 +202,7 @@ def _render_objections(ballot: Mapping[str, object]) -> Iterator[str]:
             yield f"{each.get('severity')}, {about}: {each.get('claim')}"
 
 
-def _notes(question: Mapping[str, object]) -> tuple[str, ...]:
+def _list_notes(question: Mapping[str, object]) -> tuple[str, ...]:
     known = {name: value for name, value in question.items() if name not in {"kind", "digest"}}
     return tuple(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in known.items())
 

@@ -69,10 +69,10 @@ class CopyController:
     def copy_selected(self, text: str) -> None:
         """Copy what is selected."""
 
-        async def copying() -> None:
+        async def copy_and_say() -> None:
             self._host.say(await self._copy_text(text, ""))
 
-        self._host.run_worker(copying(), group="copying")
+        self._host.run_worker(copy_and_say(), group="copying")
 
     async def _copy_text(self, text: str, what: str) -> str:
         from tui.copying.copier import copy

@@ -97,12 +97,12 @@ class RewindController:
 
         failure: QuorumError | None = None
 
-        async def whole(agent: AgentSession) -> None:
+        async def rewind(agent: AgentSession) -> None:
             nonlocal failure
             try:
                 await run_to_end(task.run(agent))
             except QuorumError as error:
                 failure = error
 
-        await self._turns.perform(QueuedTask(task.does, whole))
+        await self._turns.perform(QueuedTask(task.does, rewind))
         return failure

@@ -180,7 +180,7 @@ async def list_models(agent: AgentSession) -> Sequence[str]:
     """All models that the providers list; one that cannot be asked lists none."""
     from domain.errors import ProviderError
 
-    async def of(provider: str) -> Sequence[str]:
+    async def list_or_nothing(provider: str) -> Sequence[str]:
         try:
             return await agent.models.list_models(provider)
         except ProviderError:
@@ -188,5 +188,5 @@ async def list_models(agent: AgentSession) -> Sequence[str]:
 
     own = agent.models.current.partition("/")[0]
     providers = sorted(agent.models.providers, key=lambda name: name != own)
-    lists = await asyncio.gather(*map(of, providers))
+    lists = await asyncio.gather(*map(list_or_nothing, providers))
     return list(dict.fromkeys([agent.models.current, *(model for models in lists for model in models)]))

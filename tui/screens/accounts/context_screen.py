@@ -62,7 +62,7 @@ class ContextScreen(AccountSheet):
             yield Content("Largest entries").stylize("bold $text-accent")
             yield from (_render_entry(entry, self._hide, width - 1) for entry in account.largest)
         yield Content("")
-        yield from (Content(line).stylize(_QUIET) for line in _advice(account))
+        yield from (Content(line).stylize(_QUIET) for line in _list_advice(account))
 
 
 def _describe_fill(account: ContextAccount) -> str:
@@ -104,7 +104,7 @@ def _render_entry(entry: ContextEntry, hide: Callable[[str], str], width: int) -
     return Content(f"{format_tokens(entry.tokens):>{_NUMBER_CELLS}}  ") + said
 
 
-def _advice(account: ContextAccount) -> Iterator[str]:
+def _list_advice(account: ContextAccount) -> Iterator[str]:
     yield "All numbers are estimates, corrected by each count from the provider."
     if account.limit:
         share = f" ({_render_percent(account.limit, account.window)})" if account.window else ""

@@ -87,7 +87,9 @@ def _render_headings(columns: list[int]) -> Content:
     below = [name.rpartition(" ")[2] for name in _COLUMNS]
     return (
         Content("\n")
-        .join([_line(columns, "", "", cells) for cells in (above, below) if any(cells[n] for n in columns)])
+        .join(
+            [_render_line(columns, "", "", cells) for cells in (above, below) if any(cells[n] for n in columns)]
+        )
         .stylize("dim")
     )
 
@@ -96,7 +98,7 @@ def _render_row(columns: list[int], turn: str, model: str, spending: Spending) -
     usage = spending.usage
     counts = (usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning)
     cost = format_cost(spending) or ("no price" if spending.has_unpriced else "")
-    return _line(
+    return _render_line(
         columns,
         turn,
         make_printable(model, newlines=False),
@@ -104,7 +106,7 @@ def _render_row(columns: list[int], turn: str, model: str, spending: Spending) -
     )
 
 
-def _line(columns: list[int], turn: str, model: str, cells: list[str]) -> Content:
+def _render_line(columns: list[int], turn: str, model: str, cells: list[str]) -> Content:
     name = Content(model)
     if name.cell_length > _MODEL_CELLS and "/" in model:  # the model's own name tells more than its provider's
         name = Content(model.partition("/")[2])

@@ -96,11 +96,11 @@ def find_best_row(rows: Sequence[Row], query: str, current: str) -> int | None:
     if not typed:
         return next((place for place, offer in offers if offer.model == current), offers[0][0])
 
-    def worth(placed: tuple[int, ModelOffer]) -> tuple[bool, bool, int]:
+    def rate(placed: tuple[int, ModelOffer]) -> tuple[bool, bool, int]:
         offer = placed[1]
         return not offer.as_typed and typed in offer.model.lower(), offer.as_typed, offer.score
 
-    return max(offers, key=worth)[0]
+    return max(offers, key=rate)[0]
 
 
 def _is_full_name(text: str) -> bool:

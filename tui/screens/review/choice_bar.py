@@ -79,9 +79,9 @@ class ChoiceBar(Widget, can_focus=True):
 
     def find_column(self, action: str) -> int:
         """Where the choice of an action begins, in cells from the left."""
-        return next(place.start for place, offer in self._places() if offer.action == action)
+        return next(place.start for place, offer in self._place_choices() if offer.action == action)
 
-    def _places(self) -> Iterator[tuple[_ChoicePlace, ReviewOffer]]:
+    def _place_choices(self) -> Iterator[tuple[_ChoicePlace, ReviewOffer]]:
         """The choices with as many words as fit: all of them, short ones, or keys alone."""
         drawn: list[_ChoicePlace] = []
         for level in range(4):
@@ -110,7 +110,7 @@ class ChoiceBar(Widget, can_focus=True):
         key_style = "" if dead else "bold $text-accent"
         parts: list[Content] = []
         column = 0
-        for number, (place, _) in enumerate(self._places()):
+        for number, (place, _) in enumerate(self._place_choices()):
             parts.append(Content(" " * (place.start - column)))
             column = place.end
             is_marked = number == self._marked and self.has_focus
@@ -139,6 +139,6 @@ class ChoiceBar(Widget, can_focus=True):
 
     async def _on_click(self, event: events.Click) -> None:
         event.stop()
-        for place, offer in self._places():
+        for place, offer in self._place_choices():
             if place.start <= event.x < place.end:
                 self.post_message(self.Taken(offer.action, event.time))

@@ -74,21 +74,21 @@ class TrustDialog(QuestionCard):
         if not self._text_lines:
             return
         top = self._rows.scroll_offset.y
-        present = sum(place <= top for place in self._places()) - 1
+        present = sum(place <= top for place in self._find_places()) - 1
         self._is_folded = not self._is_folded
         self._lay_out()
-        self._rows.scroll_to(y=self._places()[present] if present >= 0 else 0, animate=False)
+        self._rows.scroll_to(y=self._find_places()[present] if present >= 0 else 0, animate=False)
 
     def action_jump(self, files: int) -> None:
         """Scroll to the heading of the next file, or of the one before."""
-        places, top = self._places(), self._rows.scroll_offset.y
+        places, top = self._find_places(), self._rows.scroll_offset.y
         if files > 0:
             place = next((place for place in places if place > top), top)
         else:
             place = next((place for place in reversed(places) if place < top), 0)
         self._rows.scroll_to(y=place, animate=False)
 
-    def _places(self) -> list[int]:
+    def _find_places(self) -> list[int]:
         """The row at which each file begins, below the empty one before it."""
         rows = len(fold(self._render_heading(), self._text_width))
         places = []

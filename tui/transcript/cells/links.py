@@ -75,7 +75,7 @@ class Links:
         """The lines, web addresses in them being links, also those that run over several lines."""
         known: dict[int, tuple[list[Strip], list[Strip]]] = {}
         linked: list[Strip] = []
-        for group in self._groups(strips):
+        for group in self._group_lines(strips):
             before = self._known.get(id(group[0]))
             same = before is not None and [*map(id, before[0])] == [*map(id, group)]
             made = before if before is not None and same else (group, _link_group(group))
@@ -84,7 +84,7 @@ class Links:
         self._known = known
         return linked
 
-    def _groups(self, strips: Sequence[Strip]) -> list[list[Strip]]:
+    def _group_lines(self, strips: Sequence[Strip]) -> list[list[Strip]]:
         """The lines, together with those that continue with them."""
         groups: list[list[Strip]] = []
         before, self._going_on = self._going_on, {}

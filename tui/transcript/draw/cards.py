@@ -175,19 +175,21 @@ class _Card:
     def render_details(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
-        strips = _plain(call.tool, width, palette.muted) if call.tool in VERBS else []
+        strips = _draw_plain(call.tool, width, palette.muted) if call.tool in VERBS else []
         strips += self._render_arguments()
         for reason in call.asked_because:
-            strips += _plain(make_printable(f"asks because: {reason}", newlines=False), width, palette.muted)
+            strips += _draw_plain(
+                make_printable(f"asks because: {reason}", newlines=False), width, palette.muted
+            )
         strips += draw_votes(call.votes, width, palette) + draw_awaited(call, width, palette)
         decision = "" if call.decision.value == "none" else f"decision: {call.decision.value.replace('_', ' ')}"
         reason = f" · {call.reason}" if call.reason else ""
-        strips += _plain(make_printable(decision + reason), width, palette.muted) if decision else []
+        strips += _draw_plain(make_printable(decision + reason), width, palette.muted) if decision else []
         for label, why in reversed(call.earlier):
             text = f"earlier decision: {label.value.replace('_', ' ')}" + (f" · {why}" if why else "")
-            strips += _plain(make_printable(text), width, palette.muted)
+            strips += _draw_plain(make_printable(text), width, palette.muted)
         if not batch.untimed and (text := describe_course(call, now)):
-            strips += _plain(text, width, palette.muted)
+            strips += _draw_plain(text, width, palette.muted)
         strips += draw_remark_lines(call.remarks, width, palette)
         effects = draw_receipt(call.effects, call.cwd, width, palette) if call.effects is not None else []
         parts = [_build_part(strips), *self._render_changes(), _build_part(effects)]
@@ -251,5 +253,5 @@ def _render_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _plain(text: str, width: int, style: Style) -> list[Strip]:
+def _draw_plain(text: str, width: int, style: Style) -> list[Strip]:
     return [build_strip((line, style)) for line in wrap_words(text, width)]

@@ -48,7 +48,7 @@ def draw_lane(
             if phase is Phase.RUNNING or stop > start:
                 cells[first : last + 1] = [glyph] * (last + 1 - first)
     text = _add_cause("".join(cells), call, others, now)
-    return _runs(text, call, palette)
+    return _group_runs(text, call, palette)
 
 
 def find_last_awaited(call: Call, others: Sequence[Call], now: float) -> Call | None:
@@ -66,7 +66,7 @@ def _add_cause(cells: str, call: Call, others: Sequence[Call], now: float) -> st
     return cells[: end - len(mark)] + mark + cells[end:]
 
 
-def _runs(cells: str, call: Call, palette: Palette) -> list[tuple[str, Style]]:
+def _group_runs(cells: str, call: Call, palette: Palette) -> list[tuple[str, Style]]:
     """Runs of equal cells, styled."""
     ran = palette.accent if call.phase is Phase.RUNNING or not call.outcome else palette.ok
     if call.outcome is not None and call.outcome.is_error:

@@ -52,10 +52,10 @@ class MarkdownLines:
     def _draw_block(self, block: Block) -> list[Strip]:
         gap = [Strip([])] if block.gap else []
         if block.kind is Kind.CODE:
-            return gap + self._code(block.text, block.language)
+            return gap + self._draw_code(block.text, block.language)
         return gap + self._indent_lines(self._painter.render_markdown(make_printable(block.text), self._width))
 
-    def _code(self, text: str, language: str) -> list[Strip]:
+    def _draw_code(self, text: str, language: str) -> list[Strip]:
         return self._indent_lines(self._painter.render_code(make_printable(text), language, self._width))
 
     def _indent_lines(self, strips: list[Strip]) -> list[Strip]:
@@ -71,6 +71,6 @@ class MarkdownLines:
         drawn, kept = self._open_code
         del self._lines[kept:]
         for line in whole[drawn:]:
-            self._lines += self._code(line, block.language)
+            self._lines += self._draw_code(line, block.language)
         self._open_code = (len(whole), len(self._lines))
-        self._lines += self._code(last, "")
+        self._lines += self._draw_code(last, "")

@@ -61,7 +61,7 @@ def summarise(call: Call, output: Kept) -> str:
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
     """The files on one line, each with its number of matches."""
     part = Part()
-    counts = _counts(_parse_matches(output.head))
+    counts = _count_by_file(_parse_matches(output.head))
     if not counts:
         return part if summarise(call, output) == "no match" else draw_sentence(output, width, palette)
     text, left = "", len(counts)
@@ -80,7 +80,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     """A heading for each file, and below it its lines with their numbers."""
     part = Part()
     hits = _parse_matches(output.head)
-    counts = _counts(hits)
+    counts = _count_by_file(hits)
     if not counts:
         return plain.draw_unfolded(call, output, width, palette)
     spots = _build_spotter(call.arguments)
@@ -91,7 +91,7 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
         if isinstance(hit, str):
             strips = wrap_runs([(make_printable(hit, newlines=False), palette.muted)], width)
         else:
-            strips = _line(hit, digits, width, palette, spots)
+            strips = _draw_line(hit, digits, width, palette, spots)
             if hit.path != path:
                 path = hit.path
                 strips = chain(_draw_heading(path, counts[path], width, palette), strips)
@@ -109,7 +109,7 @@ def _draw_heading(path: str, count: int, width: int, palette: Palette) -> Iterat
     return wrap_runs([name, (text, palette.muted)], width)
 
 
-def _line(
+def _draw_line(
     hit: MatchedLine,
     digits: int,
     width: int,
@@ -133,7 +133,7 @@ def _line(
     return wrap_runs([run for run in runs if run[0]] or [("", Style())], width, lead, " " * (digits + 4))
 
 
-def _counts(hits: Iterable[MatchedLine | str]) -> Counter[str]:
+def _count_by_file(hits: Iterable[MatchedLine | str]) -> Counter[str]:
     return Counter(hit.path for hit in hits if isinstance(hit, MatchedLine) and hit.matches)
 
 
@@ -186,7 +186,7 @@ def _build_spotter(arguments: JsonObject) -> Callable[[str], Sequence[tuple[int,
     except re2.error:
         return lambda _text: ()
 
-    def spots(text: str) -> Sequence[tuple[int, int]]:
+    def find_spots(text: str) -> Sequence[tuple[int, int]]:
         return [match.span() for match in compiled.finditer(text) if match.end() > match.start()]
 
-    return spots
+    return find_spots

@@ -13,7 +13,7 @@ from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     """Unfold or fold a part of an entry; whether that changed anything."""
-    foldable = _foldable(entry, part)
+    foldable = _find_foldable(entry, part)
     if isinstance(foldable, Batch):
         if look_groups.is_open(foldable) is is_open:
             return False
@@ -28,7 +28,9 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     return True
 
 
-def _foldable(entry: Entry, part: int | None) -> Batch | Call | AnswerEntry | Restoration | PanelEntry | None:
+def _find_foldable(
+    entry: Entry, part: int | None
+) -> Batch | Call | AnswerEntry | Restoration | PanelEntry | None:
     match entry:
         case Batch() if part == look_groups.LOOKS:
             return entry
@@ -58,7 +60,7 @@ def toggle_line(page: TranscriptLayout, line: int) -> bool:
     place, offset = page.find_entry(line)
     target = page.get_drawing(place).targets[offset]
     entry = page.transcript.entries[place]
-    foldable = _foldable(entry, target.place) if target is not None else None
+    foldable = _find_foldable(entry, target.place) if target is not None else None
     if target is None or foldable is None:
         return False
     if isinstance(foldable, Call) and target.fold is not None:

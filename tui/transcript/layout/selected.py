@@ -72,14 +72,14 @@ def select_word(page: TranscriptLayout, line: int, column: int) -> Ends | None:
     for match in _WORD.finditer(flow.text):
         if match.start() <= at < match.end():
             end = match.start() + len(match[0].rstrip(".:,?"))
-            return _ends(page, flow.find_spans(match.start(), max(end, at + 1)))
+            return _find_ends(page, flow.find_spans(match.start(), max(end, at + 1)))
     return None
 
 
 def select_line(page: TranscriptLayout, line: int) -> Ends | None:
     """The whole line, however often it was broken to fit; None where it is empty."""
     flow = _flow_around(page, line)
-    return _ends(page, flow.find_spans(0, len(flow.text)))
+    return _find_ends(page, flow.find_spans(0, len(flow.text)))
 
 
 def _flow_around(page: TranscriptLayout, line: int) -> Flow:
@@ -95,7 +95,7 @@ def _continues(page: TranscriptLayout, line: int) -> bool:
     return any(map(is_continued, page.render_between(line, line + 1)))
 
 
-def _ends(page: TranscriptLayout, spans: list[TextSpan]) -> Ends | None:
+def _find_ends(page: TranscriptLayout, spans: list[TextSpan]) -> Ends | None:
     if not spans:
         return None
     first, last = spans[0], spans[-1]

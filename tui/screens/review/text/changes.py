@@ -52,7 +52,7 @@ def _list_changed_files(before: Seal, now: Seal) -> Iterator[str]:
         elif path not in were:
             yield f"{shorten_home(path)} is touched as well"
         elif were[path] != are[path]:
-            yield f"{shorten_home(path)} ({_hash(were[path])} → {_hash(are[path])})"
+            yield f"{shorten_home(path)} ({_shorten_hash(were[path])} → {_shorten_hash(are[path])})"
 
 
 def _differs(name: str, before: Seal, now: Seal) -> bool:
@@ -60,5 +60,5 @@ def _differs(name: str, before: Seal, now: Seal) -> bool:
     return (name in old, old.get(name)) != (name in new, new.get(name))
 
 
-def _hash(sha256: str | None) -> str:
+def _shorten_hash(sha256: str | None) -> str:
     return "no file" if sha256 is None else f"sha {shorten_digest(sha256)}"

@@ -84,7 +84,7 @@ def list_details(request: ReviewRequest) -> list[Line]:
     packet, seal = request.packet, request.packet.seal
     found = [_ReviewFact("asks because", reason) for reason in request.reasons]
     found.append(_ReviewFact("tool", packet.call.tool_name))
-    found += [_ReviewFact("touches", f"{shorten_home(f.path)}  {_hash(f.sha256)}") for f in seal.files]
+    found += [_ReviewFact("touches", f"{shorten_home(f.path)}  {_shorten_hash(f.sha256)}") for f in seal.files]
     found += [_ReviewFact("runs", program) for program in seal.executables]
     found.append(_ReviewFact("in", shorten_home(seal.cwd)))
     found += [
@@ -122,7 +122,7 @@ def _render_background(packet: ReviewPacket) -> str:
     return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
 
 
-def _hash(sha256: str | None) -> str:
+def _shorten_hash(sha256: str | None) -> str:
     return "new file" if sha256 is None else f"sha {shorten_digest(sha256)}"
 
 

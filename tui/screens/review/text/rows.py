@@ -162,10 +162,10 @@ def place_spans(spans: Iterable[Span], text: str, draw: Callable[[str], str]) ->
     if drawn == text:
         return tuple(spans)
 
-    def at(place: int) -> int:
+    def find_drawn(place: int) -> int:
         return min(len(draw(text[:place])), len(drawn)) if place < len(text) else len(drawn)
 
-    return tuple(Span(at(start), at(end)) for start, end in spans)
+    return tuple(Span(find_drawn(start), find_drawn(end)) for start, end in spans)
 
 
 _DIFF_KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD, "@": LineKind.QUIET}  # of words: a card draws no others

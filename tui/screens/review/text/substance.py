@@ -60,7 +60,7 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
         heads = ["$ ", *["  "] * (len(lines_of_command) - 1)]
         return fold(map(_render_command_line, heads, lines_of_command, marks), width)
     text = json.dumps(packet.call.arguments, ensure_ascii=False, indent=2).split("\n")
-    return fold(map(partial(_plain_line, ""), text, find_in_lines(quotes, text)), width)
+    return fold(map(partial(_build_plain_line, ""), text, find_in_lines(quotes, text)), width)
 
 
 def find_first_objection(rows: list[Row]) -> int | None:
@@ -78,7 +78,7 @@ def _render_command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
     return Line(head, clean_line(text), LineKind.STRONG, objected=place_spans(marks, text, clean_line))
 
 
-def _plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
+def _build_plain_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:
     return Line(head, clean_line(text), objected=place_spans(marks, text, clean_line))
 
 
