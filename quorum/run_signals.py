@@ -30,7 +30,7 @@ class RunSignals:
         self._listener: Callable[[], object] | None = None
         for number in _SIGNALS:
             if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._take)
+                signal.signal(number, self._receive)
 
     def listen(self, listener: Callable[[], object]) -> None:
         """Call this for every signal from now on, in the main thread, between any two of its steps."""
@@ -48,7 +48,7 @@ class RunSignals:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
 
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
+    def _receive(self, _number: int, _frame: FrameType | None) -> None:
         if self._listener is not None:
             self._listener()
             return

@@ -101,7 +101,7 @@ class Approval:
         if (judged := self._judgement) is not None:
             explained = replace(decision, reasons=(*decision.reasons, *judged.reasons))
             return await self._ask(explained, judged.feed, stale=stale)
-        votes_decide = self._state.review.votes_decide(decision)
+        votes_decide = self._state.review.is_decided_by_votes(decision)
         feed = self._state.review.feed(self._call.subject, as_advice=not votes_decide)
         if not votes_decide:
             return await self._ask(decision, feed, stale=stale)

@@ -209,7 +209,7 @@ class Review:
 
     # ---------------------------------------------------------------- votes
 
-    def votes_decide(self, decision: Decision) -> bool:
+    def is_decided_by_votes(self, decision: Decision) -> bool:
         """Whether the models could let a call run that would have to be asked about otherwise."""
         return decision.by_mode and self.mode.traits.votes_decide and bool(self._voting.policy.reviewers)
 

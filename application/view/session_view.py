@@ -111,9 +111,9 @@ class SessionView:
         self.timings.apply(event, self._read_clock())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
-        self._take(event)
+        self._apply(event)
 
-    def _take(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
+    def _apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
         if isinstance(event, SubagentEvent):
             self._batches.follow_subagent(event, is_live=not self._in_past)
             return

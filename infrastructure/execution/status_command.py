@@ -45,7 +45,7 @@ class StatusCommand:
             raise StatusCommandError(f"there is no program {name}; name one by its absolute path or on PATH")
         output, errors = bytearray(), CommandOutput(_MOST_BYTES)
 
-        def take(data: bytes) -> None:
+        def feed(data: bytes) -> None:
             output.extend(data[: _MOST_BYTES - len(output)])
 
         try:
@@ -55,7 +55,7 @@ class StatusCommand:
                 cwd=self._cwd,
                 environment=self._environment,
                 timeout_secs=TIMEOUT_SECS,
-                on_output=take,
+                on_output=feed,
                 on_errors=errors.feed,
             ) as process:
                 ending = await process.wait()

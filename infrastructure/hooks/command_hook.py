@@ -94,7 +94,7 @@ class CommandHook(UniformHook):
         argv = await asyncio.to_thread(self._build_line)
         process: SupervisedProcess | None = None
 
-        def take(data: bytes) -> None:
+        def feed(data: bytes) -> None:
             printed.feed(data)
             if printed.overflowed and process is not None:
                 process.end()
@@ -106,7 +106,7 @@ class CommandHook(UniformHook):
                 cwd=self._cwd,
                 environment=self._environment,
                 timeout_secs=self._timeout_secs,
-                on_output=take,
+                on_output=feed,
                 on_errors=printed.errors.feed,
             ) as process:
                 return await process.wait()

@@ -71,7 +71,7 @@ class StdioTransport:
                 cwd=self._cwd,
                 environment=self._environment,
                 timeout_secs=None,
-                on_output=self._take,
+                on_output=self._feed,
                 on_errors=self._take_errors,
                 stdin=theirs,
             )
@@ -118,7 +118,7 @@ class StdioTransport:
 
     # ---------------------------------------------------------------- what it prints
 
-    def _take(self, data: bytes) -> None:
+    def _feed(self, data: bytes) -> None:
         if self._fault:
             return
         *whole, rest = data.split(b"\n")

@@ -31,37 +31,87 @@ ENDINGS_OF_NOUNS = {"of", "in", "at", "for", "from", "with"}
 
 
 NOUNS = """
-    arguments beginning bytes cells character characters children choice column columns command
-    commands configuration content contents cost costs current decision description details
-    difference digits duration edge element ending endings entries entry environment error
-    executables expression extent facts failure failures field fields file files finding findings
-    flaw flaws folder folders heading headings hint hints history hunk hunks identity instructions
-    item items job jobs json key keys kind letters likeness limits lines location locations message
-    messages model models nothing notice notices objection objections occurrences ok option optional
-    options origin outcome output page parameter parameters part participant parts past path paths
-    percent piece pieces problem problems program programs prompt property proposals provider
-    providers question reason reasons refusal remark remarks replacement replacements resource
-    response result results roles room row rows rule rules score section sections sentence separator
+    access addresses advice app arguments beginning blobs blocks bounds bytes card cells character
+    characters children choice codes column columns command commands comments configuration
+    confinement content contents cost costs counts current decision definitions description details
+    difference digests digits duration edge element ending endings entries entry environment error
+    excess executables explanation expression extent extras facts failure failures field fields file
+    files finding findings flag flags flaw flaws folder folders gap heading headings hint hints
+    history hooks hunk hunks identity instructions item items job jobs json key keymaps keys kind
+    knowledge labels leaves letters likeness limits line lines location locations message messages
+    model models moment mounts nothing notice notices objection objections occurrences ok operations
+    option optional options ordinal origin origins outcome outlook output packet page panes
+    parameter parameters part participant parts past path paths percent piece pieces problem
+    problems program programs prompt property proposals provider providers question reason reasons
+    records refusal remark remarks replacement replacements resource resources response result
+    results roles room row rows rule rules schema schemas score section sections sentence separator
     server servers session sessions setting settings shape shell size source spans spill state
-    statement status step steps summary table target terminal text texts theme title tokens tool
-    tools transcript trouble usage value values version visible votes warning warnings
-    way ways weight width word words
+    statement status statuses step steps strips subtitle successor summary synopsis table target
+    terminal text texts theme title tokens tool tools transcript trouble uploads usage value values
+    version visible votes warning warnings way ways weight width window word words
 """
-"""No function of a module and no private method begins with one of these: its name would say what it returns,
-and not whether it reads, renders, finds or computes that."""
+"""No function and no method begins with one of these: its name would say what it returns, and not whether it
+reads, renders, finds or computes that. What is a property may."""
+
+WITHOUT_ACTION = """
+    absent ahead alone background below beyond canonical everything exact first lacking last missing nearest
+    newer next older outside plain plus printable relative resting silent synchronous unreachable unusable
+    writable wrong
+"""
+"""Words of what is, or where and when, but not of what is done."""
+
+VERBS_IN_ING = {"bring", "ping", "spring", "string"}
+"""These are verbs, or stand for themselves, although they end as gerunds do."""
+
+VAGUE = {"do", "go", "hear", "take", "work"}
+"""None of these alone is the name of a function: a search for it would find half of the prose."""
+
+OF_OTHERS = {
+    "domain/calls/run_state.py: having",
+    "quorum/acp_agent/protocol_agent.py: prompt",
+    "quorum/cli/argument_parser.py: error",
+}
+"""Names that a library calls or extends, or that plug-ins use."""
+
+NOT_YET = {
+    "infrastructure/store/snapshots/budget.py: refusal",
+    "infrastructure/store/snapshots/cache.py: state",
+    "infrastructure/store/snapshots/keeper.py: take",
+    "infrastructure/store/snapshots/places.py: holding",
+    "infrastructure/store/snapshots/saved_index.py: _line",
+    "infrastructure/store/snapshots/stat_index.py: files",
+    "infrastructure/store/snapshots/stat_index.py: state",
+}
+"""Names that do not follow these rules yet; add none."""
 
 
 @pytest.mark.long
 def test_no_function_of_a_module_is_named_by_a_noun() -> None:
-    assert [f"{path}: {name}" for path, name in _functions() if _is_noun(name)] == []
+    assert {f"{path}: {name}" for path, name in _functions() if _is_noun(name)} <= NOT_YET
 
 
 @pytest.mark.long
-def test_no_private_method_is_named_by_a_noun() -> None:
-    private = [(path, name) for path, name in _methods() if name.startswith("_") and name[1:2] != "_"]
+def test_no_method_is_named_by_a_noun() -> None:
+    assert {f"{path}: {name}" for path, name in _methods() if _is_noun(name)} <= OF_OTHERS | NOT_YET
 
-    assert len(private) > 1_000
-    assert [f"{path}: {name}" for path, name in private if _is_noun(name)] == []
+
+@pytest.mark.long
+def test_no_function_is_named_by_what_is_no_action_or_by_a_word_that_nobody_can_search_for() -> None:
+    named = [*_functions(), *_methods()]
+
+    assert {f"{path}: {name}" for path, name in named if _is_without_action(name)} <= OF_OTHERS | NOT_YET
+
+
+@pytest.mark.parametrize("name", ["ahead", "_resting", "matching", "first_line", "take", "_work"])
+def test_names_without_an_action_are_found(name: str) -> None:
+    assert _is_without_action(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["bring_up", "take_back", "work_off", "keep_ahead", "list_all", "_select_first"]
+)
+def test_names_with_an_action_pass(name: str) -> None:
+    assert not _is_without_action(name)
 
 
 @pytest.mark.parametrize("name", ["_lines", "entries", "_text_of_row", "status_parser"])
@@ -146,6 +196,13 @@ def _is_no_verb(name: str) -> bool:
 
 def _is_noun(name: str) -> bool:
     return "_to_" not in name and name.lstrip("_").partition("_")[0] in NOUNS.split()
+
+
+def _is_without_action(name: str) -> bool:
+    plain = name.lstrip("_")
+    word = plain.partition("_")[0]
+    is_gerund = word.endswith("ing") and word not in VERBS_IN_ING
+    return is_gerund or word in WITHOUT_ACTION.split() or plain in VAGUE
 
 
 def _is_participle(name: str) -> bool:

@@ -84,14 +84,14 @@ class ChatCalls:
 
     def read_piece(self, source: JsonObject) -> None:
         """Take one piece of one call. Raises WrongKindError."""
-        self._take(source, require_count_field(source, "index"))
+        self._read_call(source, require_count_field(source, "index"))
 
     def take_legacy(self, function: JsonObject) -> None:
         """Take a piece of the one call of the API's first form; some servers tell a call in both forms."""
         if all(call.native_index == _LEGACY_INDEX for call in self._calls):
-            self._take({"function": function}, _LEGACY_INDEX)
+            self._read_call({"function": function}, _LEGACY_INDEX)
 
-    def _take(self, source: JsonObject, index: int | None) -> None:
+    def _read_call(self, source: JsonObject, index: int | None) -> None:
         function = require_object_field(source, "function")
         piece = _CallPiece(
             index=index,

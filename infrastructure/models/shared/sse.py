@@ -52,15 +52,15 @@ class EventDecoder:
         if not text.endswith((b"\n", b"\r")):
             self._unfinished.append(lines.pop())
             self._line_bytes = len(self._unfinished[0])
-        return [event for line in lines if (event := self._take(line)) is not None]
+        return [event for line in lines if (event := self._read_line(line)) is not None]
 
     def close(self) -> list[ServerEvent]:
         """The last event, where the stream ended without the empty line that should follow it."""
         rest = b"".join(self._unfinished)
         self._unfinished = []
-        return [event for line in (rest, b"") if (event := self._take(line)) is not None]
+        return [event for line in (rest, b"") if (event := self._read_line(line)) is not None]
 
-    def _take(self, line: bytes) -> ServerEvent | None:
+    def _read_line(self, line: bytes) -> ServerEvent | None:
         if self._at_start:
             line = line.removeprefix(_BYTE_ORDER_MARK)
             self._at_start = False

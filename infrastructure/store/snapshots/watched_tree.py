@@ -190,7 +190,7 @@ class WatchedTree:
             return
         above = self._folders.get(os.path.dirname(start))
         if not stat.S_ISDIR(status.st_mode):
-            self._take(start, status, above)
+            self._add(start, status, above)
             if touched is not None:
                 touched.add(start)
             return
@@ -214,7 +214,7 @@ class WatchedTree:
                 continue
             try:
                 if not entry.is_dir(follow_symlinks=False):
-                    self._take(entry.path, entry.stat(follow_symlinks=False), folder)
+                    self._add(entry.path, entry.stat(follow_symlinks=False), folder)
                     if self._is_over(len(self.marks)):
                         self.complete = False
                         return None
@@ -225,7 +225,7 @@ class WatchedTree:
         self._folders[path] = folder
         return folder
 
-    def _take(self, path: str, status: os.stat_result, folder: _Folder | None) -> None:
+    def _add(self, path: str, status: os.stat_result, folder: _Folder | None) -> None:
         self.marks[path] = build_mark(status)
         if status.st_nlink > 1:
             self._linked.add(path)

@@ -102,7 +102,7 @@ class SqlArchive:
         """The same as `fork`. Blocks."""
         from infrastructure.store.sql.forking import fork
 
-        return self._writer.do(
+        return self._writer.submit(
             lambda connection: fork(self._engine, connection, session_id, before=before, now_ms=self._clock())
         ).result()
 
@@ -121,7 +121,7 @@ class SqlArchive:
         records. Stored contents of files are not looked
         into. Raises LedgerError for a text of fewer than 4 characters, which would take the records apart.
         """
-        done = self._writer.do(
+        done = self._writer.submit(
             lambda connection: redact(self._engine, connection, session_id, text, now_ms=self._clock())
         )
         return await wait_to_the_end(done)
@@ -143,7 +143,7 @@ class SqlArchive:
         from infrastructure.store.sql.pruning import Pruning
 
         pruning = Pruning(self._engine, self._locks, self._clock)
-        done = self._writer.do(
+        done = self._writer.submit(
             lambda connection: pruning.run(
                 connection, older_than_days=older_than_days, keep=keep, ids=ids, dry_run=dry_run
             )

@@ -75,13 +75,13 @@ class SqlContents:
         if not given:
             return ()
         wanted, packed = await run_in_thread(lambda _stop: self._pack(given))
-        await wait_to_the_end(self._writer.do(lambda connection: self._keep(connection, wanted, packed)))
+        await wait_to_the_end(self._writer.submit(lambda connection: self._keep(connection, wanted, packed)))
         return tuple(digest.hex() for digest in map(_hash, given))
 
     def put_blocking(self, given: Sequence[bytes]) -> None:
         """The same as `put`. Blocks."""
         wanted, packed = self._pack(tuple(given))
-        self._writer.do(lambda connection: self._keep(connection, wanted, packed)).result()
+        self._writer.submit(lambda connection: self._keep(connection, wanted, packed)).result()
 
     def list_hashes(self) -> list[str]:
         """The hashes of all contents, also of those out of reach. Blocks. Raises LedgerError."""

@@ -95,7 +95,7 @@ class Writer:
         """Write an event; `entry.done` ends when it is committed, or with a LedgerError."""
         self._put(entry)
 
-    def do(self, work: Callable[[SqlConnection], _Result]) -> Future[_Result]:
+    def submit(self, work: Callable[[SqlConnection], _Result]) -> Future[_Result]:
         """Do other work, after all that was given before. What it raises is the future's."""
         job = _Job(work)
         self._put(job)  # type: ignore[arg-type]
@@ -103,7 +103,7 @@ class Writer:
 
     def flush(self) -> Future[None]:
         """Write what waits. Ends with a LedgerError where that cannot be; it is kept then."""
-        return self.do(lambda _connection: self._write(()))
+        return self.submit(lambda _connection: self._write(()))
 
     def close(self) -> None:
         """Write what waits, and end. Raises LedgerError for what could not be written, which is lost then."""
@@ -145,7 +145,7 @@ class Writer:
                 self._try_to_write(entries)
             match work:
                 case _Job():
-                    self._do(work)
+                    self._run_job(work)
                 case _Stop():
                     self._stop(work)
                     return
@@ -214,7 +214,7 @@ class Writer:
         self._unsure = False
         self._backlog.clear()
 
-    def _do(self, job: _Job[object]) -> None:
+    def _run_job(self, job: _Job[object]) -> None:
         try:
             self._drop_dead_connection()
             with self._connect("cannot be written") as connection:

@@ -91,14 +91,14 @@ class EditFile:
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff on what the file holds or will hold. Raises ToolError if the edit cannot succeed."""
 
-        def work(stop: Stop) -> Seal:
+        def build(stop: Stop) -> Seal:
             location = self._workspace.locate(require_text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_unchanged(self._workspace, self._seen, location, before)
             return build_seal(self._workspace, self._draft(arguments, location, before, stop)[0])
 
-        return await run_in_thread(work)
+        return await run_in_thread(build)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Make the edit. Raises StaleSeal if the file is not as it was approved, and ToolError."""

@@ -63,14 +63,14 @@ class WriteFile:
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff against what the file holds or will hold. Raises ToolError if it cannot be written."""
 
-        def work(_stop: Stop) -> Seal:
+        def build(_stop: Stop) -> Seal:
             location = self._workspace.locate(require_text(arguments, "path"))
             before = read_projected(projected, self._workspace, location)
             if location.path not in projected:
                 require_known(self._workspace, self._seen, location, before)
             return build_seal(self._workspace, self._draft(arguments, location, before, frozenset(projected)))
 
-        return await run_in_thread(work)
+        return await run_in_thread(build)
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Write the file. Raises StaleSeal if it is not as it was approved, and ToolError."""

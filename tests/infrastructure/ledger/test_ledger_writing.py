@@ -98,7 +98,7 @@ async def test_events_that_come_while_one_is_being_written_go_together_into_the_
     database, reported
 ):
     session, released = begun(database), threading.Event()
-    busy = database._writer.do(lambda _connection: released.wait(30))
+    busy = database._writer.submit(lambda _connection: released.wait(30))
     appending = [asyncio.ensure_future(session.ledger.append(prompt(number))) for number in range(20)]
     await asyncio.sleep(0)
     released.set()

@@ -150,13 +150,13 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
             ReviewDialog(
                 build_request(review),
                 build_review_context(),
-                on_answer=lambda answer: self._take(review, answer),
+                on_answer=lambda answer: self._accept(review, answer),
                 root=review.session.cwd,
                 clock=self._clock,
             )
         )
 
-    def _take(self, review: WaitingReview, answer: ReviewAnswer) -> None:
+    def _accept(self, review: WaitingReview, answer: ReviewAnswer) -> None:
         """Send the answer. Esc leaves the decision to wait."""
         match answer:
             case Approve(digest) if digest == review.digest:

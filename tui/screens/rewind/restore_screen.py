@@ -75,7 +75,7 @@ class RestoreScreen(FilePlanScreen):
         self._is_working = True
         self._tell("taking back…")
         files = what != "conversation" and self._steps is not None and self._steps.given_back > 0
-        self.run_worker(self._do(conversation=what != "files", files=files), group="work")
+        self.run_worker(self._restore(conversation=what != "files", files=files), group="work")
 
     def _explain_problem(self, what: Literal["files", "both"]) -> str:
         """Why the files cannot be given back."""
@@ -88,7 +88,7 @@ class RestoreScreen(FilePlanScreen):
             return "no file would be restored" + ("; space marks one to be overwritten" if marks else "")
         return ""
 
-    async def _do(self, *, conversation: bool, files: bool) -> None:
+    async def _restore(self, *, conversation: bool, files: bool) -> None:
         plan = self._steps.plan if files and self._steps is not None else None
         overwrite = self._steps.overwritten if files and self._steps is not None else frozenset[str]()
 

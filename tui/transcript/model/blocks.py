@@ -59,7 +59,7 @@ class Splitter:
     def feed(self, piece: str) -> list[Block]:
         """Take more text; answers with the blocks it finished."""
         *lines, self._line = (self._line + piece).split("\n")
-        blocks = [block for line in lines for block in self._take(line)]
+        blocks = [block for line in lines for block in self._read_line(line)]
         while len(self._line) > _LONGEST:
             head, self._line = _cut(self._line)
             blocks += self._take_line(head)
@@ -70,10 +70,10 @@ class Splitter:
         """What is still open, as the blocks it would be if the text ended here."""
         ghost = copy(self)
         ghost._lines = self._lines.copy()
-        blocks = list(ghost._take(ghost._line)) if ghost._line else []
+        blocks = list(ghost._read_line(ghost._line)) if ghost._line else []
         return blocks + ghost._end()
 
-    def _take(self, line: str) -> Iterator[Block]:
+    def _read_line(self, line: str) -> Iterator[Block]:
         line = line.rstrip("\r")
         while len(line) > _LONGEST:
             head, line = _cut(line)
