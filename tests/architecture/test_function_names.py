@@ -73,33 +73,22 @@ OF_OTHERS = {
 }
 """Names that a library calls or extends, or that plug-ins use."""
 
-NOT_YET = {
-    "infrastructure/store/snapshots/budget.py: refusal",
-    "infrastructure/store/snapshots/cache.py: state",
-    "infrastructure/store/snapshots/keeper.py: take",
-    "infrastructure/store/snapshots/places.py: holding",
-    "infrastructure/store/snapshots/saved_index.py: _line",
-    "infrastructure/store/snapshots/stat_index.py: files",
-    "infrastructure/store/snapshots/stat_index.py: state",
-}
-"""Names that do not follow these rules yet; add none."""
-
 
 @pytest.mark.long
 def test_no_function_of_a_module_is_named_by_a_noun() -> None:
-    assert {f"{path}: {name}" for path, name in _functions() if _is_noun(name)} <= NOT_YET
+    assert [f"{path}: {name}" for path, name in _functions() if _is_noun(name)] == []
 
 
 @pytest.mark.long
 def test_no_method_is_named_by_a_noun() -> None:
-    assert {f"{path}: {name}" for path, name in _methods() if _is_noun(name)} <= OF_OTHERS | NOT_YET
+    assert {f"{path}: {name}" for path, name in _methods() if _is_noun(name)} <= OF_OTHERS
 
 
 @pytest.mark.long
 def test_no_function_is_named_by_what_is_no_action_or_by_a_word_that_nobody_can_search_for() -> None:
     named = [*_functions(), *_methods()]
 
-    assert {f"{path}: {name}" for path, name in named if _is_without_action(name)} <= OF_OTHERS | NOT_YET
+    assert {f"{path}: {name}" for path, name in named if _is_without_action(name)} <= OF_OTHERS
 
 
 @pytest.mark.parametrize("name", ["ahead", "_resting", "matching", "first_line", "take", "_work"])

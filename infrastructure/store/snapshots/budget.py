@@ -81,7 +81,7 @@ class Budget:
             batches.append(ReadBatch(batch, weight))
         return batches
 
-    def refusal(self, batch: ReadBatch) -> str | None:
+    def find_refusal(self, batch: ReadBatch) -> str | None:
         """Why these must not be read; None: they may be, and count as read."""
         if batch.size_bytes > self._room:
             return _NO_ROOM

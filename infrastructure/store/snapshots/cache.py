@@ -67,7 +67,7 @@ class ContentCache:
         """Leave what is known of the files that have these marks to a later session, if that is worth it."""
         if self._saved is not None and self._is_recalled and self._index.learned >= _WORTH_SAVING:
             self._index.learned = 0
-            self._saved.save(self._index.files(marks))
+            self._saved.save(self._index.list_files(marks))
 
     @property
     def learned_files(self) -> int:
@@ -78,13 +78,13 @@ class ContentCache:
         """Return the paths of the files that were read after so many had been."""
         return frozenset(self._index.read_paths[since:])
 
-    def state(self, path: str, mark: FileMark) -> FileState | None:
+    def find_state(self, path: str, mark: FileMark) -> FileState | None:
         """The state of a file with this mark; None where it must be read."""
-        return self._index.state(path, mark)
+        return self._index.find_state(path, mark)
 
     def get_proven_state(self, path: str, mark: FileMark) -> FileState | None:
         """The same, of a file that this process read."""
-        state = self._index.state(path, mark)
+        state = self._index.find_state(path, mark)
         return None if state is None or state.sha256 in self._unproven else state
 
     async def get(self, sha256: str) -> bytes:

@@ -37,7 +37,7 @@ class IgnoredFolders:
             self._seen = seen
             self._rules.clear()
 
-    def hold(self, path: str) -> bool:
+    def contains(self, path: str) -> bool:
         """Whether a file lies in an ignored folder."""
         holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
         root = max(holding, key=len, default=None)

@@ -149,7 +149,7 @@ class WorkspaceKeeper:
         batches = await asyncio.to_thread(budget.split, survey.unread, survey.marks, _STEP_FILES)
         with suppress(LedgerError):
             for batch in batches:
-                if budget.refusal(batch) is not None:
+                if budget.find_refusal(batch) is not None:
                     break
                 await self._is_idle.wait()
                 begun = time.monotonic()
@@ -214,7 +214,7 @@ class WorkspaceKeeper:
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)
         base = decode(await self._cache.get(listed.base))
-        return replace(listed.over(base), manifest=manifest)
+        return replace(listed.lay_over(base), manifest=manifest)
 
     def _is_whole(self, roots: Sequence[str]) -> bool:
         """Whether all of a root was asked for. Whoever names less means it, also in an ignored folder."""
@@ -233,9 +233,9 @@ class WorkspaceKeeper:
             for path in paths:
                 if (mark := look.marks.get(path)) is None:
                     continue
-                if (state := self._cache.state(path, mark)) is not None:
+                if (state := self._cache.find_state(path, mark)) is not None:
                     survey.know(path, state)
-                elif whole and self._ignored.hold(path):
+                elif whole and self._ignored.contains(path):
                     survey.know(path, build_unread_state(mark, _IGNORED))
                 else:
                     survey.unread.append(path)
@@ -279,7 +279,7 @@ class WorkspaceKeeper:
         waiting: list[FileContent] = []
         known, done, is_late = len(survey.states), 0, self._is_late and bool(survey.left)
         for batch in await asyncio.to_thread(budget.split, survey.unread, survey.marks):
-            if (why := budget.refusal(batch)) is not None:
+            if (why := budget.find_refusal(batch)) is not None:
                 is_late |= why == NO_TIME
                 for path in batch.paths:
                     survey.know(path, build_unread_state(survey.marks[path], why))
@@ -290,7 +290,7 @@ class WorkspaceKeeper:
             # One after the other: two threads that hand the interpreter to and fro take longer than one.
             await self._cache.store(waiting)
             waiting = await run_in_thread(partial(self._read, batch.paths))
-            survey.take(waiting)
+            survey.add(waiting)
         if whole:
             self._is_late = is_late
         return waiting
@@ -328,7 +328,7 @@ class WorkspaceKeeper:
             state, mark = kept.states[path], look.marks.get(path)
             if mark is None or state.sha256 is None or path in found:
                 continue
-            known = self._cache.state(path, mark)
+            known = self._cache.find_state(path, mark)
             if known is not state and not is_same(known, state):
                 found[path] = FileChange(
                     path=path, kind=ChangeKind.MODIFIED, declared=is_declared(declared, path)
@@ -350,7 +350,7 @@ class WorkspaceKeeper:
         states: dict[str, FileState] = {}
         budget = Budget(self._limits, spent_bytes=0, secs=self._limits.after_secs)
         for batch in budget.split(marks, marks):
-            if (why := budget.refusal(batch)) is not None:
+            if (why := budget.find_refusal(batch)) is not None:
                 states.update({path: build_unread_state(marks[path], why) for path in batch.paths})
                 continue
             readings = await run_in_thread(partial(self._read, batch.paths))
@@ -359,7 +359,7 @@ class WorkspaceKeeper:
 
     async def _store_after(self, readings: Sequence[FileContent], *, whole: bool) -> dict[str, FileState]:
         with self._ignored_lock:
-            passed = {reading.path for reading in readings if whole and self._ignored.hold(reading.path)}
+            passed = {reading.path for reading in readings if whole and self._ignored.contains(reading.path)}
         trouble = None
         try:
             await self._cache.store([reading for reading in readings if reading.path not in passed])

@@ -35,7 +35,7 @@ class Manifest:
     base: str | None = None
     gone: frozenset[str] = frozenset()
 
-    def over(self, base: Manifest) -> KeptFiles:
+    def lay_over(self, base: Manifest) -> KeptFiles:
         """All files, where this is a list of those that differ from the base."""
         states = {path: state for path, state in base.kept.states.items() if path not in self.gone}
         return KeptFiles(

@@ -38,7 +38,7 @@ class OpenFolders(AbstractContextManager["OpenFolders"]):
         self._open = ExitStack()
         self._last: tuple[Location, int] | None = None
 
-    def holding(self, place: Location) -> int:
+    def open_parent(self, place: Location) -> int:
         """A descriptor of the folder that holds a place, valid until the next. Raises ToolError."""
         folder = Location(place.root, place.names[:-1], "")
         if self._last is None or self._last[0] != folder:

@@ -69,7 +69,7 @@ class FileReader:
             if place is None:
                 status = os.lstat(path)
                 return _build_unread(path, at_ns, status, "it lies outside the workspace")
-            folder, name = folders.holding(place), place.names[-1]
+            folder, name = folders.open_parent(place), place.names[-1]
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except (OSError, ToolError):  # no such file, or none that could be reached
             return FileContent(path=path, at_ns=at_ns)

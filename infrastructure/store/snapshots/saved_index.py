@@ -107,16 +107,16 @@ class SavedIndex:
     def _pack(self, files: Mapping[str, IndexedFile]) -> bytes:
         packer = zlib.compressobj(_LEVEL)
         head = {"version": _VERSION, "policy": self._policy, "saved_ns": time.time_ns()}
-        pieces = [packer.compress(_line(head))]
+        pieces = [packer.compress(_encode_line(head))]
         # A line for each folder, because making one long text of it would let nobody else come round meanwhile.
         for folder, paths in groupby(sorted(files, key=os.path.split), key=os.path.dirname):
             rows = [(os.path.basename(path), *files[path].mark, files[path].sha256) for path in paths]
-            line = _line([folder, rows])
+            line = _encode_line([folder, rows])
             if self._holds_secret(line):
                 rows = [
                     row for row in rows if not self._holds_secret(os.fsencode(os.path.join(folder, row[0])))
                 ]
-                line = _line([folder, rows]) if not self._holds_secret(os.fsencode(folder)) else b""
+                line = _encode_line([folder, rows]) if not self._holds_secret(os.fsencode(folder)) else b""
             pieces.append(packer.compress(line))
         body = b"".join([*pieces, packer.flush()])
         return _MAGIC + hashlib.sha256(body).hexdigest().encode() + b"\n" + body
@@ -161,7 +161,7 @@ def open_saved_index(
     )
 
 
-def _line(value: object) -> bytes:
+def _encode_line(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode("ascii") + b"\n"
 
 

@@ -41,7 +41,7 @@ class StatIndex:
         self.read_paths.append(path)
         self.learned += known != before and _can_be_saved(known)
 
-    def state(self, path: str, mark: FileMark) -> FileState | None:
+    def find_state(self, path: str, mark: FileMark) -> FileState | None:
         """The state of a file with this mark; None where it must be read."""
         known = self._known.get(path)
         return known.state if known is not None and known.settled and known.mark == mark else None
@@ -60,7 +60,7 @@ class StatIndex:
         for path in gone:
             del self._known[path]
 
-    def files(self, marks: Mapping[str, FileMark]) -> dict[str, IndexedFile]:
+    def list_files(self, marks: Mapping[str, FileMark]) -> dict[str, IndexedFile]:
         """What another session may take over, of the files that have these marks."""
         return {
             path: IndexedFile(known.mark, known.state.sha256)

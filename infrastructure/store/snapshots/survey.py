@@ -28,7 +28,7 @@ class Survey:
         self.states[path] = state
         self.kept_bytes += count_stored_bytes(state)
 
-    def take(self, readings: Sequence[FileContent]) -> None:
+    def add(self, readings: Sequence[FileContent]) -> None:
         for reading in readings:
             if reading.state is None or reading.mark is None:
                 self.marks.pop(reading.path, None)

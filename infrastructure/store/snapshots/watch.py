@@ -177,7 +177,7 @@ class WorkspaceWatch:
             self._roots,
             passed_over=self._passed_over,
             is_over=lambda files: files >= self._most_files or self._clock() > self._deadline or stop.is_asked,
-            events=self._events(),
+            events=self._open_events(),
             most_folders=read_watch_limit() // 2,
         )
         if tree.live:
@@ -186,7 +186,7 @@ class WorkspaceWatch:
             self._may_watch = False
         return tree
 
-    def _events(self) -> Inotify | None:
+    def _open_events(self) -> Inotify | None:
         if not self._may_watch or not are_local(self._roots):
             return None
         try:
