@@ -119,10 +119,10 @@ def _refuse(call: ToolCall, message: str) -> ToolResultMessage:
 
 def _read_call(response: LlmResponse, tool: str) -> JsonObject:
     """The arguments of the one call that an answer consists of."""
-    calls = [call for call in response.tool_calls if call.tool_name == tool]
+    calls = [call for call in response.tool_calls() if call.tool_name == tool]
     if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
         raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {tool}")
-    if len(calls) != 1 or len(response.tool_calls) != 1:
+    if len(calls) != 1 or len(response.tool_calls()) != 1:
         raise Unreadable(f"it called {tool} {len(calls)} times, and must do so once and call nothing else")
     (call,) = calls
     if call.parse_error:

@@ -142,7 +142,7 @@ def ours(client: Callable[[int], ApiClient]) -> Callable[[int], Callable[[str], 
             messages = (UserMessage("go"),)
             request = ApiRequest(model=model, system="", messages=messages, tools=(), tool_choice="auto")
             response = await adapter.exchange(request, handle)
-            assert response.text_content == "".join(texts)
+            assert response.text_content() == "".join(texts)
             return len(texts)
 
         return read

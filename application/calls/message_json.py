@@ -64,9 +64,9 @@ def _encode_message(message: Message) -> JsonObject:
         case AssistantMessage(response):
             calls: list[JsonValue] = [
                 {"call_id": call.native_id, "tool": call.tool_name, "arguments": call.arguments}
-                for call in response.tool_calls
+                for call in response.tool_calls()
             ]
-            return {"role": "assistant", "text": response.text_content, "calls": calls}
+            return {"role": "assistant", "text": response.text_content(), "calls": calls}
         case ToolResults(results):
             return {"role": "results", "results": [_result_to_json(result) for result in results]}
         case _:

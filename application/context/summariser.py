@@ -71,7 +71,7 @@ class Summariser:
         cost = self._prices.compute_cost(model, response.usage)
         self._spent.append((response.usage, cost))
         await self._events.record(UsageCounted(model=model, usage=response.usage, cost_usd=cost))
-        summary = response.text_content.strip()
+        summary = response.text_content().strip()
         if not summary or response.stop_reason.kind is StopKind.REFUSAL:
             raise ProviderError(f"{model} gave no summary", kind=ProviderErrorKind.DAMAGED_STREAM)
         return summary

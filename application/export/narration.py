@@ -351,7 +351,7 @@ class _Narration:
                     self._drafts.append(Thought(self._resolve_text(text)))
                 case OpaqueBlock(provider=provider):
                     self._add_remark(f"a block of {provider}'s own kind, kept but not read")
-        for call in response.tool_calls:
+        for call in response.tool_calls():
             self._call(call.native_id, call.tool_name).arguments = call.arguments
         if response.stop_reason.kind not in (StopKind.END_TURN, StopKind.TOOL_USE):
             self._add_remark(f"the answer stopped there: {response.stop_reason}")

@@ -216,6 +216,6 @@ def _render_message(message: Message) -> str:
         case UserMessage(text):
             return text
         case AssistantMessage(response):
-            return response.text_content
+            return response.text_content()
         case ToolResults():
             return ""

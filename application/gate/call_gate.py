@@ -163,14 +163,14 @@ class CallGate:
         scope = RequestedScope(task="\n\n".join(events.state.prompts[-_PROMPTS_TOLD:]))
         tool = await self._tool_for(call)
         runtime = self._runtime_with(tool)
-        result = await runtime.run(build_batch(response.tool_calls, turn_index=turn_index, scope=scope))
+        result = await runtime.run(build_batch(response.tool_calls(), turn_index=turn_index, scope=scope))
         await self._finish(response, result)
         return self._read(result, tool.doubt)
 
     async def _finish(self, response: LlmResponse, result: BatchResult) -> None:
         tally = RunTally(self.session_id)
         tally.add_response(response, None, continues=False)
-        tally.add_calls(result.records, response.tool_calls)
+        tally.add_calls(result.records, response.tool_calls())
         tally.add_spent(self._review)
         if result.aborted is not None:
             tally.give_up(result.aborted)

@@ -84,7 +84,7 @@ class ConsensusSession:
                 content = None
             if (response := await self._ask_panel(panel, tools)) is not None:
                 self._offered = tuple(tools)
-                on_event(Delta(response.text_content))
+                on_event(Delta(response.text_content()))
                 self._conversation.add_response(response)
                 on_event(CompletedResponse(response))
                 return response

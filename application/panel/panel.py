@@ -247,7 +247,7 @@ class _Writing:
 
 
 def _read_answer(answer: PanelAnswer, response: LlmResponse) -> PanelAnswer:
-    text = response.text_content.strip()
+    text = response.text_content().strip()
     if response.stop_reason.kind is StopKind.REFUSAL:
         return replace(answer, status=AnswerStatus.REFUSED, text=text, reason="the model refused")
     if not text:

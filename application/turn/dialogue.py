@@ -164,7 +164,7 @@ class Dialogue:
         if leaks >= _MOST_LEAKS or response.holds_calls:
             return None
         names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
-        if (tool := find_leaked_call(response.text_content, names)) is None:
+        if (tool := find_leaked_call(response.text_content(), names)) is None:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
@@ -358,7 +358,7 @@ class Dialogue:
     async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
-            for call in response.tool_calls:
+            for call in response.tool_calls():
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
         await self.settle()
         self._events.note(ResponseCompleted(turn_index=self.responses, response=response))

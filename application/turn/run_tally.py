@@ -77,7 +77,7 @@ class RunTally:
         self._responses += 1
         self._spending = self._spending.with_request(response.usage, cost_usd)
         self._stop_reason = str(response.stop_reason)
-        text = response.text_content
+        text = response.text_content()
         self._text = self._text + text if continues else text
 
     def add_spent(self, *spenders: Spender) -> None:

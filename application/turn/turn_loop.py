@@ -60,7 +60,7 @@ class TurnLoop:
                         await self._stop_at_limit(response, tally)
                         return
                     tool_turns += 1
-                    response = await self.run_batch(self._create_batch(response.tool_calls), tally)
+                    response = await self.run_batch(self._create_batch(response.tool_calls()), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
                     response = await self.say(None, tally)
@@ -122,13 +122,13 @@ class TurnLoop:
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
-        withheld = await self.refuse_calls(response.tool_calls, message, tally)
+        withheld = await self.refuse_calls(response.tool_calls(), message, tally)
         if withheld.aborted is not None or withheld.interrupted:
             await self._dialogue.add(ToolResults(withheld.results))
             return
         last = await self._give(withheld.results, tally, tool_choice="none")
         if last.has_tool_calls():
-            withheld = await self.refuse_calls(last.tool_calls, message, tally)
+            withheld = await self.refuse_calls(last.tool_calls(), message, tally)
             await self._dialogue.add(ToolResults(withheld.results))
         tally.limit(MAX_TOOL_TURNS)
 

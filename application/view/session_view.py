@@ -316,7 +316,7 @@ class SessionView:
         """The whole answer: what streamed is kept if it says the same, and replaced if it does not."""
         self._settle_countdown()
         self._broke_off = response.stop_reason.kind is StopKind.OTHER
-        text = response.text_content
+        text = response.text_content()
         reasoning = [b.text for b in response.content if isinstance(b, ReasoningBlock) and b.text]
         if self._answer is not None or text or reasoning:
             answer = self._open_answer()

@@ -172,8 +172,8 @@ class TurnTimings:
 
     def _note_response(self, response: LlmResponse, now: float) -> None:
         request = self._ask(_find_last_moment(self.turns[-1], now))
-        request.end, request.calls = now, len(response.tool_calls)
-        request.words = response.text_content.strip().partition("\n")[0][:200]
+        request.end, request.calls = now, len(response.tool_calls())
+        request.words = response.text_content().strip().partition("\n")[0][:200]
         self._request = None
         self.version += 1
 

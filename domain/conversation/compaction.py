@@ -187,7 +187,7 @@ def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tup
             case ToolResults(results):
                 failed = frozenset(r.tool_use_id for r in results if r.is_error or r.is_rejected)
             case AssistantMessage(response):
-                for call in reversed(response.tool_calls):
+                for call in reversed(response.tool_calls()):
                     verb = _VERBS.get(call.tool_name)
                     if verb and call.native_id not in failed:
                         for path in _list_paths(call):
@@ -214,7 +214,7 @@ def _list_paths(call: ToolCall) -> tuple[str, ...]:
 def _is_unanswered(messages: Sequence[Message]) -> bool:
     last = messages[-1]
     if isinstance(last, AssistantMessage):
-        return bool(last.response.tool_calls) or last.response.stop_reason.kind in (
+        return bool(last.response.tool_calls()) or last.response.stop_reason.kind in (
             StopKind.PAUSE,
             StopKind.MAX_TOKENS,
         )

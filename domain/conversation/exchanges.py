@@ -161,4 +161,4 @@ def _cut(text: str) -> str:
 
 
 def _read_text(message: AssistantMessage) -> str:
-    return message.response.text_content.strip()
+    return message.response.text_content().strip()

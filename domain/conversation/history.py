@@ -105,7 +105,7 @@ class Conversation:
     def open_calls(self) -> tuple[ToolCall, ...]:
         """Calls of the last answer that have no result yet."""
         if self._messages and isinstance(last := self._messages[-1], AssistantMessage):
-            return last.response.tool_calls
+            return last.response.tool_calls()
         return ()
 
     def add_user(self, said: str | UserMessage) -> None:
@@ -122,7 +122,7 @@ class Conversation:
         if self.open_calls:
             raise ConversationError("an answer arrived while calls of the one before are open")
         kept = response.without_unfinished_calls()
-        ids = [call.native_id for call in kept.tool_calls]
+        ids = [call.native_id for call in kept.tool_calls()]
         if len(set(ids)) != len(ids):
             raise ConversationError("two calls of one answer carry the same id")
         if kept.content:
@@ -209,6 +209,6 @@ def find_unpaired_call(messages: Sequence[Message]) -> str | None:
         given = [r.tool_use_id for r in message.results] if isinstance(message, ToolResults) else []
         if given != awaited:
             return next(iter([*awaited, *given]))
-        calls = message.response.tool_calls if isinstance(message, AssistantMessage) else ()
+        calls = message.response.tool_calls() if isinstance(message, AssistantMessage) else ()
         awaited = [call.native_id for call in calls]
     return awaited[0] if awaited else None

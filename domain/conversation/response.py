@@ -117,12 +117,10 @@ class LlmResponse:
         """An answer of text alone that ends the turn."""
         return cls(content=(TextBlock(text),), stop_reason=END_TURN, model=model)
 
-    @property
     def text_content(self) -> str:
         """All text blocks joined."""
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
-    @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The calls to execute: none unless the model stopped in order to have tools run."""
         if self.stop_reason.kind is not StopKind.TOOL_USE:
@@ -145,7 +143,7 @@ class LlmResponse:
 
     def has_tool_calls(self) -> bool:
         """Whether there is anything to execute."""
-        return bool(self.tool_calls)
+        return bool(self.tool_calls())
 
     def without_unfinished_calls(self) -> LlmResponse:
         """The answer as it may enter the conversation: calls stay only where the stop reason is TOOL_USE."""

@@ -66,9 +66,9 @@ def _list_entries(message: Message, cap: int) -> Iterator[JsonObject]:
             who = "summary of what was before" if is_summary(message) else said
             yield {"from": who, "text": keep_head_and_tail(message.sent_text, cap)}
         case AssistantMessage(response):
-            if text := response.text_content:
+            if text := response.text_content():
                 yield {"from": "assistant", "text": keep_head_and_tail(text, cap)}
-            for call in response.tool_calls:
+            for call in response.tool_calls():
                 yield {"from": "assistant", "call": call.tool_name, "arguments": _cut(call.arguments, cap)}
         case ToolResults(results):
             for result in results:

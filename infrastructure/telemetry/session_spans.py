@@ -197,7 +197,7 @@ class SessionSpans:
         span.set_attribute(names.RESPONSE_MODEL, _strip(model))
         span.set_attribute(names.FINISH_REASONS, (str(response.stop_reason),))
         span.set_attributes(_describe_usage(response.usage))
-        self._set_text(span, names.OUTPUT_MESSAGES, [{"role": "assistant", "content": response.text_content}])
+        self._set_text(span, names.OUTPUT_MESSAGES, [{"role": "assistant", "content": response.text_content()}])
         span.end(now)
         self._durations.record((now - start) / 1e9, described)
 

@@ -137,7 +137,7 @@ class UpdateFeed:
         reasoning = [b.text for b in event.response.content if isinstance(b, ReasoningBlock) and b.text]
         if reasoning and not self._thought:
             yield build_thought(show_text("\n\n".join(reasoning)))
-        text = event.response.text_content
+        text = event.response.text_content()
         if text.startswith(self._streamed) and (rest := text[len(self._streamed) :]):
             yield build_message(show_text(rest))
         self._streamed, self._thought = "", False

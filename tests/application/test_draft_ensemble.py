@@ -87,7 +87,7 @@ class Room(PanelRoom):
 
 
 def written(response: LlmResponse) -> str:
-    (call,) = response.tool_calls
+    (call,) = response.tool_calls()
     assert (call.tool_name, call.arguments["path"]) == ("write_file", "AGENTS.md")
     return str(call.arguments["content"])
 
@@ -105,7 +105,7 @@ async def test_the_moderator_makes_one_file_and_what_differs_stands_above_it() -
     room = Room(two())
     answer = await room.say()
     assert written(answer) == "Run `make test`.\n"
-    assert answer.text_content == (
+    assert answer.text_content() == (
         "**AGENTS.md, made of the drafts A, B.**\n\n"
         "They differ; check before you approve:\n\n"
         "- how tests are run (A, B)"
@@ -135,7 +135,7 @@ async def test_who_drafts_nothing_is_named_and_the_only_draft_stands(failing: An
     room = Room(two(b=[failing, failing], mod=[]))
     answer = await room.say()
     assert written(answer) == "Run `make test`.\n"
-    assert answer.text_content == (
+    assert answer.text_content() == (
         "**AGENTS.md as A (p/a) drafted it, the only one.**\n\nNo draft came from B (p/b)."
     )
     assert room.statuses()["B"] is not AnswerStatus.ANSWERED
@@ -146,14 +146,14 @@ async def test_where_the_moderator_gives_no_file_the_first_draft_stands_and_that
     room = Room(two(mod=[text("prose"), text("prose")]))
     answer = await room.say()
     assert written(answer) == "Run `make test`.\n"
-    assert "p/mod did not make one file of the drafts" in answer.text_content
+    assert "p/mod did not make one file of the drafts" in answer.text_content()
     assert (room.conclusion.chosen, bool(room.conclusion.reason)) == ("A", True)
 
 
 async def test_where_nobody_drafts_one_model_writes_alone_and_that_is_said() -> None:
     room = Room(two(a=[DOWN], b=[DOWN], mod=[], alone=[text("I write it myself")]))
     answer = await room.say()
-    assert answer.text_content == "I write it myself"
+    assert answer.text_content() == "I write it myself"
     assert "p/alone answers alone" in room.conclusion.reason
 
 
@@ -167,13 +167,13 @@ async def test_a_debate_writes_no_file_and_that_is_said() -> None:
 
 async def test_in_a_session_of_one_model_it_writes_alone() -> None:
     room = Room(two(alone=[text("mine")]), consensus=Consensus())
-    assert (await room.say()).text_content == "mine"
+    assert (await room.say()).text_content() == "mine"
     assert room.requests("a") == 0
 
 
 async def test_without_the_tool_one_model_is_asked_and_that_is_said() -> None:
     room = Room(two(alone=[text("mine")]))
-    assert (await room.say(tools=())).text_content == "mine"
+    assert (await room.say(tools=())).text_content() == "mine"
     assert room.notices == ["several models write no file without the tool write_file; p/alone answers alone"]
 
 
@@ -193,13 +193,13 @@ async def test_what_is_concluded_and_not_answered_is_written_and_nobody_is_asked
     room = Room(two(a=[], b=[], mod=[]), past=killed.records())
     again = await room.say()
     assert written(again) == written(said)
-    assert again.text_content == said.text_content
+    assert again.text_content() == said.text_content()
     assert (room.requests("a"), room.requests("b"), room.requests("mod")) == (0, 0, 0)
 
 
 async def test_a_turn_that_is_continued_after_its_calls_asks_no_model_for_drafts_again() -> None:
     room = Room(two(alone=[text("all is written")]))
-    (call,) = (await room.say()).tool_calls
+    (call,) = (await room.say()).tool_calls()
     result = ToolResultMessage(tool_use_id=call.native_id, tool_name="write_file", output="ok")
     room.conversation.add_results((result,))
     room.conversation.add_user("AGENTS.md has changed")  # a notice, as after a resume
@@ -207,7 +207,7 @@ async def test_a_turn_that_is_continued_after_its_calls_asks_no_model_for_drafts
     room.choice.begin_turn()
     answer = await room.consensus.send_with_tools(None, (WRITE_FILE,), on_event=room.streamed.append)
 
-    assert answer.text_content == "all is written"
+    assert answer.text_content() == "all is written"
     assert (room.requests("a"), room.requests("b"), room.requests("mod")) == (1, 1, 1)
 
 
@@ -215,6 +215,6 @@ async def test_a_file_that_is_there_is_read_by_the_model_that_then_makes_the_cha
     text_of_file = "Run this:\n\n```sh\nmake test\n```\n"
     room = Room(two(mod=[merged(text_of_file)]), is_there=True)
     answer = await room.say()
-    (call,) = answer.tool_calls
+    (call,) = answer.tool_calls()
     assert (call.tool_name, call.arguments) == ("read_file", {"path": "AGENTS.md"})
-    assert answer.text_content.endswith(f"````markdown\n{text_of_file}````")
+    assert answer.text_content().endswith(f"````markdown\n{text_of_file}````")

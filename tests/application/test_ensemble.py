@@ -89,7 +89,7 @@ class Room(PanelRoom):
 async def test_the_answer_that_the_others_score_best_stands_with_what_they_add() -> None:
     room = Room(three())
     answer = await room.say(UserMessage("queue or cron?"))
-    assert answer.text_content == (
+    assert answer.text_content() == (
         "queue\n\n**What the others add**\n\n- watch it (A, C)\n\n"
         "*This is answer B: the others score it best, 7.5 of 10.*"
     )
@@ -114,14 +114,14 @@ async def test_own_answers_are_not_scored_and_nobody_knows_who_wrote_what() -> N
 async def test_only_the_first_message_of_a_turn_is_put_to_the_panel() -> None:
     room = Room(three(alone=[text("done")]))
     await room.say(UserMessage("queue or cron?"))
-    assert (await room.go_on("your hook says no")).text_content == "done"
+    assert (await room.go_on("your hook says no")).text_content() == "done"
     assert len(room.seen.of(PanelStarted)) == 1
 
 
 async def test_solo_asks_one_model_with_its_tools() -> None:
     room = Room(three(alone=[text("alone")]))
     await room.choice.choose(level=ConsensusLevel.SOLO)
-    assert (await room.say(UserMessage("queue or cron?"))).text_content == "alone"
+    assert (await room.say(UserMessage("queue or cron?"))).text_content() == "alone"
     assert not room.seen.of(PanelStarted)
     (changed,) = (event for event in room.seen.events if isinstance(event, ConsensusChanged))
     assert changed.consensus == Consensus()
@@ -129,7 +129,7 @@ async def test_solo_asks_one_model_with_its_tools() -> None:
 
 async def test_where_nobody_answers_one_model_does_and_that_is_said() -> None:
     room = Room({"a": [DOWN], "b": [text("")], "mod": [], "alone": [text("me then")]})
-    assert (await room.say(UserMessage("queue or cron?"))).text_content == "me then"
+    assert (await room.say(UserMessage("queue or cron?"))).text_content() == "me then"
     assert "no participant answered: p/a: it is down" in room.conclusion.reason
     assert room.conclusion.reason.endswith("; p/alone answers alone")
     assert room.events.state.open_panel is None
@@ -138,7 +138,7 @@ async def test_where_nobody_answers_one_model_does_and_that_is_said() -> None:
 
 async def test_one_participant_is_no_ensemble_and_that_is_said() -> None:
     room = Room({"a": [], "mod": [], "alone": [text("me")]})
-    assert (await room.say(UserMessage("queue or cron?"))).text_content == "me"
+    assert (await room.say(UserMessage("queue or cron?"))).text_content() == "me"
     (said,) = (event.message for event in room.seen.events if isinstance(event, ErrorOccurred))
     assert said == "an ensemble needs two models or more in models.participants; p/alone answers alone"
     assert not room.seen.of(PanelStarted)
@@ -146,7 +146,7 @@ async def test_one_participant_is_no_ensemble_and_that_is_said() -> None:
 
 async def test_one_answer_stands_unscored_and_says_so() -> None:
     room = Room(three(a=[DOWN], c=[LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)], mod=[]))
-    said = (await room.say(UserMessage("queue or cron?"))).text_content
+    said = (await room.say(UserMessage("queue or cron?"))).text_content()
     assert said == "queue\n\n*This is answer B: it is the only one.*"
     assert not room.seen.of(PanelReviewed)
 
@@ -158,7 +158,7 @@ async def test_without_a_readable_score_the_first_answer_stands_and_says_so() ->
             a=[text("cron"), *prose], b=[text("queue"), *prose], c=[text("neither"), *prose], mod=[additions()]
         )
     )
-    said = (await room.say(UserMessage("queue or cron?"))).text_content
+    said = (await room.say(UserMessage("queue or cron?"))).text_content()
     assert said == "cron\n\n*This is answer A: it is the first of those given, and no answer was reviewed.*"
 
 
@@ -174,7 +174,7 @@ async def test_without_a_readable_score_the_first_answer_stands_and_says_so() ->
 )
 async def test_what_the_moderator_says_outside_of_the_fields_adds_nothing(moderator: Answers, why: str) -> None:
     room = Room(three(mod=moderator))
-    said = (await room.say(UserMessage("queue or cron?"))).text_content
+    said = (await room.say(UserMessage("queue or cron?"))).text_content()
     assert said.startswith("queue\n\n*This is answer B: ")
     assert "p/mod did not say what the others add: " in said
     assert why in room.conclusion.reason
@@ -237,7 +237,7 @@ async def test_after_an_interruption_nothing_that_was_answered_is_asked_again(st
         past=first.records(),
         conversation=Conversation(first.conversation.messages),
     )
-    said = (await second.say(None)).text_content
+    said = (await second.say(None)).text_content()
     assert said == "cron\n\n*This is answer A: the others score it best, 8.0 of 10.*"
     assert {name: second.requests(name) for name in left} == {name: len(given) for name, given in left.items()}
     assert not second.seen.of(PanelStarted)
@@ -245,13 +245,13 @@ async def test_after_an_interruption_nothing_that_was_answered_is_asked_again(st
 
 async def test_what_is_concluded_and_not_answered_is_told_and_nobody_is_asked() -> None:
     first = Room(three(d=[DOWN]))
-    said = (await first.say(UserMessage("queue or cron?"))).text_content
+    said = (await first.say(UserMessage("queue or cron?"))).text_content()
     second = Room(
         {"a": [], "b": [], "c": [], "d": [], "mod": []},
         past=first.records(),
         conversation=Conversation([UserMessage("queue or cron?")]),
     )
-    assert (await second.say(None)).text_content == said
+    assert (await second.say(None)).text_content() == said
     assert [second.requests(name) for name in ("a", "b", "c", "d", "mod", "alone")] == [0] * 6
 
 

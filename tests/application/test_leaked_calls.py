@@ -43,7 +43,7 @@ async def test_after_two_times_the_answer_stands_and_nothing_has_run() -> None:
 
     report = await bench.agent.execute("go")
 
-    assert (report.status, report.text, report.calls) == (RunStatus.COMPLETED, LEAKED.text_content, ())
+    assert (report.status, report.text, report.calls) == (RunStatus.COMPLETED, LEAKED.text_content(), ())
     assert len(bench.session.sent) == 3
     assert len(bench.observer.of(CallLeaked)) == 2
 

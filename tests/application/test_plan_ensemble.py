@@ -155,7 +155,7 @@ class Room(PanelRoom):
 
 
 def proposed(response: LlmResponse) -> str:
-    (call,) = response.tool_calls
+    (call,) = response.tool_calls()
     assert call.tool_name == "create_plan"
     return str(call.arguments["objective"])
 
@@ -164,7 +164,7 @@ async def test_the_plan_that_the_others_score_best_is_proposed_and_what_they_say
     room = Room(three())
     answer = await room.say()
     assert proposed(answer) == "queue"
-    assert answer.text_content == (
+    assert answer.text_content() == (
         "**plan B of p/b is the one that the others score best, 7.5 of 10**\n\n"
         "- scores: B 7.5, A 7.0, C 2.5\n"
         "- danger, says C: it loses jobs\n"
@@ -343,12 +343,12 @@ async def test_what_the_moderator_cannot_say_is_named() -> None:
 async def test_the_model_of_the_session_goes_on_from_the_plan_with_its_tools() -> None:
     room = Room(three(alone=[text("as you say")]))
     answer = await room.say()
-    (call,) = answer.tool_calls
+    (call,) = answer.tool_calls()
     rejected = ToolResultMessage(
         tool_use_id=call.native_id, tool_name="create_plan", output="no", is_error=True
     )
     went_on = await room.consensus.send_tool_results([rejected], on_event=room.streamed.append)
-    assert went_on.text_content == "as you say"
+    assert went_on.text_content() == "as you say"
     (alone,) = (session for session in room.gateway.sessions if session.model == "p/alone")
     assert alone.sent[0].tools == (CREATE_PLAN,)
     assert len(alone.sent[0].messages) == 3, "the prompt, the call and its result"

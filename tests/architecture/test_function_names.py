@@ -68,6 +68,8 @@ VAGUE = {"do", "go", "hear", "take", "work"}
 
 OF_OTHERS = {
     "domain/calls/run_state.py: having",
+    "domain/conversation/response.py: text_content",
+    "domain/conversation/response.py: tool_calls",
     "quorum/acp_agent/protocol_agent.py: prompt",
     "quorum/cli/argument_parser.py: error",
 }

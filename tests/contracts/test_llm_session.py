@@ -71,7 +71,7 @@ async def test_text_arrives_in_order_and_the_whole_comes_last(rig: Rig) -> None:
     events: list[StreamEvent] = []
     response = await rig.session.send_streaming("hi", events.append)
     assert events == [Delta("Hel"), Delta("lo "), Delta("wörld 🌍"), Completed("Hello wörld 🌍")]
-    assert response.text_content == "Hello wörld 🌍"
+    assert response.text_content() == "Hello wörld 🌍"
     assert response.stop_reason.kind is StopKind.END_TURN
 
 
@@ -79,7 +79,7 @@ async def test_text_arrives_in_order_and_the_whole_comes_last(rig: Rig) -> None:
 async def test_a_plain_send_answers_with_the_text_and_offers_no_tools(rig: Rig) -> None:
     rig.script(Say(pieces=("yes",)))
     response = await rig.session.send("well?")
-    assert response.text_content == "yes"
+    assert response.text_content() == "yes"
     assert rig.offered() == ([], "")
 
 
@@ -95,7 +95,7 @@ async def test_a_call_keeps_its_native_id_and_arguments(rig: Rig) -> None:
     rig.script(Say(pieces=("Reading.",), calls=(READ,), stop="tool_use"))
     events: list[StreamEvent] = []
     response = await rig.session.send_with_tools("read it", TOOLS, on_event=events.append)
-    (call,) = response.tool_calls
+    (call,) = response.tool_calls()
     assert (call.native_id, call.tool_name, call.arguments) == ("call_a", "read_file", {"path": "ä/b.py"})
     assert events[-1] == CompletedResponse(response)
     assert rig.conversation.open_calls == (call,)
@@ -104,7 +104,7 @@ async def test_a_call_keeps_its_native_id_and_arguments(rig: Rig) -> None:
 async def test_two_calls_of_one_answer_keep_their_order(rig: Rig) -> None:
     rig.script(Say(calls=(LIST, READ), stop="tool_use"))
     response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
-    assert [call.native_id for call in response.tool_calls] == ["call_b", "call_a"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_b", "call_a"]
 
 
 async def test_the_tools_and_the_choice_reach_the_model(rig: Rig) -> None:
@@ -124,7 +124,7 @@ async def test_results_go_back_in_order_with_their_ids_and_whether_they_failed(r
     await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
     results = [_result(READ, "no such file", is_error=True), _result(LIST, "a.py")]
     response = await rig.session.send_tool_results(results, on_event=_ignore)
-    assert response.text_content == "done"
+    assert response.text_content() == "done"
     sent = rig.last_results()
     assert [(r.id, r.text) for r in sent] == [("call_a", "no such file"), ("call_b", "a.py")]
     assert [r.is_error for r in sent] in ([True, False], [None, None])
@@ -172,7 +172,7 @@ async def test_a_token_limit_ends_the_answer_and_leaves_no_call(rig: Rig) -> Non
     rig.script(Say(pieces=("Let me",), calls=(cut,), stop="max_tokens"))
     response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
     assert response.stop_reason.kind is StopKind.MAX_TOKENS
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
     assert rig.conversation.open_calls == ()
 
 
@@ -196,7 +196,7 @@ async def test_an_unknown_reason_to_stop_is_kept_as_it_was_said(rig: Rig) -> Non
 async def test_arguments_that_are_no_object_become_a_call_with_a_parse_error(rig: Rig, arguments: str) -> None:
     rig.script(Say(calls=(ScriptedCall("call_a", "read_file", arguments),), stop="tool_use"))
     response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
-    (call,) = response.tool_calls
+    (call,) = response.tool_calls()
     assert call.arguments == {}
     assert call.parse_error is not None
     assert "arguments" in call.parse_error
@@ -205,7 +205,7 @@ async def test_arguments_that_are_no_object_become_a_call_with_a_parse_error(rig
 async def test_a_call_without_arguments_has_an_empty_object(rig: Rig) -> None:
     rig.script(Say(calls=(ScriptedCall("call_a", "read_file", ""),), stop="tool_use"))
     response = await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
-    (call,) = response.tool_calls
+    (call,) = response.tool_calls()
     assert (call.arguments, call.parse_error) == ({}, None)
 
 
@@ -220,12 +220,12 @@ async def test_an_answer_that_breaks_off_keeps_its_text_and_loses_its_calls(rig:
     assert caught.value.partial
     kept = rig.conversation.messages[-1]
     assert isinstance(kept, AssistantMessage)
-    assert kept.response.text_content == "I will read"
+    assert kept.response.text_content() == "I will read"
     assert kept.response.stop_reason.kind is StopKind.OTHER
     assert rig.conversation.open_calls == ()
     assert rig.requests() == 1
     again = await rig.session.send_with_tools("go on", TOOLS, on_event=_ignore)
-    assert again.text_content == "back"
+    assert again.text_content() == "back"
 
 
 async def test_a_cancelled_answer_keeps_its_text_and_the_next_one_is_legal(rig: Rig) -> None:
@@ -239,9 +239,9 @@ async def test_a_cancelled_answer_keeps_its_text_and_the_next_one_is_legal(rig: 
         await sending
     kept = rig.conversation.messages[-1]
     assert isinstance(kept, AssistantMessage)
-    assert kept.response.text_content == "It is"
+    assert kept.response.text_content() == "It is"
     response = await rig.session.send("once more")
-    assert response.text_content == "42"
+    assert response.text_content() == "42"
 
 
 @pytest.mark.requirement("E14")
@@ -289,7 +289,7 @@ async def test_a_request_that_gets_no_answer_is_one_error_and_can_be_sent_again(
     await fragile.plug()
     fragile.script(Say(pieces=("back",)))
     again = await fragile.session.send_with_tools(None, TOOLS, on_event=_ignore)
-    assert again.text_content == "back"
+    assert again.text_content() == "back"
 
 
 @pytest.mark.long(after=3)
@@ -323,5 +323,5 @@ async def test_where_a_stream_is_cut_into_pieces_does_not_matter(rig: Rig, split
     events: list[StreamEvent] = []
     response = await rig.session.send_with_tools("look", TOOLS, on_event=events.append)
     assert "".join(e.text for e in events if isinstance(e, Delta)) == "Grüße, 世界 🌍"
-    assert response.text_content == "Grüße, 世界 🌍"
-    assert [(c.native_id, c.arguments) for c in response.tool_calls] == [("call_a", {"path": "ä/日本 🐟.py"})]
+    assert response.text_content() == "Grüße, 世界 🌍"
+    assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [("call_a", {"path": "ä/日本 🐟.py"})]

@@ -81,7 +81,7 @@ async def test_a_model_that_refuses_the_effort_is_asked_without_and_the_person_i
         answer = await session.send_streaming("hi", events.append)
         await with_effort(rig, Effort.HIGH, refused).send("again")
 
-        assert answer.text_content == "ok"
+        assert answer.text_content() == "ok"
         assert [asked(body) for body in rig.server.bodies] == [SENT[dialect][Effort.HIGH], {}, {}]
         (told,) = [event for event in events if isinstance(event, StreamRetry)]
         assert told.reason.startswith("a-model is asked without the effort high: ")

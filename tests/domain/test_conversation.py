@@ -77,7 +77,7 @@ def test_a_call_of_an_answer_that_did_not_stop_for_tools_is_dropped(stop: StopRe
 
     conversation.add_response(cut)
 
-    assert cut.tool_calls == ()
+    assert cut.tool_calls() == ()
     assert conversation.messages[-1] == AssistantMessage(
         LlmResponse(content=(TextBlock("I will"),), stop_reason=stop)
     )
@@ -124,5 +124,5 @@ def test_whatever_is_tried_every_call_is_followed_by_its_results(steps: list[str
         if isinstance(message, AssistantMessage) and message.response.has_tool_calls():
             assert isinstance(following, ToolResults)
             assert [r.tool_use_id for r in following.results] == [
-                call.native_id for call in message.response.tool_calls
+                call.native_id for call in message.response.tool_calls()
             ]

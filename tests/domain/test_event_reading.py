@@ -136,7 +136,7 @@ def test_a_providers_own_word_is_never_taken_for_a_reason_of_ours(reason: StopRe
 
     assert isinstance(read, ResponseCompleted)
     assert read.response == response
-    assert read.response.tool_calls == response.tool_calls
+    assert read.response.tool_calls() == response.tool_calls()
 
 
 # ------------------------------------------------------------------ amounts and reports

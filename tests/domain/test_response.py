@@ -22,7 +22,7 @@ def test_a_response_is_built_from_text_and_gives_its_text_joined() -> None:
     )
 
     assert (built.content, built.stop_reason, built.model) == ((TextBlock("a"),), END_TURN, "local/m")
-    assert parted.text_content == "ab"
+    assert parted.text_content() == "ab"
 
 
 @pytest.mark.requirement("E09")
@@ -31,7 +31,7 @@ def test_a_response_gives_its_calls_with_name_arguments_and_native_id() -> None:
     response = calls_response(a_call("read", {"path": "a"}, id_="one"), a_call("list", id_="two"))
 
     assert response.has_tool_calls()
-    assert [(c.tool_name, c.arguments, c.native_id, c.reasoning) for c in response.tool_calls] == [
+    assert [(c.tool_name, c.arguments, c.native_id, c.reasoning) for c in response.tool_calls()] == [
         ("read", {"path": "a"}, "one", None),
         ("list", {}, "two", None),
     ]
@@ -43,4 +43,4 @@ def test_a_response_that_did_not_stop_for_tools_has_no_calls(stop: StopReason) -
     response = LlmResponse(content=(ToolUseBlock(id="1", name="t", input={}),), stop_reason=stop)
 
     assert not response.has_tool_calls()
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()

@@ -252,7 +252,7 @@ async def _continue_killed(stage: SessionStage, events: Sequence[Event]) -> None
     has_tried = any(isinstance(each, FindingsTried) for each in events)
     has_result = any(isinstance(each, ChangeReviewed) for each in events)
     has_ended = any(
-        isinstance(each, ResponseCompleted) and each.response.text_content == "it is done" for each in events
+        isinstance(each, ResponseCompleted) and each.response.text_content() == "it is done" for each in events
     )
     missing = {
         MODEL: [] if has_ended else [says("it is done")],

@@ -113,7 +113,7 @@ class Session:
         prompt = f"please do number {number}"
         await self.care.compact_if_full(MODEL, UserMessage(prompt))
         response = await self._sent(self._session.send_with_tools(prompt, TOOLS, on_event=_ignore))
-        while calls := response.tool_calls:
+        while calls := response.tool_calls():
             results = [
                 ToolResultMessage(
                     tool_use_id=call.native_id,

@@ -108,7 +108,7 @@ class Bench:
 
     async def run(self, text: str = "Review main..HEAD") -> str:
         async with asyncio.timeout(20):
-            return (await self.review.send(text)).text_content
+            return (await self.review.send(text)).text_content()
 
     @property
     def result(self) -> ReviewResult:

@@ -78,7 +78,7 @@ class FakeSession:
         """Say something; no tools are offered."""
         self.conversation.add_user(content)
         response = await self._answer((), "auto", on_event)
-        on_event(Completed(response.text_content))
+        on_event(Completed(response.text_content()))
         return response
 
     async def send_with_tools(

@@ -67,7 +67,7 @@ class PanelRoom:
     async def discuss(self, question: str | None = "queue or cron?") -> str:
         async with asyncio.timeout(20):
             response = await self.session.send_with_tools(question, (), on_event=self.streamed.append)
-        return response.text_content
+        return response.text_content()
 
     def records(self) -> tuple[LedgerRecord, ...]:
         """What a record of it holds."""

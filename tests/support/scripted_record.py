@@ -191,7 +191,7 @@ class Run:
             UsageCounted(model="a/model", usage=used, cost_usd=Decimal("0.01")),
         ]
         self.responses += 1
-        if response.has_tool_calls() or response.text_content:
+        if response.has_tool_calls() or response.text_content():
             self.messages.append(AssistantMessage(response))
 
     def _compact(self) -> None:

@@ -89,7 +89,7 @@ def _checked(damage: Damage, outcome: LlmResponse | ProviderError, events: list[
         assert str(outcome).isprintable(), "the sentence holds control characters"
         assert not (outcome.retryable and any(isinstance(event, Delta) for event in events)), "shown twice"
         return "error"
-    _check_calls(damage, outcome.tool_calls)
+    _check_calls(damage, outcome.tool_calls())
     _check_form(outcome)
     _check_history(damage.source.dialect, outcome)
     return "calls" if outcome.has_tool_calls() else "answer"
@@ -130,7 +130,7 @@ def _check_history(dialect: Dialect, response: LlmResponse) -> None:
     """The answer fits the conversation, and the conversation every provider."""
     conversation = Conversation([UserMessage("go")])
     conversation.add_response(response)
-    assert conversation.open_calls == response.tool_calls
+    assert conversation.open_calls == response.tool_calls()
     if conversation.open_calls:
         conversation.add_results(
             [

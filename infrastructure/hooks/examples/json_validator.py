@@ -24,7 +24,7 @@ class JsonValidator:
         last = messages[-1] if messages else None
         if not isinstance(last, AssistantMessage):
             return Finish()
-        problem = self._find_problem(_strip_fence(last.response.text_content))
+        problem = self._find_problem(_strip_fence(last.response.text_content()))
         if problem is None:
             return Finish()
         return ContinueWithMessages(

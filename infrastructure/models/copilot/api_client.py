@@ -218,9 +218,9 @@ def _list_entries(message: Message) -> Iterator[JsonObject]:
         case UserMessage():
             yield {"from": "tool" if message.of_call else "person", "text": message.sent_text}
         case AssistantMessage(response=response):
-            if text := response.text_content:
+            if text := response.text_content():
                 yield {"from": "you", "text": text}
-            for call in response.tool_calls:
+            for call in response.tool_calls():
                 yield {
                     "from": "you",
                     "call": call.tool_name,

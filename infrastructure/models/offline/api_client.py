@@ -79,7 +79,9 @@ def _answer(request: ApiRequest) -> tuple[str, tuple[Request, ...]]:
     match messages[-1:]:
         case [ToolResults(results)]:
             before = messages[-2:-1]
-            calls = before[0].response.tool_calls if before and isinstance(before[0], AssistantMessage) else ()
+            calls = (
+                before[0].response.tool_calls() if before and isinstance(before[0], AssistantMessage) else ()
+            )
             return wording.summarise_results(calls, results), ()
         case [UserMessage(prompt, attachments=attachments)]:
             for each in attachments:
@@ -120,7 +122,7 @@ def _list_callable(request: ApiRequest) -> frozenset[str]:
 
 def _is_first(messages: Sequence[Message]) -> bool:
     return not any(
-        isinstance(message, AssistantMessage) and message.response.text_content.startswith(wording.LABEL)
+        isinstance(message, AssistantMessage) and message.response.text_content().startswith(wording.LABEL)
         for message in messages
     )
 

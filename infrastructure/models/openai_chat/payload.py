@@ -125,7 +125,7 @@ def _render_content(message: UserMessage, request: ApiRequest) -> JsonValue:
 
 
 def _answer(response: LlmResponse, provider: str, ids: SentIds, *, after_results: bool) -> Iterator[JsonObject]:
-    said = response.text_content
+    said = response.text_content()
     text = replace_surrogates(said) if said.strip() else ""
     calls = [block for block in response.content if isinstance(block, ToolUseBlock)]
     # Reasoning goes back where tools were called and where their results were answered: there some servers

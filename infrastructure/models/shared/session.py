@@ -80,7 +80,7 @@ class ConversationSession:
         self._conversation.add_user(content)
         response = _drop_calls(await self._exchange((), "auto", on_event))
         self._conversation.add_response(response)
-        on_event(Completed(response.text_content))
+        on_event(Completed(response.text_content()))
         return response
 
     async def send_with_tools(

@@ -95,7 +95,7 @@ async def _session(
 
 async def _called(session: LlmSession) -> tuple[str, list[ToolUseBlock]]:
     response = await session.send_with_tools("read a", [TOOL], on_event=lambda _event: None)
-    return response.text_content, [b for b in response.content if isinstance(b, ToolUseBlock)]
+    return response.text_content(), [b for b in response.content if isinstance(b, ToolUseBlock)]
 
 
 def _refusal(settings: ProviderSettings, environ: dict[str, str]) -> str:

@@ -115,7 +115,7 @@ def test_each_reason_to_stop_is_understood_or_kept(word: str, stop: StopReason) 
 )
 def test_a_call_runs_only_where_the_answer_stopped_for_it(word: str) -> None:
     response, _ = _read(_start(_call()), _delta(_json("{}")), _stop(), _ended(word))
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
 
 
 def test_an_end_of_turn_with_a_whole_call_runs_it() -> None:
@@ -147,7 +147,7 @@ def test_blocks_that_all_have_one_number_or_none_are_distinguished_by_their_orde
             _stop(index),
             _ended("tool_use"),
         )
-        assert response.text_content == "I look."
+        assert response.text_content() == "I look."
         assert _inputs(response) == [("a", {"a": 1}), ("b", {"b": 2})]
 
 

@@ -95,7 +95,7 @@ def test_a_stream_cut_before_its_end_mark_is_damaged_wherever_it_is_cut(dialect:
 def test_the_undamaged_stream_holds_its_calls(dialect: Dialect) -> None:
     outcome, _ = _read(dialect, _with_calls(dialect).body)
     assert isinstance(outcome, LlmResponse)
-    assert [call.arguments for call in outcome.tool_calls] == [{"path": "ä/b.py"}, {"path": "."}]
+    assert [call.arguments for call in outcome.tool_calls()] == [{"path": "ä/b.py"}, {"path": "."}]
 
 
 FIRST_HALF: dict[Dialect, bytes] = {
@@ -126,7 +126,7 @@ def test_arguments_that_could_never_be_sent_back_are_not_executed(dialect: Diale
     said = Say(calls=(ScriptedCall("call_a", "read_file", arguments),), stop="tool_use")
     outcome, _ = _read(dialect, b"".join(scripted_events(dialect, said)))
     assert isinstance(outcome, LlmResponse)
-    call, *others = outcome.tool_calls
+    call, *others = outcome.tool_calls()
     assert not others
     assert call.parse_error is not None
 

@@ -110,5 +110,5 @@ async def test_warming_up_beside_a_request_ends_with_it(api: Literal["openai-cha
         answer, _ = await asyncio.gather(sending, warming)
         await registry.aclose()
 
-    assert answer.text_content == "ok"
+    assert answer.text_content() == "ok"
     assert len(server.bodies) == 1

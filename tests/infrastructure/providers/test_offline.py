@@ -90,7 +90,7 @@ async def answer_to(prompt: str, *, tool_choice: ToolChoice = "auto", tools: tup
 
 async def calls_of(prompt: str) -> list[tuple[str, JsonObject]]:
     response = await answer_to(prompt)
-    return [(call.tool_name, call.arguments) for call in response.tool_calls]
+    return [(call.tool_name, call.arguments) for call in response.tool_calls()]
 
 
 async def summary_of(prompt: str, *outcomes: dict[str, object]) -> str:
@@ -100,7 +100,7 @@ async def summary_of(prompt: str, *outcomes: dict[str, object]) -> str:
     conversation.add_results(results_for(conversation, outcomes))
     response = await answer(conversation)
     assert response.stop_reason == END_TURN
-    return response.text_content
+    return response.text_content()
 
 
 def results_for(
@@ -236,34 +236,34 @@ async def test_a_plain_request_becomes_one_batch_of_calls_in_order(prompt: str):
 async def test_a_part_not_understood_is_named_and_nothing_runs(prompt: str, part: str):
     response = await answer_to(prompt)
 
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
     assert response.stop_reason == END_TURN
-    assert "I did not understand" in response.text_content
-    assert part in response.text_content
-    assert "read a.py and b.py" in response.text_content
+    assert "I did not understand" in response.text_content()
+    assert part in response.text_content()
+    assert "read a.py and b.py" in response.text_content()
 
 
 async def test_more_calls_than_a_batch_may_hold_are_refused_whole():
     response = await answer_to("read " + " ".join(f"{n}.txt" for n in range(60)))
 
-    assert response.tool_calls == ()
-    assert "more than 50 calls" in response.text_content
+    assert response.tool_calls() == ()
+    assert "more than 50 calls" in response.text_content()
 
 
 @pytest.mark.parametrize("prompt", ["", "  \n", ", and then;", "。、", "..."])
 async def test_a_prompt_without_a_request_is_answered_with_examples(prompt: str):
     response = await answer_to(prompt)
 
-    assert response.tool_calls == ()
-    assert "read a.py and b.py" in response.text_content
+    assert response.tool_calls() == ()
+    assert "read a.py and b.py" in response.text_content()
 
 
 async def test_help_lists_what_is_understood():
-    assert "find TODO in src" in (await answer_to("help")).text_content
+    assert "find TODO in src" in (await answer_to("help")).text_content()
 
 
 async def test_every_example_it_gives_is_one_it_understands():
-    text = (await answer_to("help")).text_content
+    text = (await answer_to("help")).text_content()
     examples = [line.removeprefix("- ") for line in text.splitlines() if line.startswith("- ")]
 
     assert len(examples) >= 8
@@ -287,7 +287,7 @@ async def test_every_documented_request_is_understood():
 
 
 async def test_control_characters_of_a_prompt_are_not_echoed():
-    text = (await answer_to("\x1b]52;c;AAAA\x07 \u202e fix")).text_content
+    text = (await answer_to("\x1b]52;c;AAAA\x07 \u202e fix")).text_content()
 
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -302,8 +302,8 @@ async def test_the_label_opens_the_first_answer_of_a_conversation_and_no_other()
     conversation.add_user("help")
     second = await answer(conversation, client=client)
 
-    assert first.text_content.startswith(LABEL)
-    assert LABEL not in second.text_content
+    assert first.text_content().startswith(LABEL)
+    assert LABEL not in second.text_content()
 
 
 async def test_text_and_calls_are_streamed_in_pieces_that_add_up():
@@ -316,12 +316,12 @@ async def test_text_and_calls_are_streamed_in_pieces_that_add_up():
     texts = [event.text for event in events if isinstance(event, Delta)]
     call_pieces = [event for event in events if isinstance(event, StreamedToolCall)]
     assert len(texts) > 5
-    assert "".join(texts) == response.text_content
-    assert (call_pieces[0].id, call_pieces[0].name) == (response.tool_calls[0].native_id, "write_file")
+    assert "".join(texts) == response.text_content()
+    assert (call_pieces[0].id, call_pieces[0].name) == (response.tool_calls()[0].native_id, "write_file")
     assert all(piece.id is None and piece.name is None for piece in call_pieces[1:])
     assert len(call_pieces) > 3
     arguments = "".join(piece.arguments_delta for piece in call_pieces)
-    assert json.loads(arguments) == response.tool_calls[0].arguments
+    assert json.loads(arguments) == response.tool_calls()[0].arguments
 
 
 async def test_the_answer_names_its_model_and_counts_no_tokens():
@@ -341,7 +341,7 @@ async def test_ids_stay_unique_over_turns_and_after_a_restart():
             client = OfflineApiClient()
         conversation.add_user("read a.py and b.py")
         response = await answer(conversation, client=client)
-        ids += [call.native_id for call in response.tool_calls]
+        ids += [call.native_id for call in response.tool_calls()]
         conversation.add_results(results_for(conversation, [{"output": "x"}, {"output": "y"}]))
         await answer(conversation, client=client)
 
@@ -354,8 +354,8 @@ async def test_a_tool_that_is_not_offered_is_never_called():
 
     response = await answer_to("read a.py and run pytest", tools=without_commands)
 
-    assert response.tool_calls == ()
-    assert "`run_command`" in response.text_content
+    assert response.tool_calls() == ()
+    assert "`run_command`" in response.text_content()
 
 
 @pytest.mark.parametrize(("tools", "choice"), [(TOOLS, "none"), ((), "auto")])
@@ -363,15 +363,15 @@ async def test_without_tools_it_says_what_is_left_to_do(tools: tuple[JsonObject,
     response = await answer_to("read a.py", tools=tools, tool_choice=choice)
 
     assert response.stop_reason == END_TURN
-    assert "Still to do: `read_file a.py`" in response.text_content
+    assert "Still to do: `read_file a.py`" in response.text_content()
 
 
 async def test_a_named_tool_is_the_only_one_called():
     allowed = await answer_to("read a.py", tool_choice=("tool", "read_file"))
     refused = await answer_to("read a.py", tool_choice=("tool", "run_command"))
 
-    assert [call.tool_name for call in allowed.tool_calls] == ["read_file"]
-    assert refused.tool_calls == ()
+    assert [call.tool_name for call in allowed.tool_calls()] == ["read_file"]
+    assert refused.tool_calls() == ()
 
 
 async def test_results_are_shown_call_by_call():
@@ -441,7 +441,7 @@ async def test_results_are_summed_up_even_where_no_tool_may_be_called():
     response = await answer(conversation, tool_choice="none")
 
     assert response.stop_reason == END_TURN
-    assert "limit of tool turns" in response.text_content
+    assert "limit of tool turns" in response.text_content()
 
 
 async def test_asked_to_go_on_with_nothing_new_it_says_so():
@@ -451,7 +451,7 @@ async def test_asked_to_go_on_with_nothing_new_it_says_so():
 
     response = await answer(conversation)
 
-    assert response.text_content == "Nothing is left to do; say what to do next."
+    assert response.text_content() == "Nothing is left to do; say what to do next."
 
 
 MEGABYTE = 1 << 20
@@ -479,8 +479,8 @@ MEGABYTE = 1 << 20
 async def test_a_megabyte_is_read_like_any_prompt(prompt: str):
     response = await answer_to(prompt)
 
-    assert response.text_content
-    assert len(response.text_content) < 5_000
+    assert response.text_content()
+    assert len(response.text_content()) < 5_000
 
 
 VERBS = "read show list find search grep replace change write run plan help fix"
@@ -492,8 +492,8 @@ WORDS = st.sampled_from([*f"{VERBS} {OTHERS}".split(" "), *AWKWARD])
 
 
 def assert_legal(response: LlmResponse) -> None:
-    calls = response.tool_calls
-    assert response.text_content
+    calls = response.tool_calls()
+    assert response.text_content()
     assert response.stop_reason == (TOOL_USE if calls else END_TURN)
     for call in calls:
         jsonschema.validate(call.arguments, SCHEMAS[call.tool_name])
@@ -524,4 +524,4 @@ async def test_any_results_are_summed_up_and_end_the_turn(words: list[str], data
     response = await answer(conversation)
 
     assert response.stop_reason == END_TURN
-    assert response.text_content
+    assert response.text_content()

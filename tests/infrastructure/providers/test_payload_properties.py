@@ -219,7 +219,7 @@ APIS: dict[Dialect, Api] = {
             build_chat_payload, history=build_chat_history(OWN), max_tokens=9, max_tokens_field="max_tokens"
         ),
         read=read_chat,
-        texts=lambda response: [response.text_content],
+        texts=lambda response: [response.text_content()],
         tells_failure=False,
     ),
 }
@@ -286,7 +286,7 @@ def _is_needed(dialect: Dialect, response: LlmResponse, block: ReasoningBlock | 
     is_whole = any(block.payload.get(key) for key in ("signature", "data", "encrypted_content", "summary"))
     if dialect == "openai-chat":
         return any(isinstance(b, ToolUseBlock) for b in response.content)
-    return is_whole and (bool(response.text_content.strip()) or response.has_tool_calls())
+    return is_whole and (bool(response.text_content().strip()) or response.has_tool_calls())
 
 
 MANY = examples(150, suppress_health_check=[HealthCheck.too_slow])

@@ -127,7 +127,7 @@ async def test_the_bytes_of_the_prefix_are_the_same_from_request_to_request_and_
             Say(pieces=("done",)),
         )
         answer = await rig.session.send_with_tools("go", TOOLS, on_event=lambda _event: None)
-        while calls := answer.tool_calls:
+        while calls := answer.tool_calls():
             results = [
                 ToolResultMessage(tool_use_id=c.native_id, tool_name=c.tool_name, output="ok") for c in calls
             ]

@@ -114,7 +114,7 @@ async def test_a_local_server_needs_no_key(type_: Dialect) -> None:
         gateway = _gateway(p=settings)
         response = await gateway.open_session("p/m", Conversation(), "").send("hi")
         await gateway.aclose()
-    assert response.text_content == "ok"
+    assert response.text_content() == "ok"
 
 
 async def test_a_key_goes_to_its_owner_and_to_no_other_server() -> None:
@@ -148,7 +148,7 @@ async def test_the_offline_provider_answers_without_key_or_network() -> None:
     gateway.warm_up("offline/offline")
     response = await gateway.open_session("offline/offline", Conversation(), "").send("hello")
     await gateway.aclose()
-    assert response.text_content
+    assert response.text_content()
 
 
 def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:

@@ -53,7 +53,7 @@ async def _gateway(
 
 async def _said(dialect: Dialect, address: str = f"https://{HOST}") -> str:
     async with _gateway(dialect, address) as gateway:
-        return (await gateway.open_session("mine/m", Conversation(), "").send("hi")).text_content
+        return (await gateway.open_session("mine/m", Conversation(), "").send("hi")).text_content()
 
 
 async def _failure(dialect: Dialect, address: str = f"https://{HOST}", retries: int = 0) -> ProviderError:

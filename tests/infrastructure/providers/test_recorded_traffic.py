@@ -69,7 +69,7 @@ async def _exchange(client: ApiClient) -> tuple[LlmResponse | ProviderError, lis
 
 def _check_answer(response: LlmResponse, events: list[StreamEvent], expect: dict[str, Any], api: str) -> None:
     said = (expect["text"] or "") + (expect.get("refusal") or "")  # a refusal is shown like an answer
-    assert response.text_content == said
+    assert response.text_content() == said
     assert "".join(e.text for e in events if isinstance(e, Delta)) == said
     reasoning = "".join(b.text for b in response.content if isinstance(b, ReasoningBlock))
     assert reasoning == (expect["reasoning"] or "")
@@ -267,7 +267,7 @@ async def test_what_goes_wrong_before_the_answer_is_tried_again(
         await client.aclose()
         asked = len(server.requests)
     expect = conversation["turns"][0]["expect"]
-    assert [c.native_id for c in response.tool_calls] == [call["id"] for call in expect["tool_calls"]]
+    assert [c.native_id for c in response.tool_calls()] == [call["id"] for call in expect["tool_calls"]]
     assert asked == 2
     # A connection that the server has just closed may be found dead only when it is used again.
     assert sum(isinstance(event, StreamRetry) for event in events) in (1, 2)

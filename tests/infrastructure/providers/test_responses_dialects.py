@@ -118,7 +118,7 @@ def test_pieces_without_a_place_are_distinguished_by_the_id_of_their_item() -> N
         _done(1, second),
         _completed(),
     )
-    assert [(c.native_id, c.arguments) for c in response.tool_calls] == [
+    assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [
         ("call_1", {"a": 1}),
         ("call_2", {}),
     ]
@@ -135,15 +135,15 @@ def test_what_no_piece_brought_is_emitted_when_the_item_is_whole() -> None:
         StreamedToolCall(index=0, id="call_1", name="f"),
         StreamedToolCall(index=0, arguments_delta='{"a": 1}'),
     ]
-    assert len(response.tool_calls) == 1
+    assert len(response.tool_calls()) == 1
 
 
 def test_an_item_that_never_became_whole_is_taken_from_the_list_at_the_end() -> None:
     piece = {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
     response, received = _read(_added(0, _message("")), piece, _completed(_message("Hello"), CALL))
-    assert response.text_content == "Hello"
+    assert response.text_content() == "Hello"
     assert [e.text for e in received if isinstance(e, Delta)] == ["Hel", "lo"]
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_an_end_without_the_whole_of_a_call_is_damage() -> None:
@@ -164,7 +164,7 @@ def test_a_call_that_ends_in_the_place_of_another_is_damage() -> None:
 
 def test_a_call_has_an_id_even_where_its_beginning_was_no_call() -> None:
     response, _ = _read(_added(0, {**CALL, "type": "gunction_call"}), _done(0, CALL), _completed())
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_the_done_mark_does_not_replace_the_end_of_the_answer() -> None:
@@ -179,7 +179,7 @@ def test_the_done_mark_does_not_replace_the_end_of_the_answer() -> None:
 def test_an_answer_that_is_not_finished_holds_no_call_to_run(status: str) -> None:
     response, _ = _read(_ended({"status": status, "output": [CALL]}))
     assert str(response.stop_reason) == status
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
 
 
 def test_a_refusal_is_shown_and_distinguished() -> None:
@@ -209,7 +209,7 @@ def test_parts_of_a_summary_are_paragraphs() -> None:
 
 def test_two_calls_of_one_id_get_two_ids() -> None:
     response, _ = _read(_done(0, CALL), _done(1, CALL), _completed())
-    assert len({call.native_id for call in response.tool_calls}) == 2
+    assert len({call.native_id for call in response.tool_calls()}) == 2
 
 
 def _argued(event: str, text: str, index: int | None = 0) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _argued(event: str, text: str, index: int | None = 0) -> dict[str, Any]:
 
 def test_the_end_of_the_arguments_makes_a_call_whole() -> None:
     response, received = _read(_added(0, {**CALL, "arguments": ""}), _argued("done", '{"a": 1}'), _completed())
-    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
     assert received[1:] == [StreamedToolCall(index=0, arguments_delta='{"a": 1}')]
 
 
@@ -230,7 +230,7 @@ def test_a_last_form_without_arguments_leaves_those_that_were_streamed() -> None
         _done(0, {**CALL, "arguments": ""}),
         _completed(),
     )
-    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
 
 
 def test_a_call_that_ends_with_other_arguments_than_were_streamed_is_damage() -> None:
@@ -242,12 +242,12 @@ def test_arguments_may_be_written_differently_at_the_end() -> None:
     response, _ = _read(
         _added(0, {**CALL, "arguments": ""}), _argued("delta", '{"a":1}'), _done(0, CALL), _completed()
     )
-    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
 
 
 def test_arguments_may_be_an_object() -> None:
     response, _ = _read(_done(0, {**CALL, "arguments": {"a": 1}}), _completed())
-    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert [call.arguments for call in response.tool_calls()] == [{"a": 1}]
 
 
 def test_items_that_all_have_the_place_zero_are_distinguished_by_their_order() -> None:
@@ -266,8 +266,8 @@ def test_items_that_all_have_the_place_zero_are_distinguished_by_their_order() -
         _completed(),
     )
     assert [e.text for e in received if isinstance(e, Delta)] == ["Hi."]
-    assert response.text_content == "Hi."
-    assert [(c.native_id, c.arguments) for c in response.tool_calls] == [("call_1", {"a": 1}), ("call_2", {})]
+    assert response.text_content() == "Hi."
+    assert [(c.native_id, c.arguments) for c in response.tool_calls()] == [("call_1", {"a": 1}), ("call_2", {})]
     assert len(response.content) == 4
 
 
@@ -288,7 +288,7 @@ def test_pieces_of_text_without_any_item_before_or_after_are_the_answer() -> Non
     piece = {"type": "response.output_text.delta"}
     response, received = _read({**piece, "delta": "Hel"}, {**piece, "delta": "lo"}, _completed())
     assert [e.text for e in received if isinstance(e, Delta)] == ["Hel", "lo"]
-    assert response.text_content == "Hello"
+    assert response.text_content() == "Hello"
 
 
 def test_text_that_comes_only_when_a_part_is_whole_is_reported() -> None:
@@ -300,7 +300,7 @@ def test_text_that_comes_only_when_a_part_is_whole_is_reported() -> None:
         _completed(),
     )
     assert [e.text for e in received if isinstance(e, Delta)] == ["One. ", "Two."]
-    assert response.text_content == "One. Two."
+    assert response.text_content() == "One. Two."
 
 
 def test_everything_may_come_with_the_end() -> None:
@@ -310,7 +310,7 @@ def test_everything_may_come_with_the_end() -> None:
     )
     assert len(response.content) == 4
     assert received[0] == Delta("Hi.")
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_a_shorter_list_at_the_end_under_other_ids_says_nothing_twice() -> None:
@@ -318,12 +318,12 @@ def test_a_shorter_list_at_the_end_under_other_ids_says_nothing_twice() -> None:
         _done(0, THOUGHT), _done(1, _message("Hi.")), _completed({**_message("Hi."), "id": "another"})
     )
     assert [e.text for e in received if isinstance(e, Delta)] == ["Hi."]
-    assert response.text_content == "Hi."
+    assert response.text_content() == "Hi."
 
 
 def test_the_list_at_the_end_does_not_run_a_call_twice() -> None:
     response, _ = _read(_done(1, CALL), _completed(_message("Hi."), CALL))
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_events_of_other_kinds_change_nothing() -> None:
@@ -367,7 +367,7 @@ def test_items_that_the_server_sees_to_itself_go_back_as_they_came(kind: str) ->
 def test_a_call_of_a_kind_that_was_never_offered_ends_visibly_and_does_not_go_back() -> None:
     foreign = {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_9", "name": "g", "input": "text"}
     response, _ = _read(_done(0, THOUGHT), _done(1, foreign), _completed())
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
     assert str(response.stop_reason) == "custom_tool_call was not offered"
     assert _sent_back(response) == []
 
@@ -411,12 +411,12 @@ def test_a_whole_call_does_not_run_where_the_answer_was_cut_short(why: str, kind
     cut = {"status": "incomplete", "incomplete_details": {"reason": why}, "output": [CALL]}
     response, _ = _read(_done(0, CALL), {"type": "response.incomplete", "response": cut})
     assert response.stop_reason.kind is kind
-    assert response.tool_calls == ()
+    assert response.tool_calls() == ()
 
 
 def test_the_end_has_another_name_with_some_servers() -> None:
     response, _ = _read(_done(0, CALL), {"type": "response.done", "response": {"output": [CALL]}})
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 def test_a_server_that_says_that_it_works_on_it_has_not_begun_to_answer() -> None:
@@ -437,7 +437,7 @@ async def test_a_model_without_encrypted_reasoning_is_asked_again_without_it_onc
         first = await rig.session.send("hi")
         second = await rig.session.send("and now?")
         asked = ["include" in body for body in rig.server.bodies]
-    assert (first.text_content, second.text_content) == ("one", "two")
+    assert (first.text_content(), second.text_content()) == ("one", "two")
     assert asked == [True, False, False]
 
 
@@ -448,7 +448,7 @@ async def test_an_answer_in_one_piece_is_emitted_like_a_stream() -> None:
         rig.script(Raw(body=body, content_type="application/json; charset=utf-8"))
         response = await rig.session.send_with_tools("hi", (), on_event=events.append)
     assert events[0] == Delta("Hi.")
-    assert [call.native_id for call in response.tool_calls] == ["call_1"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_1"]
 
 
 @pytest.mark.parametrize(

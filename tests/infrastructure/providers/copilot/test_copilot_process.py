@@ -61,7 +61,7 @@ async def test_a_cli_that_dies_while_it_is_waited_for_is_an_error_and_the_next_p
             with pytest.raises(ProviderError, match="ended") as caught:
                 await sending
         assert caught.value.kind is ProviderErrorKind.CONNECTION
-        assert (await rig.session.send("y")).text_content == "back"
+        assert (await rig.session.send("y")).text_content() == "back"
         assert len(rig.log("launched")) == 2
 
 
@@ -73,7 +73,7 @@ async def test_a_cli_that_dies_while_our_tools_run_is_started_again_and_gets_eve
         events: list[StreamEvent] = []
         result = ToolResultMessage(tool_use_id="call_a", tool_name="bash", output="the output")
         response = await rig.session.send_tool_results([result], on_event=events.append)
-        assert response.text_content == "done"
+        assert response.text_content() == "done"
         assert [e.kind for e in events if isinstance(e, StreamRetry)] == [ProviderErrorKind.CONNECTION]
         assert '"output":"the output"' in rig.log("asked")[-1]["prompt"]
 

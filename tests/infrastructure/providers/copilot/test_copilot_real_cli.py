@@ -109,10 +109,10 @@ async def test_calls_form_one_batch_and_their_results_reach_the_model_in_its_ord
     stage.script(Say(pieces=("Looking.",), calls=(READ, BASH), stop="tool_use"), Say(pieces=("done",)))
     session = stage.session()
     asked = await session.send_with_tools("look", TOOLS, on_event=_ignore)
-    assert [call.native_id for call in asked.tool_calls] == ["call_a", "call_b"]
+    assert [call.native_id for call in asked.tool_calls()] == ["call_a", "call_b"]
     results = [_result(READ, "a's text"), _result(BASH, "rejected by the person", is_rejected=True)]
     answer = await session.send_tool_results(results, on_event=_ignore)
-    assert answer.text_content == "done"
+    assert answer.text_content() == "done"
     last = stage.last_body["messages"][-2:]
     assert [message["content"] for message in last] == ["a's text", "rejected by the person"]
 
@@ -130,7 +130,7 @@ async def test_a_call_of_one_of_its_own_tools_is_run_by_nobody(stage: Stage, tmp
     create = ScriptedCall("call_c", "create", json.dumps({"path": str(made), "file_text": "x"}))
     stage.script(Say(calls=(create,), stop="tool_use"), Say(pieces=("I cannot.",)))
     response = await stage.session().send_with_tools("write", TOOLS, on_event=_ignore)
-    assert response.text_content == "I cannot."
+    assert response.text_content() == "I cannot."
     assert not made.exists()
 
 
@@ -140,15 +140,15 @@ async def test_arguments_that_are_none_neither_hang_nor_run(stage: Stage, broken
     stage.script(Say(calls=(call, READ), stop="tool_use"))
     response = await stage.session().send_with_tools("look", TOOLS, on_event=_ignore)
     expected = ["call_a"] if broken else ["call_c", "call_a"]
-    assert [call.native_id for call in response.tool_calls] == expected
+    assert [call.native_id for call in response.tool_calls()] == expected
 
 
 async def test_a_call_under_a_token_limit_is_not_executed(stage: Stage) -> None:
     stage.script(Say(pieces=("half",), calls=(READ,), stop="max_tokens"), Say(pieces=("next",)))
     session = stage.session()
     response = await session.send_with_tools("look", TOOLS, on_event=_ignore)
-    assert (response.stop_reason.kind, response.tool_calls) == (StopKind.MAX_TOKENS, ())
-    assert (await session.send_with_tools("go on", TOOLS, on_event=_ignore)).text_content == "next"
+    assert (response.stop_reason.kind, response.tool_calls()) == (StopKind.MAX_TOKENS, ())
+    assert (await session.send_with_tools("go on", TOOLS, on_event=_ignore)).text_content() == "next"
 
 
 async def test_the_choice_is_kept_also_in_the_middle_of_a_turn(stage: Stage) -> None:
@@ -172,7 +172,7 @@ async def test_a_cancelled_answer_ends_at_the_model_and_the_next_one_reads_of_it
         with pytest.raises(asyncio.CancelledError):
             await sending
         await stage.server.disconnected.wait()
-    assert (await session.send("again")).text_content == "42"
+    assert (await session.send("again")).text_content() == "42"
     assert '{"from":"you","text":"It is"}' in stage.last_body["messages"][-1]["content"]
 
 
@@ -192,7 +192,7 @@ async def test_a_cli_that_is_killed_is_noticed_and_started_again(tmp_path: Path)
             with pytest.raises(ProviderError) as caught:
                 await sending
         assert caught.value.kind is ProviderErrorKind.CONNECTION
-        assert (await session.send("again")).text_content == "42"
+        assert (await session.send("again")).text_content() == "42"
 
 
 async def test_who_is_not_logged_in_is_shown_how(tmp_path: Path) -> None:

@@ -36,18 +36,18 @@ async def test_the_recorded_conversation_is_led_to_its_end(tmp_path: Path) -> No
         asked = await session.send_with_tools("please look", tools, on_event=events.append)
         results = [
             ToolResultMessage(tool_use_id=call.native_id, tool_name=call.tool_name, output="x")
-            for call in asked.tool_calls
+            for call in asked.tool_calls()
         ]
         answer = await session.send_tool_results(results, on_event=events.append)
     finally:
         await backend.aclose()
-    assert asked.text_content == "Looking."
-    assert [(call.tool_name, call.arguments) for call in asked.tool_calls] == [
+    assert asked.text_content() == "Looking."
+    assert [(call.tool_name, call.arguments) for call in asked.tool_calls()] == [
         ("quorum_read", {"path": "a.txt"}),
         ("quorum_grep", {"pattern": "x", "path": "."}),
     ]
     assert asked.usage == Usage(input=11, output=7)
-    assert answer.text_content == "Final answer: both tools ran."
+    assert answer.text_content() == "Final answer: both tools ran."
     assert answer.stop_reason.kind is StopKind.END_TURN
     assert "".join(event.text for event in events if isinstance(event, Delta)) == (
         "Looking.Final answer: both tools ran."

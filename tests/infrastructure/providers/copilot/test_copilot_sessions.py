@@ -124,7 +124,7 @@ async def test_calls_the_cli_refuses_itself_never_reach_us(rig: CopilotRig) -> N
     broken = ScriptedCall("call_d", "bash", "{}]")
     rig.script(Say(calls=(unknown, READ, broken), stop="tool_use"))
     response = await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
-    assert [call.native_id for call in response.tool_calls] == ["call_a"]
+    assert [call.native_id for call in response.tool_calls()] == ["call_a"]
 
 
 async def test_the_answer_after_calls_that_were_all_refused_is_one_with_what_was_said_before(
@@ -134,7 +134,7 @@ async def test_the_answer_after_calls_that_were_all_refused_is_one_with_what_was
     rig.script(Say(pieces=("Hm.",), calls=(broken,), stop="tool_use"), Say(pieces=("Done.",)))
     events: list[StreamEvent] = []
     response = await rig.session.send_with_tools("x", TOOLS, on_event=events.append)
-    assert response.text_content == "Hm.\n\nDone."
+    assert response.text_content() == "Hm.\n\nDone."
     assert "".join(e.text for e in events if isinstance(e, Delta)) == "Hm.\n\nDone."
 
 
@@ -142,9 +142,9 @@ async def test_an_id_that_a_later_call_uses_again_is_no_answer_to_it(rig: Copilo
     rig.script(*[Say(calls=(READ,), stop="tool_use")] * 2, Say(pieces=("done",)))
     await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
     second = await rig.session.send_tool_results([_result(READ, "1")], on_event=_ignore)
-    assert [call.native_id for call in second.tool_calls] == ["call_a"]
+    assert [call.native_id for call in second.tool_calls()] == ["call_a"]
     last = await rig.session.send_tool_results([_result(READ, "2")], on_event=_ignore)
-    assert last.text_content == "done"
+    assert last.text_content() == "done"
 
 
 async def test_two_calls_of_one_id_are_damage(rig: CopilotRig) -> None:
@@ -152,27 +152,27 @@ async def test_two_calls_of_one_id_are_damage(rig: CopilotRig) -> None:
     with pytest.raises(ProviderError) as caught:
         await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
     assert caught.value.kind is ProviderErrorKind.DAMAGED_STREAM
-    assert (await rig.session.send("still there?")).text_content == "fine"
+    assert (await rig.session.send("still there?")).text_content() == "fine"
 
 
 async def test_a_call_under_a_token_limit_is_not_executed_and_not_left_open(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("I",), calls=(READ,), stop="max_tokens"), Say(pieces=("next",)))
     response = await rig.session.send_with_tools("x", TOOLS, on_event=_ignore)
-    assert (response.stop_reason.kind, response.tool_calls) == (StopKind.MAX_TOKENS, ())
+    assert (response.stop_reason.kind, response.tool_calls()) == (StopKind.MAX_TOKENS, ())
     assert len(rig.calls_of("session.abort")) == 1
-    assert (await rig.session.send_with_tools("y", TOOLS, on_event=_ignore)).text_content == "next"
+    assert (await rig.session.send_with_tools("y", TOOLS, on_event=_ignore)).text_content() == "next"
 
 
 async def test_what_the_cli_has_the_model_continue_becomes_one_text(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("half",), stop="max_tokens"), Say(pieces=(" rest",)))
     response = await rig.session.send("x")
-    assert (response.text_content, response.stop_reason.kind) == ("half rest", StopKind.END_TURN)
+    assert (response.text_content(), response.stop_reason.kind) == ("half rest", StopKind.END_TURN)
 
 
 async def test_a_limit_that_nothing_followed_is_reported(rig: CopilotRig) -> None:
     rig.script(Say(pieces=("half",), stop="max_tokens"))
     response = await rig.session.send("x")
-    assert (response.text_content, response.stop_reason.kind) == ("half", StopKind.MAX_TOKENS)
+    assert (response.text_content(), response.stop_reason.kind) == ("half", StopKind.MAX_TOKENS)
 
 
 async def test_reasoning_and_usage_are_reported(rig: CopilotRig) -> None:
@@ -324,13 +324,13 @@ async def test_silence_ends_the_request(tmp_path: Path) -> None:
         with pytest.raises(ProviderError, match=r"sent nothing for 0\.2 s") as caught:
             await rig.session.send("x")
         assert (caught.value.kind, caught.value.partial) == (ProviderErrorKind.TIMEOUT, True)
-        assert (await rig.session.send("y")).text_content == "ok"
+        assert (await rig.session.send("y")).text_content() == "ok"
 
 
 async def test_sessions_at_the_same_time_share_one_cli_and_do_not_mix(rig: CopilotRig) -> None:
     rig.script(*[Say(pieces=(str(number),)) for number in range(4)])
     answers = await asyncio.gather(*(rig.another_session().send("x") for _ in range(4)))
-    assert sorted(answer.text_content for answer in answers) == ["0", "1", "2", "3"]
+    assert sorted(answer.text_content() for answer in answers) == ["0", "1", "2", "3"]
     assert len(rig.log("launched")) == 1
 
 
