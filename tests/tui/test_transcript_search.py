@@ -53,11 +53,12 @@ async def test_what_is_found_before_the_first_frame_is_gone_to_once_the_transcri
         view.apply(completed("a needle"))
         finder = Finder(view, Style(), Style())
         finder.look_for("needle")
-        assert not finder.search_further()
+        is_complete = [finder.search_further() for _ in range(3)]  # each for a moment, which may be too short
+        assert not any(is_complete)
         assert finder.status == "2 so far…"
 
         view.flush()
-        assert finder.search_further()
+        assert any(finder.search_further() for _ in range(3))
         assert finder.status == "1 of 2"
 
 
