@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from application.view.entries import Entry
-from application.view.panel_entry import PanelEntry, PanelMember
-from application.view.panels import Panels
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import (
     Event,
@@ -25,6 +23,11 @@ from domain.panel.synthesis import Point, Synthesis
 from domain.sessions.past_session import LedgerRecord
 from domain.text.json_value import JsonObject, JsonValue
 
+if TYPE_CHECKING:  # loaded with the first panel: few runs have one
+    from application.view.entries import Entry
+    from application.view.panel_entry import PanelEntry, PanelMember
+    from application.view.panels import Panels
+
 
 class PanelReport:
     """Follows the events of a run. Where no panel was asked it stays empty. The review of what a plan led to is
@@ -34,7 +37,7 @@ class PanelReport:
         self._has_tools = False
         self._left_out: set[str] = set()
         self._entries: list[Entry] = []
-        self._panels = Panels(self._entries, clock=lambda: 0.0)
+        self._panels: Panels | None = None
 
     def follow_past(self, records: Iterable[LedgerRecord]) -> None:
         """Take in what the session did before: a panel whose answer is not on record may be continued."""
@@ -56,14 +59,25 @@ class PanelReport:
             case PanelStarted(form=PanelForm.REVIEW) if self._has_tools:
                 self._left_out.add(event.panel_id)
             case PanelEvent() if event.panel_id not in self._left_out:
-                self._panels.apply(event)
+                self._follow_panel(event)
             case _:
                 return
+
+    def _follow_panel(self, event: PanelEvent) -> None:
+        from application.view.panels import Panels
+
+        if self._panels is None:
+            self._panels = Panels(self._entries, clock=lambda: 0.0)
+        self._panels.apply(event)
 
     @property
     def _panel(self) -> PanelEntry | None:
         """The last one."""
-        last = self._entries[-1] if self._entries else None
+        if not self._entries:
+            return None
+        from application.view.panel_entry import PanelEntry
+
+        last = self._entries[-1]
         return last if isinstance(last, PanelEntry) else None
 
     @property
