@@ -38,8 +38,9 @@ _MOST_TOUCHED = 100_000
 class WorkspaceWatch:
     """Looks at the files below the roots of a workspace, or at some of them.
 
-    A look takes at most three seconds and so many files; one that had to stop early says that it is incomplete,
-    and those after it take 0.2 seconds, until all files are known from a look in the background.
+    A look takes at most three seconds and so many files; one that had to stop early says that it is incomplete.
+    Those after it take 0.2 seconds where there are too many files, or until all are known from a look in the
+    background.
     Links are looked at, not followed. What cannot be read is passed over, and so is what stands at the paths in
     `passed_over` or below, such as our own records.
     """
@@ -148,7 +149,7 @@ class WorkspaceWatch:
         No file is known where a look in the background takes longer than this one may.
         """
         if not self._lock.acquire(timeout=longest_secs):
-            self._had_to_stop = True
+            self._had_to_stop |= stop is None
             return FileLook(complete=False)
         try:
             live = tuple(self._live)
@@ -164,7 +165,10 @@ class WorkspaceWatch:
             if late:
                 self._take_missed(tree)
             version = self._version if self._tree is not None else 0
-            self._had_to_stop = not tree.complete
+            if tree.complete:
+                self._had_to_stop = False
+            elif stop is None:  # a look in the background may have been cancelled
+                self._had_to_stop = self._is_more_time_vain(tree)
             return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version, late=late)
         finally:
             self._lock.release()
@@ -185,6 +189,10 @@ class WorkspaceWatch:
         elif tree.complete or len(tree.marks) >= self._most_files:  # more time would not help
             self._may_watch = False
         return tree
+
+    def _is_more_time_vain(self, tree: WatchedTree) -> bool:
+        """Whether the next look need not take as long: there are too many files, or events will tell."""
+        return self._may_watch or len(tree.marks) >= self._most_files
 
     def _open_events(self) -> Inotify | None:
         if not self._may_watch or not are_local(self._roots):

@@ -121,11 +121,45 @@ async def test_a_look_after_one_that_had_to_stop_early_is_short(tmp_path: Path) 
     for number in range(5):
         (tmp_path / str(number)).touch()
     times = iter([0.0, 0.1, 9.0, *(10 + n / 8 for n in range(99))])
-    watch = WorkspaceWatch([str(tmp_path)], longest_secs=3.0, events=False, clock=lambda: next(times))
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=3.0, clock=lambda: next(times))
     first, second = await watch.look(), await watch.look()
 
     assert (first.complete, second.complete) == (False, False)
     assert (len(first.marks), len(second.marks)) == (2, 2)
+
+
+async def test_a_look_in_the_background_that_is_cancelled_leaves_calls_their_time(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / str(number)).touch()
+    has_begun, may_go_on = threading.Event(), threading.Event()
+    asked: list[float] = []
+
+    def clock() -> float:
+        asked.append(len(asked) / 8)
+        if len(asked) == 2:
+            has_begun.set()
+            assert may_go_on.wait(60)
+        return asked[-1]
+
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=3.0, clock=clock)
+    following = asyncio.create_task(watch.follow())
+    await asyncio.to_thread(has_begun.wait, 60)
+    following.cancel()
+    asyncio.get_running_loop().call_soon(may_go_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await following
+
+    assert (await watch.look()).complete
+
+
+async def test_a_look_without_events_takes_its_time_again(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / str(number)).touch()
+    times = iter([0.0, 0.1, 9.0, *(10 + n / 8 for n in range(99))])
+    watch = WorkspaceWatch([str(tmp_path)], longest_secs=3.0, events=False, clock=lambda: next(times))
+    first, second = await watch.look(), await watch.look()
+
+    assert (first.complete, second.complete) == (False, True)
 
 
 async def compared(live: WorkspaceWatch, root: Path) -> FileLook:
