@@ -32,8 +32,8 @@ def _registration(hook: Hook, *points: HookPoint, **options: object) -> HookRegi
 async def _try_hook(registration: HookRegistration, call: Mapping[str, JsonValue] = _CALL) -> list[str]:
     """The lines without their durations, which each first line must have."""
     text = await try_hook(registration, call)
-    assert re.search(r"^\w+: \w+ \(\d+ ms\)", text) or "not asked" in text
-    return [line.strip() for line in re.sub(r" \(\d+ ms\)", "", text).split("\n")]
+    assert re.search(r"^\w+: \w+ \(\d+(\.\d+)? m?s\)", text) or "not asked" in text
+    return [line.strip() for line in re.sub(r" \(\d+(\.\d+)? m?s\)", "", text).split("\n")]
 
 
 @pytest.mark.requirement("C11")
