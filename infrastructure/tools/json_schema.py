@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.tools.accepted_type import build_accepted_type, is_accepted
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -26,6 +27,7 @@ class JsonSchema:
     """The neutral schema {name, description, input_schema}; each provider puts it in its own envelope."""
 
     def __init__(self) -> None:
+        self._accepted: dict[str, tuple[ToolDefinition, object | None]] = {}
         self._validators: dict[str, tuple[ToolDefinition, Draft202012Validator]] = {}
 
     def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
@@ -46,6 +48,9 @@ class JsonSchema:
 
     def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
+        accepted = self._get_accepted_type(definition)
+        if accepted is not None and is_accepted(dict(arguments), accepted):
+            return ()
         errors = self._get_validator(definition).iter_errors(dict(arguments))
         try:
             return tuple(
@@ -57,13 +62,21 @@ class JsonSchema:
             return (f"they cannot be checked, as the schema of {definition.name} fails: {_describe(error)}",)
 
     def warm_up(self, spec: ToolSpec) -> None:
-        """Load the validator and build one for each tool. Blocks: call it from a background thread."""
+        """Build what checks the arguments of each tool. Blocks: call it from a background thread."""
         for definition in spec.all_tools:
-            self._get_validator(definition)
+            if self._get_accepted_type(definition) is None:
+                self._get_validator(definition)
+
+    def _get_accepted_type(self, definition: ToolDefinition) -> object | None:
+        known = self._accepted.get(definition.name)
+        if known is None or not _is_same(known[0], definition):
+            known = definition, build_accepted_type(_build_input_schema(definition))
+            self._accepted[definition.name] = known
+        return known[1]
 
     def _get_validator(self, definition: ToolDefinition) -> Draft202012Validator:
         known = self._validators.get(definition.name)
-        if known is None or (known[0] is not definition and known[0].input_schema != definition.input_schema):
+        if known is None or not _is_same(known[0], definition):
             known = definition, _build_validator(_build_input_schema(definition))
             self._validators[definition.name] = known
         return known[1]
@@ -102,6 +115,10 @@ def _define_safe_validator() -> type[Draft202012Validator]:
 
     safe = extend(Draft202012Validator, {"pattern": None, "patternProperties": None})  # type: ignore[no-untyped-call]
     return cast("type[Draft202012Validator]", safe)
+
+
+def _is_same(one: ToolDefinition, other: ToolDefinition) -> bool:
+    return one is other or (one.input_schema == other.input_schema and one.parameters == other.parameters)
 
 
 def _describe(error: Exception) -> str:

@@ -85,7 +85,8 @@ async def test_the_end_of_a_job_is_reported_with_the_next_prompt_and_only_once()
 
     note, prompt = user_texts(bench, 0)
     assert re.fullmatch(
-        r"The background command job-1 ended after \d+(\.\d+)? m?s: exit code 0\. Its command line: npm run dev\n"
+        r"The background command job-1 ended after \d+(\.\d+)? m?s: exit code 0\. "
+        r"Its command line: npm run dev\n"
         r"The end of what it printed, each line of it behind a bar:\n\| ready",
         note,
     )

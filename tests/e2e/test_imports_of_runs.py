@@ -9,7 +9,16 @@ from pathlib import Path
 from tests.support.headless_run import environment
 
 _DATABASES = ("sqlalchemy", "alembic", "psycopg")
-_UNUSED = ("textual", "opentelemetry", "cbor2", "anthropic", "openai", "pydantic_core", *_DATABASES)
+_UNUSED = (
+    "textual",
+    "opentelemetry",
+    "cbor2",
+    "anthropic",
+    "openai",
+    "pydantic_core",
+    "jsonschema",
+    *_DATABASES,
+)
 _OWN = ("domain", "application", "infrastructure", "tui", "quorum")
 MOST_MODULES = 700
 """Of quorum, to list a folder: each takes 0.2 ms. What few runs need is imported where it is used."""
