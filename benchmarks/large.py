@@ -1,11 +1,11 @@
 """Large workspaces, long sessions and many runs: `.venv/bin/python benchmarks/large.py [FILES] [ENTRIES]`.
 
 Prints three tables. How long 1, 2, 4 and 10 runs of twenty turns with ten files each take on one state folder
-when all start at once. Milliseconds from the launch of `quorum --continue` until its last entry is shown and
-a key is echoed, and CPU until then, with a session of 2 and of 10,000 entries. Milliseconds between an answer
-with one high-risk call, a command and a written file in turn, and the next request, in `quorum run --mode
-auto`, in folders of 40 files, of 300,000, and of 40 with one of 1 GB: the first, median and 95th of 100 of
-the others, and the CPU of a turn. Some minutes, and 3 GB of disk.
+when all start at once. Milliseconds from the launch of `quorum --continue` until a typed letter is echoed,
+and in another launch until the last entry is shown, and CPU until then, with a session of 2 and of 10,000
+entries. Milliseconds between an answer with one high-risk call, a command and a written file in turn, and the
+next request, in `quorum run --mode auto`, in folders of 40 files, of 300,000, and of 40 with one of 1 GB: the
+first, median and 95th of 100 of the others, and the CPU of a turn. Some minutes, and 3 GB of disk.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.chat_server import END, ChatServer, make_workspace
 from benchmarks.keys import App, environment_in, fill
 from benchmarks.one_shot import cpu_of_children
+from benchmarks.start import launched
 
 QUORUM = str(Path(sys.executable).parent / "quorum")
 TURNS = 20
@@ -91,26 +92,26 @@ def tell_changes(server: ChatServer, files: int) -> None:
 
 def tell_continue(entries: int) -> None:
     """A line for each session, opened in turn."""
-    print(f"\n{'quorum --continue':40}{'ms':>8}{'CPU':>8}")
+    print(f"\n{'quorum --continue, ms':40}{'echo':>8}{'shown':>8}{'CPU':>8}")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
-        taken: dict[int, list[tuple[float, float]]] = {2: [], entries: []}
+        taken: dict[int, list[tuple[float, float, float]]] = {2: [], entries: []}
         for number in taken:
             (config := root / f"{number}" / ".config" / "quorum").mkdir(parents=True)
             (config / "quorum.toml").write_text('[review]\nmode = "ask"\n')
-            (cwd := root / f"{number}" / "work").mkdir()
-            asyncio.run(fill(root / f"{number}", cwd, number))
+            asyncio.run(fill(root / f"{number}", root / f"{number}", number))
         for _ in range(RUNS):
             for number, figures in taken.items():
-                home, began = root / f"{number}", time.perf_counter()
-                app = App([QUORUM, "--continue"], home / "work", environment_in(home))
+                home = root / f"{number}"
+                _, echoed = launched([QUORUM, "--continue"], str(home))
+                began = time.perf_counter()
+                app = App([QUORUM, "--continue"], home, environment_in(home))
                 app.wait_for(b"the very end")
-                app.press("q")
-                figures.append((time.perf_counter() - began, app.cpu()))
+                figures.append((echoed, time.perf_counter() - began, app.cpu()))
                 app.end()
         for number, figures in taken.items():
-            shown, cpu = (1000 * statistics.median(each) for each in zip(*figures, strict=True))
-            print(f"{f'{number:,} entries':40}{shown:8.0f}{cpu:8.0f}", flush=True)
+            medians = (1000 * statistics.median(each) for each in zip(*figures, strict=True))
+            print(f"{f'{number:,} entries':40}{''.join(f'{each:8.0f}' for each in medians)}", flush=True)
 
 
 def tell_runs(server: ChatServer) -> None:
