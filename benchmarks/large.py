@@ -25,6 +25,7 @@ from benchmarks.chat_server import END, ChatServer, make_workspace
 from benchmarks.keys import App, environment_in, fill
 from benchmarks.one_shot import cpu_of_children
 from benchmarks.start import launched
+from benchmarks.turns import HEAD, measure_task, tell
 
 QUORUM = str(Path(sys.executable).parent / "quorum")
 TURNS = 20
@@ -48,33 +49,9 @@ def make_huge(folder: Path) -> None:
             huge.write(os.urandom(1 << 20))
 
 
-def measure_changes(server: ChatServer, home: Path, cwd: Path) -> tuple[float, float, float, float]:
-    """The first gap, the median and 95th of 100 of the others, and CPU a turn, in milliseconds."""
-    firsts, later, spent = [], [], []
-    for _ in range(RUNS):
-        server.gaps()
-        cpu = []
-        for turns in (1, TURNS):
-            before = cpu_of_children()
-            command = [QUORUM, "run", "--mode", "auto", f"writes {turns}"]
-            done = subprocess.run(command, cwd=cwd, env=environment_in(home), capture_output=True, text=True)
-            if f"{END}{turns}" not in done.stdout:
-                raise SystemExit(done.stdout + done.stderr)
-            cpu.append(cpu_of_children() - before)
-            if turns == 1:
-                server.gaps()
-        first, *others = server.gaps()
-        firsts.append(first)
-        later.extend(others)
-        spent.append(1000 * (cpu[1] - cpu[0]) / (TURNS - 1))
-    later.sort()
-    p95 = later[len(later) * 95 // 100]
-    return statistics.median(firsts), statistics.median(later), p95, statistics.median(spent)
-
-
 def tell_changes(server: ChatServer, files: int) -> None:
     """A line for each workspace, measured one after the other."""
-    print(f"{'a high-risk call, ms':40}{'first':>8}{'median':>8}{'p95':>8}{'CPU':>8}")
+    print(f"\n{'a high-risk call':34}{HEAD[34:]}")
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder).resolve() / "home"
         home.mkdir()
@@ -86,8 +63,9 @@ def tell_changes(server: ChatServer, files: int) -> None:
                 make_large(cwd, files)
             elif name.endswith("GB"):
                 make_huge(cwd)
-            figures = "".join(f"{each:8.1f}" for each in measure_changes(server, home, cwd))
-            print(f"{name:40}{figures}", flush=True)
+            command = [QUORUM, "run", "--mode", "auto"]
+            taken = [measure_task(server, command, "writes", home, cwd, TURNS) for _ in range(RUNS)]
+            tell(name, [gaps for gaps, _ in taken], [secs for _, secs in taken])
 
 
 def tell_continue(entries: int) -> None:

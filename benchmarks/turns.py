@@ -9,40 +9,48 @@ measured in turn, for a comparison. Half a minute a run.
 
 from __future__ import annotations
 
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.chat_server import END, MODEL, ChatServer, make_workspace
 from benchmarks.keys import App, environment_in
+from benchmarks.one_shot import cpu_of_children
 
 TURNS = 40
 HEAD = f"{'ms':34}{'first':>8}{'median':>8}{'p95':>8}{'CPU':>8}"
 
 
+def measure_task(
+    server: ChatServer, command: Sequence[str], task: str, home: Path, cwd: Path, most: int = TURNS
+) -> tuple[list[float], float]:
+    """The gaps of one run of a task in so many turns, and the seconds of CPU of each turn after the
+    first, which loads what calls need."""
+    server.gaps()
+    spent = []
+    for turns in (1, most):
+        before = cpu_of_children()
+        done = subprocess.run(
+            [*command, f"{task} {turns}"], cwd=cwd, env=environment_in(home), capture_output=True, text=True
+        )
+        if f"{END}{turns}" not in done.stdout:
+            raise SystemExit(done.stdout + done.stderr)
+        spent.append(cpu_of_children() - before)
+        if turns == 1:
+            server.gaps()
+    return server.gaps(), (spent[1] - spent[0]) / (most - 1)
+
+
 def measure_run(
     server: ChatServer, program: str, calls: int, home: Path, cwd: Path
 ) -> tuple[list[float], float]:
-    """The gaps of one `quorum run`, and the seconds of CPU of each turn after the first, which loads what calls
-    need."""
-    server.gaps()
-    spent = []
-    for turns in (1, TURNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [program, "run", f"reads {calls} {turns}"]
-        done = subprocess.run(command, cwd=cwd, env=environment_in(home), capture_output=True, text=True)
-        if END not in done.stdout:
-            raise SystemExit(done.stderr)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-        if turns == 1:
-            server.gaps()
-    return server.gaps(), (spent[1] - spent[0]) / (TURNS - 1)
+    """The same of `quorum run` that reads so many files in each turn."""
+    return measure_task(server, [program, "run"], f"reads {calls}", home, cwd)
 
 
 def measure_app(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast
 
 from domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
@@ -27,8 +27,7 @@ class JsonSchema:
     """The neutral schema {name, description, input_schema}; each provider puts it in its own envelope."""
 
     def __init__(self) -> None:
-        self._accepted: dict[str, tuple[ToolDefinition, object | None]] = {}
-        self._validators: dict[str, tuple[ToolDefinition, Draft202012Validator]] = {}
+        self._checks: dict[str, _ArgumentCheck] = {}
 
     def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
         """The schema of one tool."""
@@ -48,10 +47,10 @@ class JsonSchema:
 
     def find_problems(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[str, ...]:
         """What is wrong with these arguments, one sentence a field; empty when they fit."""
-        accepted = self._get_accepted_type(definition)
-        if accepted is not None and is_accepted(dict(arguments), accepted):
+        check = self._get_check(definition)
+        if check.accepted is not None and is_accepted(dict(arguments), check.accepted):
             return ()
-        errors = self._get_validator(definition).iter_errors(dict(arguments))
+        errors = check.validator.iter_errors(dict(arguments))
         try:
             return tuple(
                 _render_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path))
@@ -64,22 +63,29 @@ class JsonSchema:
     def warm_up(self, spec: ToolSpec) -> None:
         """Build what checks the arguments of each tool. Blocks: call it from a background thread."""
         for definition in spec.all_tools:
-            if self._get_accepted_type(definition) is None:
-                self._get_validator(definition)
+            check = self._get_check(definition)
+            if check.accepted is None:
+                _ = check.validator
 
-    def _get_accepted_type(self, definition: ToolDefinition) -> object | None:
-        known = self._accepted.get(definition.name)
-        if known is None or not _is_same(known[0], definition):
-            known = definition, build_accepted_type(_build_input_schema(definition))
-            self._accepted[definition.name] = known
-        return known[1]
+    def _get_check(self, definition: ToolDefinition) -> _ArgumentCheck:
+        known = self._checks.get(definition.name)
+        if known is None or not _is_same(known.definition, definition):
+            self._checks[definition.name] = known = _ArgumentCheck(definition)
+        return known
 
-    def _get_validator(self, definition: ToolDefinition) -> Draft202012Validator:
-        known = self._validators.get(definition.name)
-        if known is None or not _is_same(known[0], definition):
-            known = definition, _build_validator(_build_input_schema(definition))
-            self._validators[definition.name] = known
-        return known[1]
+
+class _ArgumentCheck:
+    """What checks the arguments of one tool: a type that accepts usual ones, a validator for the others."""
+
+    def __init__(self, definition: ToolDefinition) -> None:
+        self.definition = definition
+        self._schema = _build_input_schema(definition)
+        self.accepted = build_accepted_type(self._schema)
+
+    @cached_property
+    def validator(self) -> Draft202012Validator:
+        """Made, and its library loaded, when it is first needed."""
+        return _build_validator(self._schema)
 
 
 def find_schema_problem(schema: JsonObject) -> str | None:

@@ -70,12 +70,12 @@ class ContentCache:
             self._saved.save(self._index.list_files(marks))
 
     @property
-    def learned_files(self) -> int:
+    def reads(self) -> int:
         """How many times a file was read so far."""
         return len(self._index.read_paths)
 
-    def list_learned(self, since: int) -> frozenset[str]:
-        """Return the paths of the files that were read after so many had been."""
+    def list_read(self, since: int) -> frozenset[str]:
+        """Return the paths of the files that were read after so many reads."""
         return frozenset(self._index.read_paths[since:])
 
     def find_state(self, path: str, mark: FileMark) -> FileState | None:

@@ -184,7 +184,7 @@ class WorkspaceKeeper:
         if self._is_all(roots):
             more = {path for path in survey.unread if may_improve(survey.states.get(path))}
             again = survey.left | more if more else survey.left
-            self._known = LastSurvey(look, survey.states, survey.kept_bytes, again, survey.learned)
+            self._known = LastSurvey(look, survey.states, survey.kept_bytes, again, survey.reads)
         if is_base and paths is None:
             self._base = Base(manifest, kept.states)
         return replace(kept, manifest=manifest)
@@ -246,19 +246,20 @@ class WorkspaceKeeper:
 
         Of more than `most_again` files of which more may become known, only those that were read since.
         """
-        known, learned = self._known, self._cache.learned_files
+        known, reads = self._known, self._cache.reads
         touched = self._watch.list_touched(known.look, look) if known is not None else None
         if known is None or touched is None or any(path.endswith(RULE_FILES) for path in touched):
-            return Survey(marks=dict(look.marks), learned=learned), look.marks
+            return Survey(marks=dict(look.marks), reads=reads), look.marks
         again = known.again
         if len(again) > most_again:
-            again &= self._cache.list_learned(known.learned)
+            again &= self._cache.list_read(known.reads)
         paths = touched | again
         survey = Survey(
             dict(look.marks),
             dict(known.states),
             kept_bytes=known.kept_bytes,
-            learned=learned,
+            reads=reads,
+            # usually the very same set: there can be hundreds of thousands of them
             left=known.again if known.again.isdisjoint(paths) else known.again - paths,
         )
         for path in paths:

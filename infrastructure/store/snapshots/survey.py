@@ -13,14 +13,14 @@ from infrastructure.store.snapshots.reading import FileContent
 class Survey:
     """Files at one look: those whose states are known, and those still to be read.
 
-    `learned` is how many had been read before it, by anybody; `left` are files that it did not look up again.
+    `reads` counts those of files before it, by anybody; `left` are files that it did not look up again.
     """
 
     marks: dict[str, FileMark]
     states: dict[str, FileState] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     kept_bytes: int = 0
-    learned: int = 0
+    reads: int = 0
     left: frozenset[str] = frozenset()
 
     def know(self, path: str, state: FileState) -> None:
@@ -40,13 +40,13 @@ class Survey:
 @dataclass(frozen=True, slots=True)
 class LastSurvey:
     """What the last survey of the whole workspace led to. `again` are files of which more may become known,
-    `learned` is how many had been read before it."""
+    `reads` counts those of files before it."""
 
     look: FileLook
     states: Mapping[str, FileState]
     kept_bytes: int
     again: frozenset[str]
-    learned: int
+    reads: int
 
 
 def count_stored_bytes(state: FileState) -> int:

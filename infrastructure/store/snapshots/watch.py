@@ -148,8 +148,9 @@ class WorkspaceWatch:
 
         No file is known where a look in the background takes longer than this one may.
         """
+        is_call = stop is None  # a look in the background may be cancelled, which tells nothing
         if not self._lock.acquire(timeout=longest_secs):
-            self._had_to_stop |= stop is None
+            self._had_to_stop |= is_call
             return FileLook(complete=False)
         try:
             live = tuple(self._live)
@@ -167,7 +168,7 @@ class WorkspaceWatch:
             version = self._version if self._tree is not None else 0
             if tree.complete:
                 self._had_to_stop = False
-            elif stop is None:  # a look in the background may have been cancelled
+            elif is_call:
                 self._had_to_stop = self._is_more_time_vain(tree)
             return FileLook(marks=tree.marks.copy(), complete=tree.complete, version=version, late=late)
         finally:

@@ -61,13 +61,14 @@ class SeenFiles:
         self.note_folder(file.path)
 
     def _list_seen(self, path: str) -> Iterator[SeenFile]:
+        """What may be of this file: all that messages show of it, and what was written since."""
         messages = self._conversation.messages
         with self._reading:
             self._read_on(messages)
             shown = tuple(self._shown.get(path, ()))
         yield from shown
         if (messages[-1] if messages else None) is self._answer:  # its results are not there yet
-            yield from (file for file in self._written if file.path == path)
+            yield from self._written
 
     def _read_on(self, messages: Sequence[Message]) -> None:
         """Read the messages that came since, or all of them where the older ones were replaced."""
