@@ -21,6 +21,18 @@ async def run_shielded(work: Coroutine[object, object, T]) -> T:
     return await wait_shielded(asyncio.create_task(work))
 
 
+async def postpone_cancellation(work: Coroutine[object, object, None]) -> None:
+    """Run the work to its end; a cancellation that arrives meanwhile is raised where the caller waits next. The
+    work must be bounded in time."""
+    try:
+        await run_shielded(work)
+    except asyncio.CancelledError:
+        absorb_cancellation()
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+
 async def wait_shielded(task: asyncio.Future[T]) -> T:
     """Wait for what runs already, and only then be cancelled, as above."""
     cancelled: asyncio.CancelledError | None = None

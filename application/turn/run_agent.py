@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from application.calls.call_run import INTERRUPTED
 from application.calls.hook_chain import HookChain
 from application.calls.tool_runtime import ToolRuntime
-from application.cancellation import absorb_cancellation, run_shielded, run_to_end
+from application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from application.events.event_bus import EventBus
 from application.plan.plan_progress import read_progress
 from application.ports.instructions import InstructionKeeper
@@ -104,15 +104,13 @@ class RunAgent:
     async def execute(self, prompt: str, *, is_typed: bool = False) -> RunReport:
         """Run a turn for one prompt, typed by the person's hand if `is_typed`. Every ending is a report, also a
         failed provider or a cancellation, and leaves the conversation with a result for every call, ready for
-        the next prompt. Raises CommandRefused where the prompt is a custom command that cannot be used.
+        the next prompt. No turn begins where the prompt is a custom command that cannot be used, which raises
+        CommandRefused, or whose use is cancelled, which raises CancelledError.
         """
-        await self._events.settle()  # whoever is asked about a command may be killed over the question
+        # whoever is asked about a command may be killed over the question
+        await postpone_cancellation(self._events.settle())
         command, notices = await self._commands.expand(prompt) if self._commands is not None else (None, ())
-        if self._recovery is not None:
-            await self._close(self._recovery.drop_reviews())
-        await self._say_undelivered_prompts()
-        if self._final_review is not None:
-            await self._final_review.tell_left()
+        await postpone_cancellation(self._finish_earlier_turns())
         self._command, self._typed = command, prompt if is_typed and command is None else ""
         text = command.text if command is not None else prompt
         if self._events.state.unanswered_prompt == self._events.hide(text):
@@ -120,6 +118,14 @@ class RunAgent:
         self._prompts.append(text)
         said = self.attachments.build_message(text)
         return await self._run_turn(prompt, lambda tally: self._loop.say(said, tally), said, notices=notices)
+
+    async def _finish_earlier_turns(self) -> None:
+        """Bring into the conversation what comes before a new prompt."""
+        if self._recovery is not None:
+            await self._close(self._recovery.drop_reviews())
+        await self._say_undelivered_prompts()
+        if self._final_review is not None:
+            await self._final_review.tell_left()
 
     # ---------------------------------------------------------------- said meanwhile
 
@@ -178,7 +184,7 @@ class RunAgent:
         if self.has_pending:
             return await self.resume_pending()
         if undelivered := self._events.state.undelivered_prompts:
-            await self._say_undelivered_prompts(but_last=True)
+            await postpone_cancellation(self._say_undelivered_prompts(but_last=True))
             said = self.attachments.rebuild_message(undelivered[-1])
             return await self._run_turn("", lambda tally: self._loop.say(said, tally), said)
         if self._final_review is not None and self._final_review.is_next:

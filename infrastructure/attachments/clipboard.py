@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from domain.errors import AttachmentError
 from domain.text.amounts import format_size
+from infrastructure.execution.program import open_program
 from infrastructure.execution.program_path import filter_program_path
 
 _PATIENCE_SECS = 5.0
@@ -35,25 +34,13 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
             "no program reads images from the clipboard here: install wl-paste, xclip or pngpaste"
         )
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=dict(environ),
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise AttachmentError(f"{command[0]} cannot be run: {error.strerror}") from error
-    try:
-        async with asyncio.timeout(_PATIENCE_SECS):
+        async with open_program(command, environment=environ) as process, asyncio.timeout(_PATIENCE_SECS):
             content = await _read_output(process, most_bytes)
             failed = await process.wait() != 0
     except TimeoutError as error:
         raise AttachmentError(f"{command[0]} did not answer in {_PATIENCE_SECS:.0f} seconds") from error
-    finally:
-        if process.returncode is None:
-            await _end(process)
+    except OSError as error:
+        raise AttachmentError(f"{command[0]} cannot be run: {error.strerror}") from error
     if failed or not content:
         raise AttachmentError("there is no image in the clipboard; copy one first")
     return content
@@ -65,18 +52,6 @@ def _choose_command(environ: Mapping[str, str], path: str) -> tuple[str, ...] | 
         if runs and (found := shutil.which(program, path=path)) is not None:
             return (found, *arguments)
     return None
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the program and all it started, and read what it left: until then it does not count as ended."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    assert process.stdout is not None
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_PATIENCE_SECS):
-            while await process.stdout.read(_PIECE):
-                continue
-            await process.wait()
 
 
 async def _read_output(process: asyncio.subprocess.Process, most_bytes: int) -> bytes:

@@ -8,7 +8,6 @@ import shutil
 import stat
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from heapq import nsmallest
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +16,7 @@ from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
 from infrastructure.execution.commands.environment import build_command_environment
+from infrastructure.execution.program import open_program
 from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
 from infrastructure.file_index.index import FileIndex
 from infrastructure.files.ignoring import IgnoreRules
@@ -75,32 +75,20 @@ async def _list_with_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
     if git is None:
         return b""
     arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-    try:
-        process = await asyncio.create_subprocess_exec(
-            git, *arguments,
-            cwd=cwd,
-            env={**build_command_environment(environ, ()), **GIT_ENVIRONMENT},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-    except OSError:
-        return b""
-    assert process.stdout is not None
+    environment = {**build_command_environment(environ, ()), **GIT_ENVIRONMENT}
     pieces, size = [], 0
     try:
-        async with asyncio.timeout(_GIT_SECS):
+        async with (
+            open_program((git, *arguments), environment=environment, cwd=cwd) as process,
+            asyncio.timeout(_GIT_SECS),
+        ):
+            assert process.stdout is not None
             while size < _MOST_BYTES and (piece := await process.stdout.read(1 << 18)):
                 pieces.append(piece)
                 size += len(piece)
             return b"".join(pieces) if size >= _MOST_BYTES or not await process.wait() else b""
-    except TimeoutError:
+    except OSError:  # it cannot be started, or takes too long
         return b""
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
 
 
 def walk_files(cwd: str, stop: Stop, clock: Callable[[], float] = time.monotonic) -> bytes:

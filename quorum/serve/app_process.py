@@ -10,9 +10,10 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 from domain.text.printable import make_printable
+from infrastructure.execution.program import open_program
 
 GREETING = b"__GANGLION__\n"
 DRIVER = "textual.drivers.web_driver:WebDriver"
@@ -47,11 +48,11 @@ def build_app_command(arguments: Sequence[str]) -> tuple[str, ...]:
 class AppProcess:
     """A running app. `close` ends it as the end of a terminal does; when the server dies the app ends."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, ended: AsyncExitStack) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._process = process
+        self._process, self._ended = process, ended
         self._in, self._out = process.stdin, process.stdout
         self._reported = b""
         self._reporting = asyncio.create_task(self._collect(process.stderr), name="stderr of an app")
@@ -61,16 +62,17 @@ class AppProcess:
         cls, command: Sequence[str], size: tuple[int, int], *, pass_fds: Sequence[int] = ()
     ) -> AppProcess:
         """Start it in a session of its own: Ctrl+C in the server's terminal is for the server."""
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=build_app_environment(os.environ, size),
-            pass_fds=pass_fds,
-            start_new_session=True,
-        )
-        return cls(process)
+        async with AsyncExitStack() as started:
+            process = await started.enter_async_context(
+                open_program(
+                    command,
+                    environment=build_app_environment(os.environ, size),
+                    stdin=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE,
+                    pass_fds=pass_fds,
+                )
+            )
+            return cls(process, started.pop_all())
 
     @property
     def has_ended(self) -> bool:
@@ -109,15 +111,13 @@ class AppProcess:
     async def close(self) -> str:
         """End it, if it has not ended, and wait for that; returns what it printed on stderr."""
         self._in.close()
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSING_SECS):
                 # Its output is read to the end: an app that cannot write does not come to its end.
                 while await self._out.read(1 << 16):
                     pass
                 await self._process.wait()
-        except TimeoutError:
-            self.kill()
-            await self._process.wait()
+        await self._ended.aclose()
         await self._reporting
         return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
 

@@ -259,6 +259,26 @@ async def test_cancelled_at_any_step_conversation_and_record_say_the_same(steps:
         assert not bench.conversation.open_calls
 
 
+@pytest.mark.parametrize("steps", range(1, 30))
+@pytest.mark.parametrize("last", [TurnStarted, CallStarted], ids=["a prompt", "a call"])
+async def test_cancelled_while_what_an_earlier_process_left_is_put_right_the_prompt_is_said_all_the_same(
+    last: type[Event], steps: int
+) -> None:
+    dead = up_to(await a_dead_session(reads("a")), last)
+    bench = Bench(LlmResponse.from_text("end"), ledger=FakeLedger("session-1"), past=dead)
+    await bench.front.open()
+    bench.agent.queue(["one that waits"])  # it is being recorded yet
+    turn = asyncio.create_task(bench.agent.execute("next"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    turn.cancel()
+    report = await turn
+
+    assert report.status in {RunStatus.INTERRUPTED, RunStatus.COMPLETED}
+    assert [m.text for m in bench.conversation.messages if isinstance(m, UserMessage)] == ["go", "next"]
+    assert replay_state((*dead, *records_of(bench.ledger))).messages == bench.conversation.messages
+
+
 async def test_a_call_whose_beginning_cannot_be_recorded_does_not_begin() -> None:
     bench = Bench(writes("one"), LlmResponse.from_text("a pity"), ledger=Refusing(CallStarted))
     await bench.front.open()

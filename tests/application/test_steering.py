@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from application.turn.agent_limits import AgentLimits
@@ -177,6 +177,7 @@ async def test_what_cannot_be_put_on_record_is_not_sent() -> None:
 
 @examples(80)
 @given(says=st.lists(st.integers(0, 50), max_size=3), stop_at=st.none() | st.integers(1, 70))
+@example(says=[0], stop_at=1)  # what was said is being recorded yet
 def test_said_and_interrupted_at_any_moment_nothing_is_lost_and_every_history_is_legal(
     says: list[int], stop_at: int | None
 ) -> None:

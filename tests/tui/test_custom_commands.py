@@ -134,6 +134,21 @@ async def test_in_line_it_waits_for_its_own_turn_and_comes_back_as_a_command(tmp
 
 
 @pytest.mark.long
+async def test_one_that_is_interrupted_before_its_turn_began_comes_back(tmp_path, monkeypatch):
+    reached = asyncio.Event()
+
+    async def ask(prompt: str, *, is_typed: bool = False) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    async with on_stage(tmp_path) as stage:
+        monkeypatch.setattr(stage.agent, "execute", ask)
+        await stage.send("look at main.py")
+        await stage.until(reached.is_set)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.prompt.text == "look at main.py")
+
+
 async def test_one_named_like_a_built_in_command_never_takes_its_place(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command("help"))) as stage:
         await stage.send("/help")

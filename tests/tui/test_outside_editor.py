@@ -11,6 +11,7 @@ from domain.review.questions import Approve
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review
 from tui.app.app import QuorumApp
+from tui.prompt_box import outside_editor
 from tui.prompt_box.outside_editor import EditorFailed, find_editor_command
 
 
@@ -259,6 +260,25 @@ async def test_the_editor_does_not_outlive_the_app(tmp_path, lent, editor):
     async with asyncio.timeout(20):
         while _is_alive(pid):  # noqa: ASYNC110 - its end is on its way, and nobody tells of it
             await asyncio.sleep(0.01)
+
+
+async def test_an_editor_that_ignores_its_end_does_not_outlive_whoever_is_cancelled_again_and_again(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(outside_editor, "_LAST_SECS", 0.05)
+    program = tmp_path / "editor"
+    program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {tmp_path}/pid\nwhile :; do sleep 1; done\n")
+    program.chmod(0o755)
+    editing = asyncio.create_task(outside_editor._run([str(program)]))
+    async with asyncio.timeout(30):
+        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):  # noqa: ASYNC110 - a file tells
+            await asyncio.sleep(0.01)
+        while not editing.done():
+            editing.cancel()
+            await asyncio.sleep(0)
+
+    assert editing.cancelled()
+    assert not _is_alive(int((tmp_path / "pid").read_text()))
 
 
 def _is_alive(pid: int) -> bool:

@@ -275,7 +275,9 @@ class Turns:
         self._on_change()
         try:
             await asyncio.wait({task})
-            if asks_first:  # it began, or was refused: nothing of it waits
+            if task.cancelled() and isinstance(work, str):  # its turn has not begun: it goes back
+                self._waiting.appendleft(work)
+            if asks_first or task.cancelled():
                 self._keep()
             return self._is_cut(task)
         finally:

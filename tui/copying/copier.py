@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
 from collections.abc import Mapping
 from enum import Enum
@@ -118,19 +119,21 @@ def _find_programs(environment: Mapping[str, str], workspace: Path, command: lis
 
 async def send_to_program(command: list[str], text: str) -> bool:
     """Give the text to a program; whether it took it within three seconds."""
-    quiet = asyncio.subprocess.DEVNULL
+    return await asyncio.to_thread(_run, command, text.encode("utf-8", "replace"))
+
+
+def _run(command: list[str], given: bytes) -> bool:
     try:
         # Such programs stay behind to serve the clipboard, and must not hold on to anything of ours.
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=asyncio.subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True
+        ended = subprocess.run(
+            command,
+            input=given,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            timeout=_PATIENCE_SECS,
+            check=False,
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return False
-    try:
-        async with asyncio.timeout(_PATIENCE_SECS):
-            await process.communicate(text.encode("utf-8", "replace"))
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return False
-    return process.returncode == 0
+    return ended.returncode == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from application.cancellation import run_shielded
 from tui.keys.keyboard_guard import Guarded
 from tui.terminal.programs import find_program
 
@@ -119,12 +120,16 @@ async def _run(command: list[str]) -> int:
     try:
         return await process.wait()
     finally:
-        for end in (process.terminate, process.kill):
-            if process.returncode is None:
-                with suppress(ProcessLookupError, TimeoutError):
-                    end()
-                    async with asyncio.timeout(_LAST_SECS):
-                        await process.wait()
+        await run_shielded(_end(process))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for end in (process.terminate, process.kill):
+        if process.returncode is None:
+            with suppress(ProcessLookupError, TimeoutError):
+                end()
+                async with asyncio.timeout(_LAST_SECS):
+                    await process.wait()
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from copilot.session import ReasoningEffort
 from domain.conversation.effort import Effort
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
+from infrastructure.execution.program import open_program
 from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.launch import CliLaunch
@@ -269,25 +270,13 @@ async def describe_version(launch: CliLaunch, mismatch: Exception) -> str:
 
 async def _read_version(launch: CliLaunch) -> str:
     try:
-        asked = await asyncio.create_subprocess_exec(
-            launch.program,
-            "--version",
-            env=dict(launch.environ),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-        )
-    except OSError:
-        return ""
-    try:
-        async with asyncio.timeout(_VERSION_SECS):
+        async with (
+            open_program((launch.program, "--version"), environment=launch.environ) as asked,
+            asyncio.timeout(_VERSION_SECS),
+        ):
             said, _ = await asked.communicate()
-    except TimeoutError:
+    except OSError:  # it cannot be started, or takes too long
         return ""
-    finally:
-        if asked.returncode is None:
-            asked.kill()
-            await asked.wait()
     return said.decode("utf-8", "replace").strip().partition("\n")[0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
+from infrastructure.execution.program import open_program
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind
 from infrastructure.tools.builtin.arguments import require_integer, require_text
@@ -151,15 +151,9 @@ async def convert_page(html: str, *, base_url: str, max_characters: int) -> Page
         "packages": _find_folder_of_converter(),
     }
     page = json.dumps(order).encode() + b"\n" + html.encode("utf-8", "replace")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", str(_PROGRAM), stdin=PIPE, stdout=PIPE, stderr=PIPE, env=_select_environment()
-    )
-    try:
+    command = (sys.executable, "-I", _PROGRAM)
+    async with open_program(command, environment=_select_environment(), stdin=PIPE, stderr=PIPE) as process:
         output, errors = await process.communicate(page)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await asyncio.shield(process.wait())
     if process.returncode != 0:
         raise _build_unreadable_error(base_url, process.returncode, errors)
     head, _, text = output.partition(b"\n")
