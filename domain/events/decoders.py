@@ -107,7 +107,7 @@ def _build_union_decoder(members: tuple[object, ...]) -> Decoder:
     def decode(value: JsonValue) -> object:
         if value is None and optional:
             return None
-        if tagged and isinstance(value, Mapping):
+        if tagged and (type(value) is dict or isinstance(value, Mapping)):
             tag = value.get("type")
             if not isinstance(tag, str) or tag not in tagged:
                 raise Unfit(f"{tag!r} is none of {', '.join(tagged)}", "type")

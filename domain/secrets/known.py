@@ -114,14 +114,16 @@ class KnownSecrets:
             return False
         if self._has_replaced and not content.isascii():
             return True
-        if _FULL_LINE_BYTES in content.translate(_LINE_BYTES, b"\r"):
+        if _may_hold_full_line(content):
             return True
         whole = len(content) // _WORD * _WORD
         return not self._words.isdisjoint(memoryview(content)[:whole].cast("I"))
 
     def find_spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
         """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
-        blocks = [*_find_wrapped_blocks(text)] if "\n" in text else []
+        if len(text) < SHORTEST:
+            return []
+        blocks = [*_find_wrapped_blocks(text)] if _may_be_wrapped(text) else []
         if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):
             return []
         left = self._legible if in_review else frozenset()
@@ -219,6 +221,15 @@ def _encode_base64(data: bytes) -> Iterator[str]:
 
 def _encode_hexadecimal(data: bytes) -> Iterator[str]:
     yield from (data.hex(), data.hex().upper())
+
+
+def _may_be_wrapped(text: str) -> bool:
+    """Whether a line may be full. Usually none is, and an expression takes ten times as long to find that."""
+    return "\n" in text and _may_hold_full_line(text.encode("utf-8", "surrogatepass"))
+
+
+def _may_hold_full_line(content: bytes) -> bool:
+    return _FULL_LINE_BYTES in content.translate(_LINE_BYTES, b"\r")
 
 
 def _find_wrapped_blocks(text: str) -> Iterator[re.Match[str]]:

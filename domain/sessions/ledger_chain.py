@@ -124,11 +124,18 @@ def build_redaction(record: ChainedRecord, changed: ChainedRecord, *, seq: int, 
     )
 
 
-def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -> str:
-    """Describe what is wrong with a record expected as number `seq` after the link `before`, or return ""."""
+def find_flaw(
+    record: ChainedRecord,
+    session_id: str,
+    before: bytes,
+    seq: int,
+    event: Mapping[str, object] | None = None,
+) -> str:
+    """Describe what is wrong with a record expected as number `seq` after the link `before`, or return "".
+    `event` is the payload, where it is parsed already."""
     if record.seq != seq:
         return f"record {seq} is missing" if record.seq > seq else f"record {seq} has the number {record.seq}"
-    event = _parse(record.payload)
+    event = parse_payload(record.payload) if event is None else event
     if find_format(record, session_id, before, event) is None:
         if record.redacted:
             return (
@@ -151,41 +158,68 @@ def find_flaw(record: ChainedRecord, session_id: str, before: bytes, seq: int) -
 def verify(
     session_id: str, records: Iterable[ChainedRecord], redactions: Sequence[RedactionEntry] = ()
 ) -> Verification:
-    """Check the records of a session, in the order they were written, and its redactions.
+    """Check the records of a session, in the order they were written, and its redactions."""
+    check = ChainCheck(session_id, redactions)
+    for record in records:
+        check.add(record, parse_payload(record.payload))
+    return check.conclude()
+
+
+class ChainCheck:
+    """The check of one session, record by record, in the order they were written, and of its redactions.
 
     It names the first that does not fit: changed in any part, missing, in the wrong place, or redacted without
     an entry that says so. That the last ones were cut off cannot be seen from the records alone: what is left
     of a chain is a chain.
     """
-    before, taken_out, unrecorded = NO_LINK, [], []
-    entries: dict[int, list[RedactionEntry]] = defaultdict(list)
-    for entry in redactions:
-        entries[entry.record_seq].append(entry)
-    count = 0
-    broken_at, reason = None, ""
-    for record in records:
+
+    def __init__(self, session_id: str, redactions: Sequence[RedactionEntry] = ()) -> None:
+        self._session_id = session_id
+        self._redactions = redactions
+        self._entries: dict[int, list[RedactionEntry]] = defaultdict(list)
+        for entry in redactions:
+            self._entries[entry.record_seq].append(entry)
+        self._before, self._count = NO_LINK, 0
+        self._broken_at: int | None = None
+        self._reason = ""
+        self._redacted: list[int] = []
+        self._unrecorded: list[int] = []
+
+    def add(self, record: ChainedRecord, event: Mapping[str, object]) -> None:
+        """Check the next record; `event` is its payload, parsed."""
+        if self._broken_at is None:
+            self._reason = self._find_flaw(record, event)
+            if self._reason:
+                self._broken_at = self._count
+            elif record.redacted:
+                self._redacted.append(self._count)
+        self._before = record.link
+        self._count += 1
+
+    def _find_flaw(self, record: ChainedRecord, event: Mapping[str, object]) -> str:
+        flaw = find_flaw(record, self._session_id, self._before, self._count, event)
+        if flaw or _is_recorded(record, self._entries[self._count]):
+            return flaw
+        flaw = _explain_unrecorded(record, self._session_id, self._before)
+        if not flaw:
+            self._unrecorded.append(self._count)
+        return flaw
+
+    def conclude(self) -> Verification:
+        """What the check of all that were added came to."""
+        broken_at, reason = self._broken_at, self._reason
         if broken_at is None:
-            reason = find_flaw(record, session_id, before, count)
-            if not reason and not _is_recorded(record, entries[count]):
-                reason = _explain_unrecorded(record, session_id, before)
-                unrecorded += [] if reason else [count]
-            broken_at = count if reason else None
-            if record.redacted and not reason:
-                taken_out.append(count)
-        before = record.link
-        count += 1
-    if broken_at is None:
-        broken_at, reason = _find_flaw_of_redactions(session_id, redactions, count)
-    return Verification(
-        session_id=session_id,
-        records=count,
-        broken_at=broken_at,
-        reason=reason if broken_at is not None else "",
-        redacted=tuple(taken_out),
-        unrecorded=tuple(unrecorded),
-        head=before.hex() if count else "",
-        redaction_head=redactions[-1].link.hex() if redactions else "",
-    )
+            broken_at, reason = _find_flaw_of_redactions(self._session_id, self._redactions, self._count)
+        return Verification(
+            session_id=self._session_id,
+            records=self._count,
+            broken_at=broken_at,
+            reason=reason,
+            redacted=tuple(self._redacted),
+            unrecorded=tuple(self._unrecorded),
+            head=self._before.hex() if self._count else "",
+            redaction_head=self._redactions[-1].link.hex() if self._redactions else "",
+        )
 
 
 def _find_flaw_of_redactions(
@@ -243,7 +277,7 @@ def _link(
 
 def _extract_fixed_event_fields(payload: bytes, event: Mapping[str, object] | None) -> str:
     """The outcome and decision of an event itself, as JSON."""
-    value = _parse(payload) if event is None else event
+    value = parse_payload(payload) if event is None else event
     fixed = {name: value[name] for name in _FIXED_IN_SECOND if name in value}
     return json.dumps(fixed, sort_keys=True)
 
@@ -253,7 +287,7 @@ def _extract_fixed_fields(payload: bytes, event: Mapping[str, object] | None) ->
     if not any(mark in payload for mark in _FIXED_MARKS):  # as in most, which may be long
         return "[]"
     fixed: list[tuple[str, object]] = []
-    left: list[object] = [_parse(payload) if event is None else event]
+    left: list[object] = [parse_payload(payload) if event is None else event]
     while left:  # a loop, because events may be nested as deep as their JSON can be read
         value = left.pop()
         if isinstance(value, list):
@@ -268,7 +302,7 @@ def _extract_fixed_fields(payload: bytes, event: Mapping[str, object] | None) ->
     return json.dumps(fixed)
 
 
-def _parse(payload: bytes) -> Mapping[str, object]:
+def parse_payload(payload: bytes) -> JsonObject:
     """The event; nothing where the payload cannot be read as one."""
     try:
         value = json.loads(payload)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,9 +9,10 @@ from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.reading import event_from_json
 from domain.lazy_dataclass import dataclass
-from domain.sessions.ledger_chain import ChainedRecord, verify
+from domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.redaction_log import RedactionEntry
+from domain.text.json_value import JsonObject
 from domain.text.nearest import list_similar_names
 
 _NAMED_AT_MOST = 5
@@ -30,16 +30,23 @@ class StoredSession:
 
     def decode_records(self) -> tuple[LedgerRecord, ...]:
         """Its records as events, oldest first."""
-        return tuple(
-            LedgerRecord(
-                seq=record.seq, at_ms=record.at_ms, event=_decode_event(record), redacted=record.redacted
-            )
-            for record in self.chain
-        )
+        return tuple(_decode_record(record, parse_payload(record.payload)) for record in self.chain)
 
     def verify(self) -> Verification:
         """Verify its chain, and its end against the list of sessions."""
-        result = verify(self.summary.id, self.chain, self.redactions)
+        return self._verify_end(verify(self.summary.id, self.chain, self.redactions))
+
+    def verify_and_decode(self) -> tuple[Verification, tuple[LedgerRecord, ...]]:
+        """Both at once, which reads each record once."""
+        check = ChainCheck(self.summary.id, self.redactions)
+        records = []
+        for record in self.chain:
+            event = parse_payload(record.payload)
+            check.add(record, event)
+            records.append(_decode_record(record, event))
+        return self._verify_end(check.conclude()), tuple(records)
+
+    def _verify_end(self, result: Verification) -> Verification:
         count, expected = len(self.chain), self.summary.records
         if not result.holds or (count == expected and self.chain and self.chain[-1].link == self.head):
             return result
@@ -82,10 +89,15 @@ def shorten_id(session_id: str, listed: Sequence[SessionSummary]) -> str:
     )
 
 
-def _decode_event(record: ChainedRecord) -> Event | None:
+def _decode_record(record: ChainedRecord, event: JsonObject) -> LedgerRecord:
+    return LedgerRecord(
+        seq=record.seq, at_ms=record.at_ms, event=_decode_event(event), redacted=record.redacted
+    )
+
+
+def _decode_event(event: JsonObject) -> Event | None:
     try:
-        value = json.loads(record.payload)
-        return event_from_json(value) if isinstance(value, dict) else None
+        return event_from_json(event)
     except (QuorumError, ValueError, RecursionError):
         return None
 

@@ -82,7 +82,7 @@ def decode_decimal(value: JsonValue) -> Decimal:
 
 def decode_object(value: JsonValue) -> JsonObject:
     """An object. Raises Unfit."""
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):  # the first costs a tenth of the second
         raise Unfit(describe_type_mismatch("an object", value))
     return value
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.events.masking import SecretMask
+from domain.secrets import known
 from domain.secrets.known import list_forms
 from tests.support.examples import examples
 
@@ -106,3 +107,15 @@ def test_ordinary_contents_are_not_suspected() -> None:
 
 def test_where_nothing_is_known_nothing_is_suspected() -> None:
     assert not SecretMask().may_hold_known(b"x" * 4096 + b"\n")
+
+
+@examples(400)
+@given(
+    st.lists(
+        st.text("abZ09+/_-", min_size=56, max_size=80)
+        | st.sampled_from(["\n", "\r\n", "\r", "=", "é", "\ud800", " ", "short"]),
+        max_size=12,
+    ).map("".join)
+)
+def test_a_text_in_which_no_line_may_be_full_holds_no_block_that_a_program_wrapped(text: str) -> None:
+    assert known._may_be_wrapped(text) or not [*known._find_wrapped_blocks(text)]

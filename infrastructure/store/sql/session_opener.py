@@ -99,8 +99,7 @@ class SessionOpener:
     def _resume_locked(self, session_id: str, lock: WriteLock) -> OpenedSession:
         """Read under the lock, so that nobody adds to it in between."""
         stored = self._archive.read_blocking(session_id)
-        result = stored.verify()
-        records = stored.decode_records()
+        result, records = stored.verify_and_decode()
         flaw = f"The record of session {session_id} does not hold: {result.reason}."
         last = stored.chain[-1] if stored.chain else None
         chain = SessionChain.after(stored.summary, stored.head, last, lock)
