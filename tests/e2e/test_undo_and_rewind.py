@@ -26,10 +26,13 @@ from infrastructure.container import Container
 from infrastructure.files.workspace import Workspace
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.snapshots.watch import WorkspaceWatch
+from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.doomed_session import dies
 from tests.support.examples import examples
 from tests.support.real_session import Adjust, LedgerThat, SessionStage, call, says, shell, steps, write
 from tests.support.rewind_rig import plan_taking_back, tree
+
+SANDBOXES = ["off", pytest.param("require", marks=needs_bubblewrap)]
 
 
 @pytest.fixture
@@ -46,7 +49,7 @@ def root(stage: SessionStage) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sandbox", ["off", "require"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
     tmp_path: Path, sandbox: str
 ) -> None:
@@ -419,7 +422,7 @@ async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_s
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sandbox", ["off", "require"])
+@pytest.mark.parametrize("sandbox", SANDBOXES)
 async def test_what_a_command_did_until_the_process_was_killed_is_found_and_taken_back_when_asked(
     tmp_path: Path, sandbox: str
 ) -> None:
