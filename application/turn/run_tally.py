@@ -30,6 +30,10 @@ class Spender(Protocol):
         ...
 
 
+def _proposes_plan(record: CallRecord) -> bool:
+    return record.tool == CREATE_PLAN and record.outcome is Outcome.OK and record.decision not in _APPROVED
+
+
 class RunTally:
     """Collects one run. Every ending that applied is kept; the report names the strictest."""
 
@@ -45,19 +49,12 @@ class RunTally:
         self._fallbacks: tuple[str, ...] = ()
         self._interrupted = self._provider_failed = self._limited = self._gave_up = self._refused = False
         self._subagents_need_approval = False
+        self.has_proposed_plan = False  # whether a plan was made that no person was asked about
 
     @property
     def rejected_alike(self) -> int:
         """How often the most rejected call, same tool and same arguments, was rejected."""
         return max(self._rejections.values(), default=0)
-
-    @property
-    def has_proposed_plan(self) -> bool:
-        """Whether a plan was made that no person was asked about."""
-        return any(
-            record.tool == CREATE_PLAN and record.outcome is Outcome.OK and record.decision not in _APPROVED
-            for record in self._records
-        )
 
     @property
     def broke_off(self) -> bool:
@@ -96,6 +93,7 @@ class RunTally:
     def add_calls(self, records: Sequence[CallRecord], calls: Sequence[ToolCall]) -> None:
         """Count the calls of a batch, in declared order."""
         self._records += records
+        self.has_proposed_plan |= any(map(_proposes_plan, records))
         for record, call in zip(records, calls, strict=True):
             if record.outcome.is_rejected:
                 self._rejections[f"{call.tool_name} {json.dumps(call.arguments, sort_keys=True)}"] += 1
