@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 
+import msgspec
+
 from domain.calls.effects import FileKind, FileState, KeptFiles
 from domain.errors import LedgerError
 from domain.lazy_dataclass import dataclass
@@ -81,7 +83,10 @@ def _read_bytes(
     def write(roots: Iterable[str], listed: Iterable[str]) -> bytes:
         entries = {path: None if (state := files[path]) is None else _list_fields(state) for path in listed}
         head = {"roots": [*roots], "complete": kept.complete, "base": base, "files": entries}
-        return json.dumps(head, separators=(",", ":")).encode("ascii")
+        try:
+            return msgspec.json.encode(head)
+        except UnicodeEncodeError:  # some names are no UTF-8
+            return json.dumps(head, separators=(",", ":")).encode("ascii")
 
     def is_no_secret(path: str) -> bool:
         return not holds_secret(path.encode("utf-8", "surrogateescape"))
