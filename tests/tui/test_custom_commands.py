@@ -106,6 +106,26 @@ async def test_init_waits_for_the_session_like_any_prompt(tmp_path):
         await stage.until(lambda: box and box[0].prompts == ["/init"])
 
 
+async def test_interrupted_while_it_waits_for_the_session_a_prompt_comes_back(tmp_path):
+    box, gate = [], asyncio.Event()
+    inner = composing(box)
+
+    async def compose(person, observer, choice, folder):
+        await gate.wait()
+        return await inner(person, observer, choice, folder)
+
+    async with on_stage(tmp_path, compose=compose, ready=False) as stage:
+        await stage.send("look at main.py")
+        await stage.until(lambda: stage.app.chat.turns.waiting == 1)
+        await stage.pilot.press("escape")
+        await stage.until(lambda: stage.prompt.text == "look at main.py")
+        gate.set()
+        await stage.until(lambda: box and stage.app.chat.turns._agent is not None)
+
+        assert box[0].prompts == []
+        assert stage.prompt.text == "look at main.py"
+
+
 async def test_what_is_none_stays_in_the_prompt_and_the_nearest_is_named(tmp_path):
     async with on_stage(tmp_path, prepare=with_commands(command())) as stage:
         await typed(stage, "/")

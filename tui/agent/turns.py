@@ -182,15 +182,22 @@ class Turns:
         return True
 
     def interrupt(self) -> bool:
-        """End the `!` command that was begun last, or else stop the running turn; False where neither
-        runs. A turn ends when the agent has put its things away."""
-        return self.own.interrupt() or self._interrupt_turn()
+        """End the `!` command that was begun last, or else stop the running turn, or else have the prompts back
+        whose turn has not begun; False where there is none of these. A turn ends when the agent has put its
+        things away."""
+        return self.own.interrupt() or self._interrupt_turn() or self._return_prompts()
 
     def _interrupt_turn(self) -> bool:
         if self._task is None:
             return False
         self.mark_interrupting()
         self._task.cancel()
+        return True
+
+    def _return_prompts(self) -> bool:
+        if not self.prompts:
+            return False
+        self.return_waiting()
         return True
 
     def mark_interrupting(self) -> None:
