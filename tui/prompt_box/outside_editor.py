@@ -116,7 +116,7 @@ def _describe_status(status: int) -> str:
 
 async def _run(command: list[str]) -> int:
     """The exit status of a command that has the terminal. It does not outlive whoever waits for it."""
-    process = await asyncio.create_subprocess_exec(*command)
+    process = await asyncio.create_subprocess_exec(*command)  # noqa: TID251 - it has no pipes but the terminal
     try:
         return await process.wait()
     finally:
