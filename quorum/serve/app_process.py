@@ -48,11 +48,11 @@ def build_app_command(arguments: Sequence[str]) -> tuple[str, ...]:
 class AppProcess:
     """A running app. `close` ends it as the end of a terminal does; when the server dies the app ends."""
 
-    def __init__(self, process: asyncio.subprocess.Process, ended: AsyncExitStack) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, exits: AsyncExitStack) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
-        self._process, self._ended = process, ended
+        self._process, self._exits = process, exits
         self._in, self._out = process.stdin, process.stdout
         self._reported = b""
         self._reporting = asyncio.create_task(self._collect(process.stderr), name="stderr of an app")
@@ -117,7 +117,7 @@ class AppProcess:
                 while await self._out.read(1 << 16):
                     pass
                 await self._process.wait()
-        await self._ended.aclose()
+        await self._exits.aclose()
         await self._reporting
         return make_printable(self._reported.decode("utf-8", "replace"), strip_ansi=True).strip()
 

@@ -17,12 +17,8 @@ SUMMARY = SessionSummary(
 
 
 def stored(records: list[ChainedRecord], **fields: object) -> StoredSession:
-    session = StoredSession(summary=SUMMARY, head=chain_end(records), chain=tuple(records))
-    return replace(session, **fields)
-
-
-def chain_end(records: list[ChainedRecord]) -> bytes:
-    return records[-1].link if records else b""
+    head = records[-1].link if records else b""
+    return replace(StoredSession(summary=SUMMARY, head=head, chain=tuple(records)), **fields)
 
 
 def sessions() -> dict[str, StoredSession]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.liveness import is_alive
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SIZES = [(40, 120), (24, 80)]
@@ -35,14 +36,6 @@ def eventually(holds: Callable[[], bool], *, within: float, what: str) -> None:
     while not holds():
         assert time.monotonic() < deadline, f"not within {within} s: {what}"
         os.sched_yield()
-
-
-def alive(pid: int) -> bool:
-    """Whether a process exists and is more than a zombie."""
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.long(after=1)
@@ -180,7 +173,7 @@ def test_a_terminal_that_goes_away_takes_the_app_with_it(project: Path) -> None:
 
         terminal.hang_up()
 
-        eventually(lambda: not alive(quorum), within=10, what="the app's end")
+        eventually(lambda: not is_alive(quorum), within=10, what="the app's end")
         eventually(lambda: not alive_with(daemon), within=5, what="the daemon's end")
 
 

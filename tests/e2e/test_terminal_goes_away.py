@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
+from tests.support.liveness import is_alive
 from tests.support.terminal import CTRL_C, Terminal
 
 CTRL_Q = "\x11"
@@ -51,13 +52,6 @@ def quorum_below(terminal: Terminal) -> int:
     children = Path(f"/proc/{parent}/task/{parent}/children")
     eventually(lambda: bool(children.read_text(encoding="ascii").strip()), what="the app's start")
     return int(children.read_text(encoding="ascii").split()[0])
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 def eventually(holds: Callable[[], bool], *, what: str) -> None:

@@ -883,6 +883,16 @@ def composing(
     return compose
 
 
+def after_gate(gate: asyncio.Event, inner: ComposeFake) -> ComposeFake:
+    """The same composition, which waits for the gate first."""
+
+    async def compose(person: Approver, observer: Observer, choice: SessionChoice, folder: Path) -> FakeAgent:
+        await gate.wait()
+        return await inner(person, observer, choice, folder)
+
+    return compose
+
+
 def failing(error: Exception) -> ComposeFake:
     """A composition that fails."""
 

@@ -12,7 +12,7 @@ from domain.events.event import CallFinished, CallStarted, SandboxChecked, TextD
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.app_stage import Clock, on_stage
-from tests.support.fake_agent import FakeAgent, composing, failing, hold, say
+from tests.support.fake_agent import FakeAgent, after_gate, composing, failing, hold, say
 from tui.app.app import QuorumApp
 from tui.chat.header import find_branch
 
@@ -88,11 +88,7 @@ async def test_a_prompt_is_carried_to_the_agent_and_its_answer_is_shown(tmp_path
 @pytest.mark.long
 async def test_a_prompt_sent_before_the_agent_is_there_waits_for_it(tmp_path):
     gate, box = asyncio.Event(), []
-    inner = composing(box, say("late answer"))
-
-    async def compose(person, observer, choice, folder):
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box, say("late answer")))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.pilot.press(*"early", "enter")

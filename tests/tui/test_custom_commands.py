@@ -8,7 +8,7 @@ from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent, composing, hold, say
+from tests.support.fake_agent import FakeAgent, after_gate, composing, hold, say
 from tui.screens.help import HelpScreen
 
 
@@ -93,11 +93,7 @@ async def test_init_is_sent_as_it_was_typed_and_comes_back_so(tmp_path):
 
 async def test_init_waits_for_the_session_like_any_prompt(tmp_path):
     box, gate = [], asyncio.Event()
-    inner = composing(box, say("well"))
-
-    async def compose(person, observer, choice, folder):
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box, say("well")))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("/init")
@@ -108,11 +104,7 @@ async def test_init_waits_for_the_session_like_any_prompt(tmp_path):
 
 async def test_interrupted_while_it_waits_for_the_session_a_prompt_comes_back(tmp_path):
     box, gate = [], asyncio.Event()
-    inner = composing(box)
-
-    async def compose(person, observer, choice, folder):
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("look at main.py")

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import Approver, Observer
 from domain.errors import MemoryRefused
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft, MemoryProposal
-from domain.sessions.past_session import SessionChoice
 from tests.support.app_stage import Clock, Stage, on_stage
-from tests.support.fake_agent import FakeAgent, composing, hold, say
+from tests.support.fake_agent import FakeAgent, after_gate, composing, hold, say
 from tui.agent.memory import parse_memory
 from tui.prompt_box.prompt_text import escape_command, is_prompt
 from tui.screens.memory.dialog import MemoryDialog
@@ -144,11 +142,7 @@ async def test_a_line_that_is_refused_goes_back_to_the_prompt_with_the_reason(tm
 async def test_before_the_session_is_there_the_line_stays_in_the_prompt(tmp_path: Path) -> None:
     gate = asyncio.Event()
     box: list[FakeAgent] = []
-    inner = composing(box, prepare=proposing)
-
-    async def compose(person: Approver, observer: Observer, choice: SessionChoice, folder: Path) -> FakeAgent:
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box, prepare=proposing))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("# use tabs")

@@ -10,6 +10,7 @@ import pytest
 from domain.review.questions import Approve
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review
+from tests.support.liveness import is_alive
 from tui.app.app import QuorumApp
 from tui.prompt_box import outside_editor
 from tui.prompt_box.outside_editor import EditorFailed, find_editor_command
@@ -258,7 +259,7 @@ async def test_the_editor_does_not_outlive_the_app(tmp_path, lent, editor):
     pid = int((tmp_path / "pid").read_text())
 
     async with asyncio.timeout(20):
-        while _is_alive(pid):  # noqa: ASYNC110 - its end is on its way, and nobody tells of it
+        while is_alive(pid):  # noqa: ASYNC110 - its end is on its way, and nobody tells of it
             await asyncio.sleep(0.01)
 
 
@@ -278,11 +279,4 @@ async def test_an_editor_that_ignores_its_end_does_not_outlive_whoever_is_cancel
             await asyncio.sleep(0)
 
     assert editing.cancelled()
-    assert not _is_alive(int((tmp_path / "pid").read_text()))
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
+    assert not is_alive(int((tmp_path / "pid").read_text()))

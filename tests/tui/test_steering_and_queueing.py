@@ -11,6 +11,7 @@ from tests.support.fake_agent import (
     Scene,
     a_command,
     a_request,
+    after_gate,
     composing,
     hold,
     review,
@@ -234,11 +235,7 @@ async def test_a_command_runs_at_once_in_a_card_of_its_own_and_is_remembered(tmp
 
 async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_order(tmp_path):
     gate, box = asyncio.Event(), []
-    inner = composing(box)
-
-    async def compose(person, observer, choice, folder):
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")
@@ -254,11 +251,7 @@ async def test_before_the_session_is_there_commands_wait_for_it_and_then_run_in_
 @pytest.mark.long
 async def test_commands_that_waited_for_a_session_that_is_only_read_come_back(tmp_path):
     gate, box = asyncio.Event(), []
-    inner = composing(box, prepare=lambda agent: setattr(agent, "in_use", "in use by 7"))
-
-    async def compose(person, observer, choice, folder):
-        await gate.wait()
-        return await inner(person, observer, choice, folder)
+    compose = after_gate(gate, composing(box, prepare=lambda agent: setattr(agent, "in_use", "in use by 7")))
 
     async with on_stage(tmp_path, compose=compose, ready=False) as stage:
         await stage.send("!first")

@@ -6,20 +6,13 @@ import asyncio
 import gc
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
 from infrastructure.execution.program import open_program
+from tests.support.liveness import is_alive
 
 _ENVIRONMENT = {"PATH": os.environ["PATH"]}
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
 
 
 async def pid_said(process: asyncio.subprocess.Process) -> int:
