@@ -16,10 +16,10 @@ from quorum.cli.errors import UsageError
 def tune_textual() -> None:
     """Have Textual read its constants, which it takes from the environment when they are imported.
 
-    A lone escape is one after 25 ms; a letter typed while an answer streams is painted within 1/120 s. The
-    environment is the person's afterwards: their commands get it.
+    A lone escape is one after 25 ms; a letter that is typed right after a frame of an answer is painted 1/250 s
+    after that frame, not 1/60. The environment is the person's afterwards: their commands get it.
     """
-    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "120"}
+    wanted = {"ESCDELAY": "25", "TEXTUAL_FPS": "250"}
     ours = {name: value for name, value in wanted.items() if name not in os.environ}
     os.environ.update(ours)
     try:

@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from tests.support.examples import examples
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.markdown import MarkdownLines
+from tui.transcript.draw.painter import Painter
 from tui.transcript.model.blocks import Kind, Splitter
 
 LINES = st.sampled_from(
@@ -232,3 +233,13 @@ def test_any_table_stays_within_the_width(cells, width):
     rows = ["| " + " | ".join(row) + " |" for row in cells]
 
     assert all(cell_len(line) <= width for line in drawn("\n".join(["|a|b|c|", "|---|:-:|--:|", *rows]), width))
+
+
+def test_a_word_behind_a_fence_has_no_installed_package_looked_through_or_imported(monkeypatch):
+    def look_through(_group):
+        raise AssertionError("other packages' lexers were asked for")
+
+    monkeypatch.setattr("pygments.plugin.iter_entry_points", look_through)
+    monkeypatch.setattr("tui.transcript.draw.painter._build_painter", Painter)  # none that knows the word
+
+    assert drawn("```no-such-language\na = 1\n```\nend") == [" a = 1" + " " * 34, "", "end"]

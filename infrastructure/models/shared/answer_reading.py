@@ -22,6 +22,11 @@ _SIGNS_OF_LIFE = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
 _LONGEST_FOREIGN_BODY = 64_000
 _LONGEST_EVENT = 32_000_000
 _LINGER_SECS = 0.1
+# Pieces of an answer that has been arriving for so long, at no more than so many a second, are read together.
+_AT_ONCE_SECS = 0.25
+_MOST_PIECES_PER_SEC = 500
+_GATHER_SECS = 0.025
+_GATHERED_SECS = 0.001  # what arrives sooner after the piece before had been there already
 
 
 class AnswerReader(Protocol):
@@ -81,16 +86,53 @@ async def _read_streamed_answer(
     decoder = EventDecoder()
     _feed(opening, decoder, answer, failures)
     if not answer.complete:
+        pace = _ReadingPace()
         async for piece in body:
+            was_waited_for = pace.note_piece()
             _feed(piece, decoder, answer, failures)
             if answer.complete:
                 break
+            if was_waited_for:
+                await pace.let_pieces_gather()
+            pace.note_handled()
     if answer.complete:
         await _read_to_the_end(body)
     else:
         for event in decoder.close():
             _read_event(event, answer, failures)
     return answer.build_response()
+
+
+class _ReadingPace:
+    """Has the pieces of a long answer wait in the connection for a moment, to be read together.
+
+    To wait for a piece alone costs several times what reading, masking and showing it does, and nobody reads
+    as fast as models write. What an answer begins with, and what comes fast, is read at once.
+    """
+
+    def __init__(self) -> None:
+        self._now = asyncio.get_running_loop().time
+        self._begun = self._handled = self._now()
+        self._pieces = 0
+
+    def note_piece(self) -> bool:
+        """Count a piece; whether it had to be waited for, in an answer that arrives slowly and for long."""
+        now = self._now()
+        self._pieces += 1
+        passed = now - self._begun
+        return (
+            now - self._handled >= _GATHERED_SECS
+            and passed >= _AT_ONCE_SECS
+            and self._pieces <= _MOST_PIECES_PER_SEC * passed
+        )
+
+    def note_handled(self) -> None:
+        """The piece was taken in; the next one is asked for now."""
+        self._handled = self._now()
+
+    async def let_pieces_gather(self) -> None:
+        """Wait until some more pieces have probably arrived."""
+        await asyncio.sleep(_GATHER_SECS)
 
 
 def _feed(piece: bytes, decoder: EventDecoder, answer: AnswerReader, failures: Failures) -> None:

@@ -11,9 +11,7 @@ import io
 from functools import cache
 
 from markdown_it.token import Token
-from pygments.lexers import get_lexer_by_name
 from pygments.lexers.special import TextLexer
-from pygments.util import ClassNotFound
 from rich import markdown as rich_markdown
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -28,6 +26,7 @@ from tui.transcript.cells.lines import wrap_text
 from tui.transcript.cells.marks import ASIDE, Continued, mark_continuation
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.tables import draw_table
+from tui.transcript.model.languages import find_lexer
 from tui.transcript.model.tokens import DONE, parse_tokens
 
 _MOST_HIGHLIGHTED = 60_000
@@ -115,10 +114,7 @@ def _wrap_words(text: Text, console: Console, options: ConsoleOptions) -> Render
 
 
 def _build_syntax(language: str, *, dark: bool) -> Syntax:
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=True)
-    except ClassNotFound:
-        lexer = TextLexer(stripnl=False, ensurenl=True)
+    lexer = (find_lexer(language) or TextLexer)(stripnl=False, ensurenl=True)
     return Syntax("", lexer, theme="ansi_dark" if dark else "ansi_light")
 
 

@@ -54,6 +54,26 @@ def guess_language(path: str) -> str | None:
 @cache
 def get_lexer(language: str) -> Lexer:
     """The lexer of a language that `guess_language` returned."""
-    from pygments.lexers import get_lexer_by_name
+    lexer = find_lexer(language)
+    assert lexer is not None, language
+    return lexer()
 
-    return get_lexer_by_name(language)
+
+def find_lexer(language: str) -> type[Lexer] | None:
+    """The lexer of a language that goes by this word, in a fence for example; None where Pygments has none.
+
+    Pygments itself would go on to look through all installed packages for lexers and import those it finds,
+    for any word that a model writes behind a fence.
+    """
+    from pygments.lexers import find_lexer_class
+
+    name = _list_names().get(language.lower())
+    return None if name is None else find_lexer_class(name)
+
+
+@cache
+def _list_names() -> dict[str, str]:
+    """The name of each lexer of Pygments by the words it goes by."""
+    from pygments.lexers import get_all_lexers
+
+    return {alias: name for name, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases}
