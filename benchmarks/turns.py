@@ -3,7 +3,8 @@
 A server on the loopback interface asks for one file, or for ten at once, in each of 40 turns; measured is the
 time from the end of its answer to the next request, with all that lies between: the calls, the ledger, the
 history sent again, and in the app the drawing. Milliseconds of `quorum run` and of the app in a terminal of
-120×40: the first gap, the median and 95th of 100 of the others, and the CPU of a turn. Several programs are
+120×40: the first gap, the median and 95th of 100 of the others, and the CPU of a turn. Above them the floor: a
+loop around the bare SDK that reads the same files without review, record or time limits. Several programs are
 measured in turn, for a comparison. Half a minute a run.
 """
 
@@ -23,6 +24,34 @@ from benchmarks.keys import App, environment_in
 from benchmarks.one_shot import cpu_of_children
 
 TURNS = 40
+SDK_LOOP = """
+import asyncio, json, sys
+from pathlib import Path
+from openai import AsyncOpenAI
+
+async def main(base_url, prompt):
+    client = AsyncOpenAI(base_url=base_url, api_key="x")
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tool = {"type": "function", "function": {"name": "read_file", "parameters": parameters}}
+    messages = [{"role": "user", "content": prompt}]
+    while True:
+        text, calls = "", {}
+        stream = await client.chat.completions.create(model="m", messages=messages, tools=[tool], stream=True)
+        async for chunk in stream:
+            delta = chunk.choices[0].delta
+            text += delta.content or ""
+            for call in delta.tool_calls or ():
+                calls[call.index] = {"id": call.id, "type": "function", "function": call.function.model_dump()}
+        if not calls:
+            print(text)
+            return
+        messages.append({"role": "assistant", "tool_calls": list(calls.values())})
+        for call in calls.values():
+            path = json.loads(call["function"]["arguments"])["path"]
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": Path(path).read_text()})
+
+asyncio.run(main(sys.argv[1], sys.argv[2]))
+"""
 HEAD = f"{'ms':34}{'first':>8}{'median':>8}{'p95':>8}{'CPU':>8}"
 
 
@@ -51,6 +80,19 @@ def measure_run(
 ) -> tuple[list[float], float]:
     """The same of `quorum run` that reads so many files in each turn."""
     return measure_task(server, [program, "run"], f"reads {calls}", home, cwd)
+
+
+def measure_sdk(
+    server: ChatServer, program: str, calls: int, home: Path, cwd: Path
+) -> tuple[list[float], float]:
+    """The same of a loop around the SDK, with the interpreter that a program runs with."""
+    command = [
+        str(Path(program).parent / "python"),
+        "-c",
+        SDK_LOOP,
+        f"http://127.0.0.1:{server.server_port}/v1",
+    ]
+    return measure_task(server, command, f"reads {calls}", home, cwd)
 
 
 def measure_app(
@@ -91,7 +133,7 @@ def main() -> None:
         home.mkdir()
         make_workspace(cwd)
         server.configure(home)
-        for measure, front_end in ((measure_run, "quorum run"), (measure_app, "app")):
+        for measure, front_end in ((measure_sdk, "SDK"), (measure_run, "quorum run"), (measure_app, "app")):
             for calls in (1, 10):
                 taken = {program: [] for program in programs}
                 for _ in range(runs):

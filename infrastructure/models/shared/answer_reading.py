@@ -25,7 +25,7 @@ _LINGER_SECS = 0.1
 # Pieces of an answer that has been arriving for so long, at no more than so many a second, are read together.
 _AT_ONCE_SECS = 0.25
 _MOST_PIECES_PER_SEC = 500
-_GATHER_SECS = 0.025
+_GATHER_SECS = 0.03
 _GATHERED_SECS = 0.001  # what arrives sooner after the piece before had been there already
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from textual.timer import Timer
 from textual.widget import Widget
 
-_FRAME_SECS = 1 / 25
+_FRAME_SECS = 1 / 20
 _SCROLLBAR_SECS = 1 / 2
 # A frame that took long is followed by a pause of this many times its cost, so that typing never waits.
 _PAUSE_PER_COST = 4
