@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from asyncio.base_subprocess import BaseSubprocessTransport
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -29,6 +30,24 @@ _NEW_OBJECTS_BETWEEN_COLLECTIONS = 20_000
 
 if len(tempfile.gettempdir()) > _LONGEST_TEMPORARY_FOLDER and os.access("/tmp", os.W_OK | os.X_OK):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/tmp")  # where pytest puts its folders
+
+
+_start_process, _describe_process = BaseSubprocessTransport.__init__, BaseSubprocessTransport.__repr__
+
+
+def _start_with_test(process: BaseSubprocessTransport, *args: object, **options: object) -> None:
+    _start_process(process, *args, **options)  # type: ignore[arg-type]
+    process._extra["test"] = os.environ.get("PYTEST_CURRENT_TEST")
+
+
+def _describe_with_test(process: BaseSubprocessTransport) -> str:
+    program = process.get_extra_info("subprocess")
+    return f"{_describe_process(process)} of {program and program.args} in {process.get_extra_info('test')}"
+
+
+# A process that a test leaves open is found when cycles are collected, in whatever test runs by then.
+BaseSubprocessTransport.__init__ = _start_with_test  # type: ignore[method-assign]
+BaseSubprocessTransport.__repr__ = _describe_with_test  # type: ignore[method-assign]
 
 
 def pytest_sessionstart() -> None:

@@ -1,6 +1,7 @@
 """Ctrl+G: the prompt in the person's own editor. The editors are real programs; no real terminal is lent."""
 
 import asyncio
+import gc
 import os
 from contextlib import contextmanager
 from pathlib import Path
@@ -263,20 +264,47 @@ async def test_the_editor_does_not_outlive_the_app(tmp_path, lent, editor):
             await asyncio.sleep(0.01)
 
 
-async def test_an_editor_that_ignores_its_end_does_not_outlive_whoever_is_cancelled_again_and_again(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(outside_editor, "_LAST_SECS", 0.05)
+@pytest.fixture
+def stubborn(tmp_path) -> Path:
+    """An editor that ignores SIGTERM; its process is named in the file `pid` beside it."""
     program = tmp_path / "editor"
     program.write_text(f"#!/bin/sh\ntrap '' TERM\necho $$ > {tmp_path}/pid\nwhile :; do sleep 1; done\n")
     program.chmod(0o755)
-    editing = asyncio.create_task(outside_editor._run([str(program)]))
+    return program
+
+
+async def pid_in(folder: Path) -> int:
     async with asyncio.timeout(30):
-        while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):  # noqa: ASYNC110 - a file tells
+        while not ((folder / "pid").exists() and (folder / "pid").read_text()):  # noqa: ASYNC110 - a file tells
             await asyncio.sleep(0.01)
+    return int((folder / "pid").read_text())
+
+
+async def test_an_editor_that_ignores_its_end_does_not_outlive_whoever_is_cancelled_again_and_again(
+    tmp_path, monkeypatch, stubborn
+):
+    monkeypatch.setattr(outside_editor, "_LAST_SECS", 0.05)
+    editing = asyncio.create_task(outside_editor._run([str(stubborn)]))
+    pid = await pid_in(tmp_path)
+    async with asyncio.timeout(30):
         while not editing.done():
             editing.cancel()
             await asyncio.sleep(0)
 
     assert editing.cancelled()
-    assert not is_alive(int((tmp_path / "pid").read_text()))
+    assert not is_alive(pid)
+
+
+def test_an_editor_that_ignores_its_end_does_not_outlive_the_loop(tmp_path, monkeypatch, stubborn):
+    monkeypatch.setattr(outside_editor, "_LAST_SECS", 1000)
+
+    async def leave() -> int:
+        editing = asyncio.create_task(outside_editor._run([str(stubborn)]))
+        pid = await pid_in(tmp_path)
+        editing.cancel()
+        for _ in range(5):  # it is being ended when the loop, which cancels all that still runs, is closed
+            await asyncio.sleep(0)
+        return pid
+
+    assert not is_alive(asyncio.run(leave()))
+    gc.collect()  # whatever was left open is warned of, which fails the test

@@ -124,12 +124,18 @@ async def _run(command: list[str]) -> int:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    for end in (process.terminate, process.kill):
+    """Ask it to end, and kill it where it does not; at once where the loop ends and cancels this as well."""
+    try:
         if process.returncode is None:
             with suppress(ProcessLookupError, TimeoutError):
-                end()
+                process.terminate()
                 async with asyncio.timeout(_LAST_SECS):
                     await process.wait()
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
 
 
 @contextmanager
