@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from tui.terminal.shutdown import Shutdown
     from tui.themes.looks import PrintStatusLine
 
+# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys among
+# them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
+_SWITCH_SECS = 0.0005
+
 
 def run_app(options: Options, root: Path) -> int:
     """Show the app until it is left; its exit code.
@@ -64,6 +68,7 @@ def run_app(options: Options, root: Path) -> int:
         if not needs_terminal and not options.listen.headless:
             check_driver()
             size = take_environment_of_driver()
+    sys.setswitchinterval(_SWITCH_SECS)
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root, size))
 
