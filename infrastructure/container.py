@@ -177,7 +177,10 @@ class Container(ConversationContainer):
         events=ToolContainer.events,
         orphan_finder=orphan_finder,
         background=providers.List(
-            ToolContainer.keeper, ConversationContainer.environment, ConversationContainer.tool_servers
+            ToolContainer.keeper,
+            ToolContainer.early_search,
+            ConversationContainer.environment,
+            ConversationContainer.tool_servers,
         ),
         sandbox=ToolContainer.sandbox,
     )

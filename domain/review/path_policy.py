@@ -158,9 +158,15 @@ def _list_spellings(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((name, seen, _ENDING.sub("", seen))))
 
 
-@lru_cache(maxsize=4096)
 def _normalise_path(path: str) -> str:
     """A path as the laxest file system reads it."""
+    folder, slash, name = path.rpartition("/")
+    return _normalise_folder(folder) + slash + _list_spellings(name)[-1]
+
+
+@lru_cache(maxsize=4096)
+def _normalise_folder(path: str) -> str:
+    """The same of a folder: the next path that is asked about mostly lies in it too."""
     return "/".join(_list_spellings(name)[-1] for name in path.split("/"))
 
 
@@ -205,8 +211,7 @@ class PathPolicy:
     def _is_own(self, path: str) -> bool:
         if not self.own:
             return False
-        compared = _normalise_path(path)
-        return any(compared == own or compared.startswith(own + "/") for own in map(_normalise_path, self.own))
+        return is_below_any(_normalise_path(path), map(_normalise_folder, self.own))
 
     def _list_names(self, path: str) -> tuple[str, ...]:
         for root in self.roots:

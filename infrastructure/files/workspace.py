@@ -123,7 +123,7 @@ class Workspace:
         _require_well_formed(path)
         joined = os.path.join(self.folders[0], path)
         canonical = os.path.realpath(joined)
-        root = _find_root(canonical, self.folders)
+        root = find_root(canonical, self.folders)
         if root is None and (canonical == "/" or is_below_any(canonical, SYSTEM_FOLDERS)):
             raise ToolError(
                 f"{self._explain_outside(path, canonical)}; that place shows the system itself, "
@@ -181,9 +181,9 @@ class Workspace:
         """The absolute path as named, under its resolved root; named from outside, the canonical one."""
         lexical = os.path.abspath(joined)
         for named, root in zip(self._named, self._given, strict=True):
-            if _find_root(lexical, (named,)):
+            if find_root(lexical, (named,)):
                 return os.path.normpath(os.path.join(root, os.path.relpath(lexical, named)))
-        return lexical if _find_root(lexical, self.folders) else canonical
+        return lexical if find_root(lexical, self.folders) else canonical
 
 
 def escape_path(path: str) -> str:
@@ -279,6 +279,6 @@ def _refuse_dead_links(joined: str, path: str) -> None:
             raise ToolError(f"{escape_path(path)}: the symbolic link {escape_path(reached)} leads nowhere")
 
 
-def _find_root(path: str, roots: Sequence[str]) -> str | None:
+def find_root(path: str, roots: Sequence[str]) -> str | None:
     inside = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
     return max(inside, key=len, default=None)

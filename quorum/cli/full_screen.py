@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from tui.terminal.shutdown import Shutdown
     from tui.themes.looks import PrintStatusLine
 
-# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys among
-# them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
+# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
+# among them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
 _SWITCH_SECS = 0.0005
 
 

@@ -11,7 +11,7 @@ import re
 import stat
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
 from operator import attrgetter
 from typing import NamedTuple
@@ -127,20 +127,30 @@ def find_guarded(
     entries: int = MOST_ENTRIES,
     most: int = MOST_FOUND,
     cache: FolderCache | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> GuardedFiles:
     """Look through folders for paths of the policy, breadth first: what lies near the top comes first.
 
     `.git` is not looked into, and links are not followed. Bounded by the number of `entries` looked at and of
     paths found of either kind; what the policy names at the top of a folder is found whatever else there is. A
-    `cache` is used where the file systems keep the times of folders. Reads folders; call it off the event loop.
+    `cache` is used where the file systems keep the times of folders. `check` is called for each folder, and
+    ends the search by raising. Reads folders; call it off the event loop.
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
-    return _Search(policy, entries, most, usable).search(tops)
+    return _Search(policy, entries, most, usable, check).search(tops)
 
 
 class _Search:
-    def __init__(self, policy: PathPolicy, entries: int, most: int, cache: FolderCache | None) -> None:
+    def __init__(
+        self,
+        policy: PathPolicy,
+        entries: int,
+        most: int,
+        cache: FolderCache | None,
+        check: Callable[[], None],
+    ) -> None:
+        self._check = check
         self._policy = policy
         self._left = entries
         self._most = most
@@ -162,6 +172,7 @@ class _Search:
                     self._judge(path, os.path.basename(path), bound=False)
         waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:
+            self._check()
             waiting += self._list_folders(*waiting.popleft())
         if self._cache is not None and self._found.complete:
             self._cache.keep_only(self._visited)

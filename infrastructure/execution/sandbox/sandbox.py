@@ -203,14 +203,15 @@ class Sandbox:
             case never:
                 assert_never(never)
 
-    def find_gap(self) -> str | None:
+    def find_gap(self, check: Callable[[], None] = lambda: None) -> str | None:
         """Why protected and sensitive files of the workspace would be open to a command, a clause; None where
-        they are closed, and where there is no sandbox. Reads folders; call it off the event loop.
+        they are closed, and where there is no sandbox. Reads folders; call it off the event loop. `check` is
+        called now and then, and ends the search by raising.
         """
-        if (
-            isinstance(self.detect_state(), SandboxOff)
-            or SandboxView(self._read_surroundings(), self._policy, cache=self._folders).guarded.complete
-        ):
+        if isinstance(self.detect_state(), SandboxOff):
+            return None
+        view = SandboxView(self._read_surroundings(), self._policy, cache=self._folders, check=check)
+        if view.guarded.complete:
             return None
         return (
             "the workspace is too large to be looked through, and the sandbox would leave protected and "

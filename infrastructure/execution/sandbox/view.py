@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
@@ -52,8 +52,12 @@ class SandboxView:
         program: str | None = None,
         *,
         cache: FolderCache | None = None,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy."""
+        """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy.
+
+        `check` is called now and then, and ends the making by raising.
+        """
         self._roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
@@ -73,6 +77,7 @@ class SandboxView:
             (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
             policy,
             cache=cache,
+            check=check,
         )
 
     def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:

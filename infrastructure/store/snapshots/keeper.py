@@ -42,7 +42,7 @@ from infrastructure.store.snapshots.watch import WorkspaceWatch
 _IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0
 # In the background: short steps, between which the screen comes round.
-_STEP_FILES = 250
+_STEP_FILES = 500
 
 
 class WorkspaceKeeper:
@@ -80,6 +80,7 @@ class WorkspaceKeeper:
         self._unchecked = False  # whether a call ran since the last check of all files
         self._checked_at = -math.inf
         self._reading_ahead = asyncio.Lock()
+        self._listing_early = asyncio.Lock()
         self._early: asyncio.Task[None] | None = None
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -94,6 +95,9 @@ class WorkspaceKeeper:
         self._keeping += 1
         self._is_idle.clear()
         try:
+            if paths is None:
+                async with self._listing_early:  # it is at what this call needs as well
+                    pass
             return await self._keep(paths, report)
         finally:
             self._keeping -= 1
@@ -124,6 +128,16 @@ class WorkspaceKeeper:
         await asyncio.sleep(self._limits.early_secs)
         if await asyncio.to_thread(are_local, self._roots):
             await self._keep_ahead(self._limits.early_files)
+            await self._list_early()
+
+    async def _list_early(self) -> None:
+        """Make and store the list of all files of a large workspace, which takes the first call seconds."""
+        look = await self._watch.follow()
+        await self._is_idle.wait()
+        if self._known is None and len(look.marks) >= self._limits.early_files:
+            async with self._listing_early:
+                with suppress(LedgerError):  # the call that needs it reports that
+                    await self._keep(None, lambda _done, _all: None)
 
     async def _keep_ahead(self, fewest: int = 0) -> None:
         """The call that needs it reports what cannot be stored. Fewer than `fewest` files are left to it."""
@@ -155,7 +169,7 @@ class WorkspaceKeeper:
                 begun = time.monotonic()
                 await self._cache.store(await run_in_thread(partial(self._read, batch.paths)))
                 raise_if_cancelled()
-                await asyncio.sleep(time.monotonic() - begun)  # half of the time is the screen's
+                await asyncio.sleep((time.monotonic() - begun) / 2)  # a third of the time is the screen's
         if self._unchecked and time.monotonic() - self._checked_at > _CHECK_SECS:
             await run_in_thread(self._watch.check)
             self._unchecked, self._checked_at = False, time.monotonic()

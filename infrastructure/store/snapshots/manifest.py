@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from itertools import compress
+from operator import is_not
 
 import msgspec
 
@@ -48,13 +50,11 @@ class Manifest:
 def encode(kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]) -> tuple[bytes, bool]:
     """The list as bytes, and whether it was written whole. Files whose names are secrets are left out."""
     if base is not None:
-        then = base.states.get
-        changed = {  # most states are the very same objects
-            path: state
-            for path, state in kept.states.items()
-            if (before := then(path)) is not state and before != state
-        }
-        gone = [path for path in base.states if path not in kept.states]
+        states, then = kept.states, base.states.get
+        # Most states are the very same objects; there can be hundreds of thousands: no loop of ours for those.
+        others = compress(states.items(), map(is_not, states.values(), map(then, states)))
+        changed = {path: state for path, state in others if then(path) != state}
+        gone = base.states.keys() - states.keys()
         if len(changed) + len(gone) <= len(base.states) * _MOST_CHANGED:
             return _read_bytes(kept, base.sha256, {**changed, **dict.fromkeys(gone)}, holds_secret), False
     return _read_bytes(kept, None, kept.states, holds_secret), True

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 
-from infrastructure.files.workspace import Location, Workspace
+from infrastructure.files.workspace import Location, Workspace, find_root
 
 
 def locate_path(path: str, workspace: Workspace) -> Location | None:
     """The place of a path, taken literally; None where it lies outside the workspace, or is a root."""
-    roots = [str(root) for root in workspace.roots]
-    inside = [root for root in roots if path.startswith(root.rstrip("/") + "/")]
-    if not inside or os.path.normpath(path) != path:
+    root = find_root(path, workspace.folders)
+    if root is None or root == path or os.path.normpath(path) != path:
         return None
-    root = max(inside, key=len)
     return Location(root, tuple(path.removeprefix(root.rstrip("/") + "/").split("/")), path)
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
 from domain.errors import LedgerError
 from infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
+from infrastructure.store.snapshots.keeper import _STEP_FILES
+from infrastructure.store.snapshots.manifest import Base, decode, encode
 from infrastructure.store.snapshots.places import OpenFolders
 from infrastructure.store.snapshots.reading import FileContent, FileReader
 from infrastructure.store.snapshots.watch import WorkspaceWatch
@@ -422,6 +425,57 @@ async def test_a_large_workspace_is_kept_before_there_is_any_call(
     assert await rig.contents.get(kept.states[str(root / "a")].sha256 or "") == b"changed"
 
 
+@pytest.mark.usefixtures("far_clock", "on_local_disks")
+async def test_the_first_call_in_a_large_workspace_stores_only_what_has_changed_since_the_opening(
+    root: Path,
+) -> None:
+    for name in "abcdefghij":
+        old(root / name, name)
+    rig = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=2))
+
+    await early(rig)
+    (root / "a").write_text("changed")
+    kept = await rig.keeper.keep()
+
+    listed = decode(await rig.contents.get(kept.manifest))
+    assert listed.base is not None
+    assert list(listed.kept.states) == [str(root / "a")]
+    assert (await rig.keeper.load(kept.manifest)).states == kept.states
+
+
+@pytest.mark.usefixtures("far_clock", "on_local_disks")
+async def test_a_call_that_comes_while_all_files_are_listed_early_takes_that_list_over(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        old(root / name, name)
+    rig = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=2))
+    loop, has_come, may_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    bases = list[Base | None]()
+
+    def encode_later(
+        kept: KeptFiles, base: Base | None, holds_secret: Callable[[bytes], bool]
+    ) -> tuple[bytes, bool]:
+        bases.append(base)
+        if len(bases) == 1:
+            loop.call_soon_threadsafe(has_come.set)
+            may_go.wait()
+        return encode(kept, base, holds_secret)
+
+    monkeypatch.setattr("infrastructure.store.snapshots.keeper.encode", encode_later)
+    is_early = early(rig)
+    await has_come.wait()
+    call = asyncio.create_task(rig.keeper.keep())
+    await rig.keeper.keep([str(root / "a")])  # the call of an edit needs no list, and does not wait
+    may_go.set()
+    kept = await call
+    await is_early
+
+    assert bases[:2] == [None, None]
+    assert bases[2] is not None
+    assert set(kept.states) == {str(root / "a"), str(root / "b")}
+
+
 @pytest.mark.usefixtures("on_local_disks")
 async def test_a_small_workspace_is_left_to_the_first_call(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (root / "a").write_text("a")
@@ -475,7 +529,7 @@ async def test_a_step_that_ends_as_the_session_does_is_the_last_one(
 
     def noted(reader: FileReader, path: str, folders: OpenFolders) -> FileContent:
         paths.append(path)
-        if len(paths) == 250:  # the last of its step: nothing looks any more whether to stop
+        if len(paths) == _STEP_FILES:  # the last of its step: nothing looks any more whether to stop
             loop.call_soon_threadsafe(has_come.set)
             may_go.wait()
         return read(reader, path, folders)
@@ -488,7 +542,7 @@ async def test_a_step_that_ends_as_the_session_does_is_the_last_one(
     loop.call_soon(may_go.set)
     await closing
 
-    assert len(paths) == 250
+    assert len(paths) == _STEP_FILES
 
 
 async def test_a_session_that_never_began_ends(root: Path) -> None:
