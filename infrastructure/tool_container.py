@@ -19,7 +19,7 @@ from infrastructure.attachments.files import AttachmentFiles
 from infrastructure.config.loading import is_flag
 from infrastructure.diagnostics.checking_command import build_checking_commands
 from infrastructure.execution.commands.run_command import RunCommand
-from infrastructure.execution.sandbox.early_search import EarlySearch
+from infrastructure.execution.sandbox.sandbox import EarlySearch
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.injection import providers
 from infrastructure.instructions.agent_catalog import AgentCatalog
@@ -78,7 +78,7 @@ class ToolContainer(ReviewContainer):
         session_id=ReviewContainer.session_id,
         git_approvals=ReviewContainer.state.git_approvals,
     )
-    early_search = providers.Singleton(EarlySearch, sandbox, ReviewContainer.workspace)
+    early_search = providers.Singleton(EarlySearch, sandbox, ReviewContainer.workspace.provided.folders)
     ReviewContainer.review.add_kwargs(folders=ReviewContainer.folders)
     # Which modes there are depends on the sandbox, and that on the mode in force.
     ReviewContainer.review.add_kwargs(

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias, assert_never
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import OPENS_GIT, SandboxOff, SandboxOn, SandboxState
+from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.guarded_files import FolderCache
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
@@ -31,8 +32,10 @@ from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sand
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
+from infrastructure.files.mounts import are_local
 
 _GIT_IS_OPEN = "commands of this session may write to .git, but for its settings and hooks, as you approved"
+_EARLY_SECS = 1.0  # after the session was opened, when the screen has come up
 SandboxChoice: TypeAlias = Literal["auto", "require", "off"]
 
 
@@ -317,3 +320,34 @@ def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView
     folders = (name for name in TEMPORARY_VARIABLES if name in environment)
     gone = [name for name in folders if not view.is_seen(environment[name])]
     return [name for name in SOCKET_VARIABLES if name in environment] + gone
+
+
+class EarlySearch:
+    """Implements `BackgroundWork`: the first search of a workspace of 300,000 files takes seconds, later
+    ones read only the folders that changed. What does not lie on disks of this machine is left to the commands.
+    """
+
+    def __init__(self, sandbox: Sandbox, folders: Sequence[str]) -> None:
+        """`folders` are the roots of the workspace, which may grow."""
+        self._sandbox = sandbox
+        self._folders = folders
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Search once the screen has come up."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._wait_and_search(), name="early-search")
+
+    async def aclose(self) -> None:
+        """Search no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _wait_and_search(self) -> None:
+        await asyncio.sleep(_EARLY_SECS)
+        await run_in_thread(self._search)
+
+    def _search(self, stop: Stop) -> None:
+        if are_local(self._folders):
+            self._sandbox.find_gap(stop.check)

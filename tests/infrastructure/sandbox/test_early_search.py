@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from infrastructure.execution.sandbox import early_search, guarded_files
-from infrastructure.execution.sandbox.early_search import EarlySearch
-from infrastructure.files.workspace import Workspace
+from infrastructure.execution.sandbox import guarded_files
+from infrastructure.execution.sandbox import sandbox as sandboxes
+from infrastructure.execution.sandbox.sandbox import EarlySearch
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap
@@ -37,8 +37,8 @@ def large(household: Household, monkeypatch: pytest.MonkeyPatch) -> None:
     """A workspace with some folders that did not change for long, on a local disk, searched at once."""
     household.write("src/project/a/.env")
     household.write("src/project/b/plain")
-    monkeypatch.setattr(early_search, "_EARLY_SECS", 0)
-    monkeypatch.setattr(early_search, "are_local", lambda _folders: True)
+    monkeypatch.setattr(sandboxes, "_EARLY_SECS", 0)
+    monkeypatch.setattr(sandboxes, "are_local", lambda _folders: True)
     monkeypatch.setattr(guarded_files, "are_local", lambda _folders: True)
     monkeypatch.setattr(guarded_files, "_TICK_NS", -(10**12))
 
@@ -47,7 +47,7 @@ async def test_the_first_command_reads_no_folder_that_was_searched_before(
     household: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sandbox, read = household.sandbox(), ReadFolders(monkeypatch)
-    search = EarlySearch(sandbox, Workspace([household.root]))
+    search = EarlySearch(sandbox, [str(household.root)])
     search.begin()
     assert search._task is not None
     await search._task
@@ -66,7 +66,7 @@ async def test_a_session_that_ends_ends_its_search(
 ) -> None:
     read = ReadFolders(monkeypatch)
     read.may_go.clear()
-    search = EarlySearch(household.sandbox(), Workspace([household.root]))
+    search = EarlySearch(household.sandbox(), [str(household.root)])
     search.begin()
     await read.has_come.wait()
     closing = asyncio.create_task(search.aclose())
@@ -80,9 +80,9 @@ async def test_a_session_that_ends_ends_its_search(
 async def test_a_workspace_on_a_network_is_left_to_the_commands(
     household: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(early_search, "are_local", lambda _folders: False)
+    monkeypatch.setattr(sandboxes, "are_local", lambda _folders: False)
     read = ReadFolders(monkeypatch)
-    search = EarlySearch(household.sandbox(), Workspace([household.root]))
+    search = EarlySearch(household.sandbox(), [str(household.root)])
     search.begin()
     assert search._task is not None
     await search._task
@@ -91,4 +91,4 @@ async def test_a_workspace_on_a_network_is_left_to_the_commands(
 
 
 async def test_a_session_that_never_began_ends(household: Household) -> None:
-    await EarlySearch(household.sandbox(), Workspace([household.root])).aclose()
+    await EarlySearch(household.sandbox(), [str(household.root)]).aclose()
