@@ -33,7 +33,7 @@ async def open_program(
     """
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.subprocess_exec(
-        lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=_BUFFER_BYTES, loop=loop),
+        lambda: _Streams(loop),
         *words,
         env=dict(environment),
         cwd=cwd,
@@ -50,6 +50,36 @@ async def open_program(
         if process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
-        # Without its pipes closed it does not count as ended while somebody else holds their other ends.
+        await run_shielded(_close(transport, protocol))
+
+
+class _Streams(asyncio.subprocess.SubprocessStreamProtocol):
+    """The pipes of a process. `has_exited` and `is_closed` are done once it, and then they, are gone."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=_BUFFER_BYTES, loop=loop)
+        self.has_exited: asyncio.Future[None] = loop.create_future()
+        self.is_closed: asyncio.Future[None] = loop.create_future()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        if not self.has_exited.done():
+            self.has_exited.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if not self.is_closed.done():
+            self.is_closed.set_result(None)
+
+
+async def _close(transport: asyncio.SubprocessTransport, protocol: _Streams) -> None:
+    """Wait for a process that has ended or was killed, and close its pipes.
+
+    In this order: to close the transport of a process that has just ended takes its exit status from whoever
+    waits for it, and asyncio makes up another. Nobody waits for the other ends of the pipes, which may be held.
+    """
+    try:
+        await protocol.has_exited
+    finally:
         transport.close()
-        await run_shielded(process.wait())
+    await protocol.is_closed

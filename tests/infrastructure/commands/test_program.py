@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import signal
+import sys
+import threading
 
 import pytest
 
@@ -34,6 +36,29 @@ async def test_it_is_killed_at_the_end_of_the_block_with_what_it_started() -> No
         while is_alive(child):  # noqa: ASYNC110 - its end is on its way, and nobody tells of it
             await asyncio.sleep(0.01)
     assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.skipif(
+    sys.version_info >= (3, 12), reason="from Python 3.12 on another part of asyncio takes the status"
+)
+async def test_the_exit_status_of_one_that_has_just_ended_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, has_ended, may_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    take_status = asyncio.ThreadedChildWatcher._do_waitpid  # type: ignore[attr-defined]
+
+    def take_status_later(
+        watcher: object, told: asyncio.AbstractEventLoop, pid: int, tell: object, args: object
+    ) -> None:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        loop.call_soon_threadsafe(has_ended.set)
+        may_go.wait()
+        take_status(watcher, told, pid, tell, args)
+
+    monkeypatch.setattr(asyncio.ThreadedChildWatcher, "_do_waitpid", take_status_later)
+    async with asyncio.timeout(30):
+        async with open_program(("/bin/sh", "-c", "exit 3"), environment=_ENVIRONMENT) as process:
+            await has_ended.wait()
+            loop.call_soon(may_go.set)
+    assert process.returncode == 3
 
 
 async def test_whoever_left_its_group_and_holds_its_output_is_not_waited_for() -> None:
