@@ -38,9 +38,7 @@ async def test_it_is_killed_at_the_end_of_the_block_with_what_it_started() -> No
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.skipif(
-    sys.version_info >= (3, 12), reason="from Python 3.12 on another part of asyncio takes the status"
-)
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 takes the status elsewhere")
 async def test_the_exit_status_of_one_that_has_just_ended_is_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, has_ended, may_go = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
     take_status = asyncio.ThreadedChildWatcher._do_waitpid  # type: ignore[attr-defined]
