@@ -296,7 +296,7 @@ class LookRun:
     """Batches in a row that only looked when they ended, and the thoughts between them, in their order."""
 
     members: list[Batch | AnswerEntry]
-    segments: Mapping[int, tuple[Batch | AnswerEntry, ...]] | None = None
+    segments: dict[int, LookSegment] | None = None
     """What belongs together by the identity of each member, until something of it changes."""
 
     def touch(self) -> None:
@@ -304,6 +304,44 @@ class LookRun:
         self.segments = None
         for member in self.members:
             member.version += 1
+
+
+@dataclass(slots=True)
+class LookSegment:
+    """A part of a run that begins and ends with a batch, with nothing in it but looks and thoughts.
+
+    `batches` and `calls` count those in it. A look that is added does not make the segment anew: runs grow
+    long, and each member is asked about in each frame.
+    """
+
+    members: list[Batch | AnswerEntry] = field(default_factory=list)
+    batches: int = 0
+    calls: int = 0
+    _is_open: bool | None = None
+
+    def add(self, member: Batch | AnswerEntry) -> None:
+        """Put it behind the others."""
+        self.members.append(member)
+        self._is_open = None
+        if isinstance(member, Batch):
+            self.batches += 1
+            self.calls += len(member.calls)
+
+    def is_any_open(self) -> bool:
+        """Whether one of its members, or a call of them, is expanded."""
+        if self._is_open is None:
+            self._is_open = any(
+                member.expanded or (isinstance(member, Batch) and any(call.expanded for call in member.calls))
+                for member in self.members
+            )
+        return self._is_open
+
+    def note_expanded(self) -> None:
+        """A member was expanded or folded: have all drawn anew where they are one row no more, or again."""
+        was_open, self._is_open = self._is_open, None
+        if self.is_any_open() is not was_open:
+            for member in self.members:
+                member.version += 1
 
 
 Entry: TypeAlias = PromptEntry | AnswerEntry | Batch | Notice | Restoration | PanelEntry

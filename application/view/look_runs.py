@@ -1,18 +1,20 @@
 """Runs of answers that only looked: batches of finished reads, searches and lists, with but thoughts between.
 
-Which of them are shown as one row is the front end's matter; what belongs together is found here, as it ends.
+Whether they are shown as one row is the front end's matter; what belongs together is found here, as it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, LookRun, Phase
+from application.view.entries import AnswerEntry, Batch, Call, Entry, LookRun, LookSegment, Phase
 from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 
 LOOKING_TOOLS = frozenset({"read_file", "grep_search", "glob_search", "list_directory"})
 """The tools that only look."""
+FEWEST_FOLDED = 3
+"""Calls that one row is worth."""
 
 
 def is_quiet_look(call: Call) -> bool:
@@ -31,7 +33,7 @@ def is_quiet_look(call: Call) -> bool:
 def extend_run(entries: Sequence[Entry], batch: Batch) -> None:
     """Join a batch that has ended to the run of the batch before it, where both only looked.
 
-    Takes as long as there are entries after the batch and members in the run.
+    Takes as long as there are entries after the batch, however long the run is.
     """
     if batch.run is not None or not _only_looked(batch):
         return
@@ -43,47 +45,61 @@ def extend_run(entries: Sequence[Entry], batch: Batch) -> None:
             thoughts.insert(0, before)
             continue
         if isinstance(before, Batch) and _only_looked(before):
-            run = before.run or LookRun([before])
-            run.members += [*thoughts, batch]
-            for member in run.members:
-                member.run = run
-            run.touch()
+            _join(before, (*thoughts, batch))
         return
 
 
-def find_segment(entry: Batch | AnswerEntry) -> tuple[Batch | AnswerEntry, ...]:
-    """The part of its run that an entry belongs to: it begins and ends with a batch. Empty where there is none.
+def _join(before: Batch, members: Sequence[Batch | AnswerEntry]) -> None:
+    """Put members behind this batch, which is the last one that its run has, if it is in one."""
+    run = before.run = before.run or LookRun([before])
+    segments = _list_segments(run)
+    segment = segments[id(before)]
+    was_folded = is_folded(segment)
+    for member in members:
+        member.run = run
+        run.members.append(member)
+        segment.add(member)
+        segments[id(member)] = segment
+    # The row that stands for them changes with each; the others only once there is such a row.
+    for member in (segment.members[0], *members) if was_folded else segment.members:
+        member.version += 1
+
+
+def find_segment(entry: Batch | AnswerEntry) -> LookSegment | None:
+    """The part of its run that an entry belongs to; None where there is none.
 
     A remark may arrive after a batch was joined, so that it is no longer quiet and parts the run.
     """
-    if (run := entry.run) is None:
-        return ()
+    return _list_segments(entry.run).get(id(entry)) if entry.run is not None else None
+
+
+def is_folded(segment: LookSegment) -> bool:
+    """Whether one row can stand for all of it."""
+    return segment.batches > 1 and segment.calls >= FEWEST_FOLDED
+
+
+def _list_segments(run: LookRun) -> dict[int, LookSegment]:
     if run.segments is None:
-        run.segments = _list_segments(run)
-    return run.segments.get(id(entry), ())
+        run.segments = {id(member): segment for segment in _split(run) for member in segment.members}
+    return run.segments
 
 
-def _list_segments(run: LookRun) -> Mapping[int, tuple[Batch | AnswerEntry, ...]]:
-    return {id(member): segment for segment in _split(run) for member in segment}
-
-
-def _split(run: LookRun) -> Iterator[tuple[Batch | AnswerEntry, ...]]:
-    part: list[Batch | AnswerEntry] = []
+def _split(run: LookRun) -> Iterator[LookSegment]:
+    segment = LookSegment()
+    thoughts: list[AnswerEntry] = []
     for member in run.members:
         if isinstance(member, AnswerEntry):
-            part += [member] if part else []
+            thoughts += [member] if segment.batches else []
         elif _only_looked(member):
-            part.append(member)
-        elif part:
-            yield _end_with_batch(part)
-            part = []
-    if part:
-        yield _end_with_batch(part)
-
-
-def _end_with_batch(part: list[Batch | AnswerEntry]) -> tuple[Batch | AnswerEntry, ...]:
-    last = max(place for place, member in enumerate(part) if isinstance(member, Batch))
-    return tuple(part[: last + 1])
+            for thought in thoughts:
+                segment.add(thought)
+            segment.add(member)
+            thoughts = []
+        elif segment.batches:
+            yield segment
+            segment, thoughts = LookSegment(), []
+    if segment.batches:
+        yield segment
 
 
 def _only_looked(batch: Batch) -> bool:

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from application.view.entries import AnswerEntry, Batch
+from application.view.look_runs import find_segment
+from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.calls.hook import HookPoint
 from domain.calls.tool import RiskLevel
@@ -163,6 +166,56 @@ async def test_any_order_of_folding_and_scrolling_keeps_the_screen_whole():
                 app.view.scroll_to(y=steps.randrange(0, 60), animate=False)
             app.view.flush()
             assert len(app.lines()) == app.view.size.height
+
+
+async def test_a_look_that_joins_a_long_run_has_nothing_drawn_anew_but_the_row_and_itself():
+    app = TranscriptApp()
+    async with app.run_test(size=(100, 40)):
+        app.show([event for number in range(60) for event in look(f"f{number}")])
+        versions = {id(entry): entry.version for entry in app.view.session_view.entries}
+        app.show(looks("x"))
+        changed = [
+            place
+            for place, entry in enumerate(app.view.session_view.entries)
+            if versions.get(id(entry)) != entry.version
+        ]
+        assert "read 61 files" in shown(app)[0]
+        assert changed == [0, 60]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_belongs_together_is_the_same_whether_found_one_by_one_or_at_once(seed):
+    """Looks, failures, thoughts and remarks that come later, in any order."""
+    steps, view, names = random.Random(seed), SessionView(), [f"f{number}" for number in range(30)]
+    for place, name in enumerate(names):
+        for event in look(name, Outcome.ERROR if steps.random() < 0.1 else Outcome.OK):
+            view.apply(event)
+        if steps.random() < 0.3:
+            view.apply(ev.ReasoningDelta(text="And the next one."))
+            view.apply(completed(""))
+        if steps.random() < 0.1:
+            about = context(0, f"b-{steps.choice(names[: place + 1])}")
+            view.apply(
+                ev.HookRan(
+                    hook="guard",
+                    point=HookPoint.AFTER_TOOL_CALL,
+                    answer="error",
+                    reason="failed",
+                    context=about,
+                )
+            )
+    entries = [entry for entry in view.entries if isinstance(entry, Batch | AnswerEntry)]
+    one_by_one = [find_segment(entry) for entry in entries]
+    for entry in entries:
+        if entry.run is not None:
+            entry.run.touch()
+    at_once = [find_segment(entry) for entry in entries]
+
+    assert any(one_by_one)
+    for grown, found in zip(one_by_one, at_once, strict=True):
+        assert (grown and (grown.members, grown.batches, grown.calls)) == (
+            found and (found.members, found.batches, found.calls)
+        )
 
 
 @pytest.mark.long(after=1)

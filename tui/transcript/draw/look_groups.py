@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry
-from application.view.look_runs import find_segment, is_quiet_look
+from application.view.entries import AnswerEntry, Batch, Call, Entry, LookSegment
+from application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
 from domain.text.amounts import format_amount, format_duration
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.marks import ASIDE
@@ -20,7 +20,6 @@ from tui.transcript.cells.palette import Palette
 LOOKS = -2
 """The place of the row that stands for a batch's looks, where calls have theirs from 0 on."""
 
-_FEWEST = 3
 # The verb, and what is counted where that verb comes first.
 _KINDS = {
     "read_file": ("read", "file"),
@@ -41,34 +40,31 @@ def group_looks(batch: Batch) -> tuple[int, ...]:
     if any(call.is_open for _, call in looks):
         return ()
     quiet = tuple(place for place, call in looks if is_quiet_look(call))
-    return quiet if len(quiet) >= _FEWEST else ()
+    return quiet if len(quiet) >= FEWEST_FOLDED else ()
 
 
-def find_folded(entry: Entry) -> tuple[Batch | AnswerEntry, ...]:
+def find_folded(entry: Entry) -> Sequence[Batch | AnswerEntry]:
     """The entries of several answers that one row stands for together with this one; none where none does."""
-    segment = find_segment(entry) if isinstance(entry, Batch | AnswerEntry) else ()
-    batches = [member for member in segment if isinstance(member, Batch)]
-    return segment if len(batches) > 1 and sum(len(batch.calls) for batch in batches) >= _FEWEST else ()
+    segment = _find_folded_segment(entry)
+    return segment.members if segment is not None else ()
 
 
 def is_hidden(entry: Entry) -> bool:
     """Whether a row further up stands for the entry, so that nothing of it is drawn."""
-    segment = find_folded(entry)
-    return bool(segment) and entry is not segment[0] and not _is_any_open(segment)
+    segment = _find_folded_segment(entry)
+    return segment is not None and entry is not segment.members[0] and not segment.is_any_open()
 
 
 def is_open(batch: Batch) -> bool:
     """Whether the looks are shown one by one: the person wants them, or one of them, open."""
-    if segment := find_folded(batch):
-        return _is_any_open(segment)
+    if (segment := _find_folded_segment(batch)) is not None:
+        return segment.is_any_open()
     return batch.expanded or any(batch.calls[place].expanded for place in group_looks(batch))
 
 
-def _is_any_open(segment: Sequence[Batch | AnswerEntry]) -> bool:
-    return any(
-        member.expanded or (isinstance(member, Batch) and any(call.expanded for call in member.calls))
-        for member in segment
-    )
+def _find_folded_segment(entry: Entry) -> LookSegment | None:
+    segment = find_segment(entry) if isinstance(entry, Batch | AnswerEntry) else None
+    return segment if segment is not None and is_folded(segment) else None
 
 
 def set_looks_open(batch: Batch, is_wanted: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
+from application.view.look_runs import find_segment
 from application.view.panel_entry import PanelEntry
 from tui.transcript.draw import look_groups
 from tui.transcript.layout.transcript_layout import TranscriptLayout
@@ -23,8 +24,9 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     else:
         foldable.expanded = is_open
     entry.version += 1
-    if isinstance(entry, Batch | AnswerEntry) and entry.run is not None:
-        entry.run.touch()
+    segment = find_segment(entry) if isinstance(entry, Batch | AnswerEntry) else None
+    if segment is not None:
+        segment.note_expanded()
     return True
 
 
