@@ -5,7 +5,7 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from typing import TypeAlias
@@ -307,16 +307,41 @@ class LookRun:
 
 
 @dataclass(slots=True)
+class LookSummary:
+    """What looks that have ended add up to: calls of each tool, files that were read, seconds that they took.
+
+    `secs` is without the time between batches; `is_timed`: at least one call has times.
+    """
+
+    tools: dict[str, int] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)
+    secs: float = 0.0
+    is_timed: bool = False
+
+    def add(self, calls: Sequence[Call]) -> None:
+        """Add the looks of one batch."""
+        for call in calls:
+            self.tools[call.tool] = self.tools.get(call.tool, 0) + 1
+            if call.tool == "read_file":
+                self.read.add(str(call.arguments.get("path")))
+        if times := [call.since for call in calls if call.since]:
+            self.is_timed = True
+            self.secs += max(since[-1][0] for since in times) - min(since[0][0] for since in times)
+
+
+@dataclass(slots=True)
 class LookSegment:
     """A part of a run that begins and ends with a batch, with nothing in it but looks and thoughts.
 
-    `batches` and `calls` count those in it. A look that is added does not make the segment anew: runs grow
-    long, and each member is asked about in each frame.
+    `batches` and `calls` count those in it; `is_untimed`: the record of one does not say when it ran. A look
+    that is added does not make the segment anew: runs grow long, and each frame asks about each member.
     """
 
     members: list[Batch | AnswerEntry] = field(default_factory=list)
     batches: int = 0
     calls: int = 0
+    summary: LookSummary = field(default_factory=LookSummary)
+    is_untimed: bool = False
     _is_open: bool | None = None
 
     def add(self, member: Batch | AnswerEntry) -> None:
@@ -326,6 +351,8 @@ class LookSegment:
         if isinstance(member, Batch):
             self.batches += 1
             self.calls += len(member.calls)
+            self.summary.add(member.calls)
+            self.is_untimed |= member.untimed
 
     def is_any_open(self) -> bool:
         """Whether one of its members, or a call of them, is expanded."""

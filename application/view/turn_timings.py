@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
+from itertools import islice
 from typing import TypeAlias
 
 from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
@@ -48,6 +49,8 @@ class TurnTiming:
     undone: bool = False
     events: list[RequestTiming | Batch] = field(default_factory=list)
     timed: bool = True
+    _gone_through: int = 0
+    _reviewed: list[Stretch] = field(default_factory=list)
 
     @property
     def requests(self) -> list[RequestTiming]:
@@ -58,6 +61,18 @@ class TurnTiming:
     def calls(self) -> list[Call]:
         """All calls of its batches."""
         return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
+
+    def list_reviewed(self, now: float) -> list[Stretch]:
+        """When the person was asked about its calls. What is finished is gone through once: turns grow long."""
+        for event in islice(self.events, self._gone_through, None):
+            if isinstance(event, Batch):
+                if not event.calls or any(call.phase is not Phase.FINISHED for call in event.calls):
+                    break
+                self._reviewed += _list_stretches(event.calls, Phase.REVIEWED, now)
+            self._gone_through += 1
+        left = (event for event in islice(self.events, self._gone_through, None) if isinstance(event, Batch))
+        calls = [call for batch in left for call in batch.calls]
+        return [*self._reviewed, *_list_stretches(calls, Phase.REVIEWED, now)]
 
     def compute_span(self, now: float) -> Stretch:
         """From its beginning until its end, or until now; calls that were resumed later belong to it."""
@@ -205,7 +220,7 @@ def sum_totals(turn: TurnTiming, now: float) -> Totals:
 
 def measure_waited(turn: TurnTiming, now: float) -> float:
     """The seconds of a turn until now in which the person was waited for."""
-    return measure_covered(_list_stretches(turn.calls, Phase.REVIEWED, now))
+    return measure_covered(turn.list_reviewed(now))
 
 
 def _list_stretches(calls: Sequence[Call], phase: Phase, now: float) -> Iterator[Stretch]:

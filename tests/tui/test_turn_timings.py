@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.entries import AnswerEntry, Batch, PromptEntry
+from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 from application.view.session_view import SessionView
-from application.view.turn_timings import RequestTiming, measure_covered, sum_totals
+from application.view.turn_timings import (
+    RequestTiming,
+    TurnTiming,
+    measure_covered,
+    measure_waited,
+    sum_totals,
+)
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import ToolResults, UserMessage
 from domain.events import event as ev
@@ -175,3 +181,26 @@ def test_an_answer_without_words_leads_to_its_calls(transcript, clock):
 def test_time_that_several_share_counts_once():
     assert measure_covered([(0.0, 2.0), (1.0, 3.0), (5.0, 6.0)]) == 4.0
     assert measure_covered([]) == 0.0
+
+
+def test_what_the_person_was_waited_for_is_the_same_however_often_it_is_asked():
+    turn = TurnTiming(number=1, prompt=None, begin=0.0)
+    asked, batch, later = Call(index=0, tool="t"), Batch(None), Call(index=0, tool="t")
+    turn.events += [RequestTiming(0.0), batch]
+    assert measure_waited(turn, 0.0) == 0.0  # its calls are still being written
+
+    batch.calls.append(asked)
+    for moment, phase in ((0.0, Phase.QUEUED), (1.0, Phase.REVIEWED)):
+        asked.enter(phase, moment)
+    assert measure_waited(turn, 3.0) == 2.0
+    asked.enter(Phase.RUNNING, 4.0)
+    asked.enter(Phase.FINISHED, 5.0)
+    assert measure_waited(turn, 9.0) == 3.0
+
+    turn.events += [RequestTiming(5.0), Batch("b", [later])]
+    later.enter(Phase.REVIEWED, 6.0)
+    later.enter(Phase.ABANDONED, 7.0)
+    assert measure_waited(turn, 9.0) == 4.0
+    later.enter(Phase.REVIEWED, 10.0)  # taken up again when the session was resumed
+    later.enter(Phase.FINISHED, 12.0)
+    assert measure_waited(turn, 20.0) == measure_waited(turn, 30.0) == 6.0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, LookSegment
+from application.view.entries import AnswerEntry, Batch, Entry, LookSegment, LookSummary
 from application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
 from domain.text.amounts import format_amount, format_duration
 from tui.transcript.cells.lines import build_strip, fit_text
@@ -81,41 +81,33 @@ def set_looks_open(batch: Batch, is_wanted: bool) -> None:
 
 def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette) -> Strip:
     """The row, as `read 4 files, searched 1, listed 2 · 81 ms`."""
-    segment = find_folded(batch)
-    batches = [member for member in segment if isinstance(member, Batch)] or [batch]
-    calls = [[each.calls[place] for place in places] if not segment else each.calls for each in batches]
-    thoughts = len(segment) - len(batches) if segment else 0
-    said = _describe([call for each in calls for call in each])
+    segment = _find_folded_segment(batch)
+    if segment is not None:
+        summary, is_untimed = segment.summary, segment.is_untimed
+        thoughts = len(segment.members) - segment.batches
+    else:
+        summary, is_untimed, thoughts = LookSummary(), batch.untimed, 0
+        summary.add([batch.calls[place] for place in places])
+    said = _describe(summary)
     if thoughts:
         said += f", {format_amount(thoughts, 'thought')}"
-    took = "" if any(each.untimed for each in batches) else _format_time(calls)
+    took = f" · {format_duration(summary.secs)}" if summary.is_timed and not is_untimed else ""
     mark = "▾ " if is_open(batch) else "▸ "
     text = fit_text(said, width - len(mark))
     room = width - len(mark) - len(text)
     return build_strip((mark, palette.muted + ASIDE), (text, Style()), (fit_text(took, room), palette.muted))
 
 
-def _describe(calls: Sequence[Call]) -> str:
+def _describe(summary: LookSummary) -> str:
     counts: dict[str, int] = {}
     nouns: dict[str, str] = {}
-    read = {str(call.arguments.get("path")) for call in calls if call.tool == "read_file"}
-    for call in calls:
-        verb, nouns[verb] = _KINDS[call.tool]
-        counts[verb] = counts.get(verb, 0) + 1
-    if read:
-        counts["read"] = len(read)
+    for tool, count in summary.tools.items():
+        verb, nouns[verb] = _KINDS[tool]
+        counts[verb] = counts.get(verb, 0) + count
+    if summary.read:
+        counts["read"] = len(summary.read)
     parts = [
         f"{verb} {f'{counts[verb]:,}' if said else format_amount(counts[verb], nouns[verb])}"
         for said, verb in enumerate(verb for verb in ("read", "searched", "listed") if verb in counts)
     ]
     return ", ".join(parts)
-
-
-def _format_time(batches: Sequence[Sequence[Call]]) -> str:
-    """How long the calls took, without the time between batches."""
-    took = 0.0
-    for calls in batches:
-        begins = [call.since[0][0] for call in calls if call.since]
-        ends = [call.since[-1][0] for call in calls if call.since]
-        took += max(ends) - min(begins) if begins else 0.0
-    return f" · {format_duration(took)}" if any(call.since for calls in batches for call in calls) else ""
