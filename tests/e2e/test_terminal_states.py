@@ -160,6 +160,29 @@ def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_reported_
         quit_app(terminal)
 
 
+def has_slept(pid: int, secs: float = 1.0) -> bool:
+    """Whether none of its threads came round meanwhile."""
+
+    def count_wakes() -> int:
+        threads = Path(f"/proc/{pid}/task").glob("*/status")
+        return sum(
+            int(each.read_text().partition("\nvoluntary_ctxt_switches:")[2].split()[0]) for each in threads
+        )
+
+    before = count_wakes()
+    time.sleep(secs)
+    return count_wakes() == before
+
+
+@pytest.mark.long
+def test_an_app_that_nobody_uses_sleeps(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        eventually(lambda: has_slept(pid_of(terminal)), within=60, what="a second without any work")
+        terminal.type("and wakes up")
+        terminal.wait_for("and wakes up")
+
+
 @pytest.mark.long
 def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path) -> None:
     with app(project) as terminal:

@@ -18,7 +18,6 @@ from tui.terminal.input import TerminalKeys, make_decoders
 from tui.terminal.key_bursts import QUIET_SECS
 from tui.terminal.writer import TerminalWriter
 
-_LOOK_SECS = 0.1
 _MOST_BYTES = 65_536
 # No marks for pastes, no mouse, no reports of the focus, the usual keys, the usual screen, the cursor.
 _RESTORING = (
@@ -59,6 +58,9 @@ class TerminalDriver(LinuxDriver):
         self._is_on = self._is_lost = False
         self._decoders = make_decoders()
         self._background = BackgroundReplies()
+        self._wake: tuple[int, int] | None = (
+            None  # both ends of a pipe that ends the wait of whoever reads keys
+        )
 
     def start_application_mode(self) -> None:
         """Take the screen."""
@@ -66,6 +68,8 @@ class TerminalDriver(LinuxDriver):
         if self._is_terminal_gone():
             self._lose()
             return
+        self._close_wake()
+        self._wake = os.pipe()
         super().start_application_mode()  # type: ignore[no-untyped-call]
         if (writer := self._get_writer()) is None:  # stopped again at once, in the background
             if self._is_terminal_gone():
@@ -111,14 +115,32 @@ class TerminalDriver(LinuxDriver):
             if select.select((), (output,), (), 0)[1]:
                 os.write(output, _RESTORING)
 
+    def disable_input(self) -> None:
+        """Have the thread that reads end, and wait for it. Textual calls it again once that has ended."""
+        if self._wake is not None:
+            os.write(self._wake[1], b"x")
+        super().disable_input()
+
+    def close(self) -> None:
+        """Write what waits, at the end or before the app is suspended."""
+        super().close()
+        self._close_wake()
+
+    def _close_wake(self) -> None:
+        ends, self._wake = self._wake or (), None
+        for end in ends:
+            os.close(end)
+
     def run_input_thread(self) -> None:
         """Read what is typed, until the app wants no more or the terminal is gone."""
         keys, decoder = TerminalKeys(self._debug, self._background), next(self._decoders)
+        assert self._wake is not None, "it is there before the thread is started"
+        awakened, _ = self._wake
         while not self.exit_event.is_set():
             readable, _, _ = select.select(
-                (self.fileno,), (), (), QUIET_SECS if keys.is_waiting else _LOOK_SECS
+                (self.fileno, awakened), (), (), QUIET_SECS if keys.is_waiting else None
             )
-            if readable:
+            if self.fileno in readable:
                 data = self._read()
                 if data is None:
                     self._lose()

@@ -95,8 +95,8 @@ class TerminalKeys(XTermParser):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether characters are held back until the terminal is silent."""
-        return self._bursts.is_waiting or self._background.is_waiting
+        """Whether time alone will tell more: characters are held back, or an Esc may begin a sequence."""
+        return self._bursts.is_waiting or self._background.is_waiting or self._timeout_time is not None
 
     def tick(self) -> Iterable[Message]:
         """What time alone has made plain."""
