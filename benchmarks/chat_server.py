@@ -38,6 +38,11 @@ class ChatServer(ThreadingHTTPServer):
         self.times: list[tuple[float, float]] = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    @property
+    def base_url(self) -> str:
+        """Where a client of the API finds it."""
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
     def came(self) -> None:
         """The head of a request has come."""
 
@@ -54,7 +59,7 @@ class ChatServer(ThreadingHTTPServer):
             "[agent]\nmax_tool_turns = 2000\n[context_budget]\nwindow_tokens = 10_000_000\n"
             '[review]\nmode = "ask"\n'  # else the first start asks for one
             f'[models]\ndecision = "{MODEL}"\n[providers.bench]\ntype = "openai-chat"\n'
-            f'base_url = "http://127.0.0.1:{self.server_port}/v1"\napi_key_env = "BENCH_KEY"\n'
+            f'base_url = "{self.base_url}"\napi_key_env = "BENCH_KEY"\n'
         )
 
 

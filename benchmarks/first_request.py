@@ -48,19 +48,9 @@ PROBE = "ж".encode()
 ENTER_SECS = 0.15
 
 
-class TimedServer(ChatServer):
-    """Notes when the first request of a program comes."""
-
-    came_at = 0.0
-
-    def came(self) -> None:
-        """A request has come."""
-        self.came_at = self.came_at or time.perf_counter()
-
-
-def measure(server: TimedServer, command: list[str], home: Path, cwd: Path) -> tuple[float, float]:
+def measure(server: ChatServer, command: list[str], home: Path, cwd: Path) -> tuple[float, float]:
     """Seconds from launch to the first echo, and to the request without the wait before Enter."""
-    server.came_at = 0.0
+    server.times = []
     began = time.perf_counter()
     app = App(command, cwd, environment_in(home))
     typed_at = 0.0
@@ -75,20 +65,20 @@ def measure(server: TimedServer, command: list[str], home: Path, cwd: Path) -> t
     while time.perf_counter() < enter_at:
         app.read(0.005)
     os.write(app.terminal, b"\r")
-    while not server.came_at:
+    while not server.times:
         app.read(0.05)
         if time.perf_counter() - began > 60:
             raise SystemExit(f"{command[0]} sent no request")
     app.end()
-    return echoed, server.came_at - began - ENTER_SECS
+    return echoed, server.times[0][0] - began - ENTER_SECS
 
 
 def main() -> None:
     """Print the table."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 9
     programs = sys.argv[2:] or [str(Path(sys.executable).parent / "quorum")]
-    server = TimedServer()
-    client = [sys.executable, "-c", SMALLEST_CLIENT, f"http://127.0.0.1:{server.server_port}/v1"]
+    server = ChatServer()
+    client = [sys.executable, "-c", SMALLEST_CLIENT, server.base_url]
     commands = {"smallest app with openai": client, **{program: [program] for program in programs}}
     with tempfile.TemporaryDirectory() as folder:
         home, cwd = Path(folder).resolve() / "home", Path(folder).resolve() / "work"

@@ -86,12 +86,7 @@ def measure_sdk(
     server: ChatServer, program: str, calls: int, home: Path, cwd: Path
 ) -> tuple[list[float], float]:
     """The same of a loop around the SDK, with the interpreter that a program runs with."""
-    command = [
-        str(Path(program).parent / "python"),
-        "-c",
-        SDK_LOOP,
-        f"http://127.0.0.1:{server.server_port}/v1",
-    ]
+    command = [str(Path(program).parent / "python"), "-c", SDK_LOOP, server.base_url]
     return measure_task(server, command, f"reads {calls}", home, cwd)
 
 

@@ -58,9 +58,8 @@ class TerminalDriver(LinuxDriver):
         self._is_on = self._is_lost = False
         self._decoders = make_decoders()
         self._background = BackgroundReplies()
-        self._wake: tuple[int, int] | None = (
-            None  # both ends of a pipe that ends the wait of whoever reads keys
-        )
+        # Both ends of a pipe that ends the wait of the thread that reads keys, while there is one.
+        self._wake: tuple[int, int] | None = None
 
     def start_application_mode(self) -> None:
         """Take the screen."""

@@ -93,7 +93,7 @@ async def _read_streamed_answer(
             if answer.complete:
                 break
             if was_waited_for:
-                await pace.let_pieces_gather()
+                await asyncio.sleep(_GATHER_SECS)
             pace.note_handled()
     if answer.complete:
         await _read_to_the_end(body)
@@ -104,7 +104,7 @@ async def _read_streamed_answer(
 
 
 class _ReadingPace:
-    """Has the pieces of a long answer wait in the connection for a moment, to be read together.
+    """Tells when pieces of a long answer should wait in the connection for a moment, to be read together.
 
     To wait for a piece alone costs several times what reading, masking and showing it does, and nobody reads
     as fast as models write. What an answer begins with, and what comes fast, is read at once.
@@ -129,10 +129,6 @@ class _ReadingPace:
     def note_handled(self) -> None:
         """The piece was taken in; the next one is asked for now."""
         self._handled = self._now()
-
-    async def let_pieces_gather(self) -> None:
-        """Wait until some more pieces have probably arrived."""
-        await asyncio.sleep(_GATHER_SECS)
 
 
 def _feed(piece: bytes, decoder: EventDecoder, answer: AnswerReader, failures: Failures) -> None:

@@ -126,31 +126,34 @@ class WorkspaceKeeper:
 
     async def _keep_early(self) -> None:
         await asyncio.sleep(self._limits.early_secs)
-        if await asyncio.to_thread(are_local, self._roots):
-            await self._keep_ahead(self._limits.early_files)
+        if not await asyncio.to_thread(are_local, self._roots):
+            return
+        fewest = self._limits.early_files
+        if await self._keep_ahead(fewest) >= fewest:
             await self._list_early()
 
     async def _list_early(self) -> None:
         """Make and store the list of all files of a large workspace, which takes the first call seconds."""
-        look = await self._watch.follow()
         await self._is_idle.wait()
-        if self._known is None and len(look.marks) >= self._limits.early_files:
+        if self._known is None:
             async with self._listing_early:
                 with suppress(LedgerError):  # the call that needs it reports that
                     await self._keep(None, lambda _done, _all: None)
 
-    async def _keep_ahead(self, fewest: int = 0) -> None:
-        """The call that needs it reports what cannot be stored. Fewer than `fewest` files are left to it."""
+    async def _keep_ahead(self, fewest: int = 0) -> int:
+        """How many files there are. Fewer than `fewest` unread ones are left to the call that needs them, which
+        also reports what cannot be stored."""
         async with self._reading_ahead:
-            await self._keep_unread(fewest)
+            return await self._keep_unread(fewest)
 
-    async def _keep_unread(self, fewest: int) -> None:
+    async def _keep_unread(self, fewest: int) -> int:
         await self._cache.recall()
         look = await self._watch.follow()
         try:
             await self._read_ahead(look, fewest)
         finally:  # also for what was read until then
             await run_in_thread(lambda _stop: self._cache.save(look.marks))
+        return len(look.marks)
 
     async def _read_ahead(self, look: FileLook, fewest: int) -> None:
         if not self._is_idle.is_set():  # a call is at it, and then knows the most of it
