@@ -31,8 +31,8 @@ from infrastructure.models.shared.model_listing import (
 )
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
-    compile_annotations_once,
     load_event_loop,
+    loading_sdk,
     read_certificates,
 )
 from infrastructure.models.shared.request_body import post_body
@@ -173,13 +173,13 @@ class OpenAiClient:
     def _prepare_client(self) -> AsyncOpenAI:
         with self._loading:
             if self._client is None:
-                with compile_annotations_once():
+                with loading_sdk("openai"):
                     self._client = self._build_client()
             return self._client
 
     def _build_client(self) -> AsyncOpenAI:
         certificates = read_certificates()
-        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAsyncHttpx2Client
+        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
 
         endpoint = self._endpoint
         try:
@@ -198,6 +198,8 @@ class OpenAiClient:
         )
         client: AsyncOpenAI
         if isinstance(cloud := endpoint.cloud, AzureAccess):
+            from openai import AsyncAzureOpenAI
+
             client = AsyncAzureOpenAI(
                 azure_endpoint=endpoint.address,
                 api_version=cloud.api_version,
@@ -209,7 +211,8 @@ class OpenAiClient:
             client = AsyncOpenAI(api_key=endpoint.key, base_url=endpoint.address, **common)
         # what is imported on first use is better imported here than on the loop of the first request
         load_event_loop()
-        _ = client.responses if self._api == "responses" else client.chat.completions
+        if cloud is not None:
+            _ = client.responses if self._api == "responses" else client.chat.completions
         return client
 
 

@@ -36,8 +36,8 @@ from infrastructure.models.shared.model_listing import (
 )
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
-    compile_annotations_once,
     load_event_loop,
+    loading_sdk,
     read_certificates,
 )
 from infrastructure.models.shared.request_body import post_body
@@ -219,7 +219,7 @@ class AnthropicMessages:
     def _prepare_client(self) -> _Client:
         with self._loading:
             if self._client is None:
-                with compile_annotations_once():
+                with loading_sdk("anthropic"):
                     self._client = self._build_client()
             return self._client
 

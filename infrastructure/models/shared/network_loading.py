@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 import typing
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from functools import cache
 from threading import Event, Thread
 
 import httpx2
+
+from infrastructure.lean_imports import import_lazily, without
 
 _LONGEST_WAIT_SECS = 1.0
 
@@ -54,6 +57,19 @@ def read_certificates() -> Future[ssl.SSLContext]:
 
     Thread(target=read, name="certificates").start()
     return certificates
+
+
+@contextmanager
+def loading_sdk(name: str) -> Iterator[None]:
+    """Meanwhile, have an SDK load what its client needs, which is a third of it, and each type once.
+
+    Whoever asks the SDK to log, by its variable, has all of it: it sets that up where it collects its names.
+    """
+    if f"{name.upper()}_LOG" not in os.environ:
+        import_lazily(name)
+    # aiohttp: another library for connections, of which the SDKs make a class that quorum does not use
+    with without("aiohttp"), compile_annotations_once():
+        yield
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from infrastructure.files.replacing import name_temporary
 from infrastructure.files.workspace import Location, Workspace, translate_os_errors
 from infrastructure.store.snapshots.places import OpenFolders, locate_path
 from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.step_diff import render_step_diff
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -41,6 +40,8 @@ class WorkspaceRestorer:
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
         name = self._workspace.format_path(step.path)
+        from infrastructure.store.snapshots.step_diff import render_step_diff  # few sessions ask for it
+
         return await run_in_thread(lambda _stop: render_step_diff(step, name, now, wanted))
 
     def _restore(self, step: RestoreStep, content: bytes | None, stop: Stop) -> FileState | None:
