@@ -175,6 +175,15 @@ def has_slept(pid: int, secs: float = 1.0) -> bool:
 
 
 @pytest.mark.long
+def test_what_is_seen_first_is_the_whole_screen(project: Path) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("starting…")
+        rows = re.findall(r"\x1b\[(\d+);\d+H", terminal.raw)
+
+    assert [int(row) for row in rows[:40]] == list(range(1, 41))
+
+
+@pytest.mark.long
 def test_an_app_that_nobody_uses_sleeps(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

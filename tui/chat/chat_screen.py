@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, HorizontalGroup
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import TextArea
 
@@ -42,6 +41,7 @@ from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
 from tui.transcript.layout.view import TranscriptView
+from tui.widgets.drawn_once import DrawnOnce
 
 if TYPE_CHECKING:
     from application.session.agent_session import AgentSession
@@ -55,7 +55,7 @@ _MARK_UP = "Select a part of the transcript, then the one above"
 _NEXT_MODE = f"Next mode: {', '.join(CYCLED_MODES)}"
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(DrawnOnce):
     """Shows a session and takes prompts for it. Everything works before the agent is there; prompts wait.
 
     It is the `ChatHost` of its controllers, whose actions are its own: keys, commands and palette name them.
@@ -370,6 +370,10 @@ class ChatScreen(Screen[None]):
     @on(TranscriptView.NewBelow)
     def _tell_of_new_lines(self) -> None:
         self.status.status_bar.update()
+
+    @on(TranscriptView.Filled)
+    def _give_room(self, message: TranscriptView.Filled) -> None:
+        self.status.welcome.set_class(message.is_filled, "-over")
 
     @on(TranscriptView.OutputWanted)
     def _open_output(self, message: TranscriptView.OutputWanted) -> None:

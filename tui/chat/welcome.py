@@ -68,7 +68,7 @@ class Welcome(VerticalGroup):
     @property
     def resumable(self) -> str:
         """The id of the session that Enter continues with; empty where there is none, or none is offered."""
-        is_seen = self._last is not None and self.display and not self.screen.has_class("-filled")
+        is_seen = self._last is not None and self.display and not self.has_class("-over")
         return self._last.id if self._last is not None and is_seen else ""
 
     @property

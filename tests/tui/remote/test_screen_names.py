@@ -26,6 +26,7 @@ def below(kind: type[Any]) -> set[type[Any]]:
 def test_every_screen_that_can_be_open_has_a_name_of_its_own() -> None:
     bases = {
         "AccountSheet",
+        "DrawnOnce",
         "EditsCall",
         "FilePlanScreen",
         "KeepsPlace",

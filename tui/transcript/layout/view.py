@@ -30,7 +30,6 @@ TranscriptView > .transcript--hit { text-style: underline; background: $warning-
 TranscriptView > .transcript--present-hit { text-style: bold reverse; }
 """
 
-FILLED = "-filled"
 """The class of a screen whose transcript holds more than remarks."""
 
 
@@ -44,6 +43,13 @@ class TranscriptView(Pane):
         "transcript--present-hit",
     }
     ALLOW_SELECT = False  # Textual selects by widgets on the screen; here it goes by lines, in sight or not
+
+    class Filled(Message):
+        """There is more than remarks now, or nothing again."""
+
+        def __init__(self, is_filled: bool) -> None:
+            super().__init__()
+            self.is_filled = is_filled
 
     class OutputWanted(Message):
         """The person wants to read the whole output of a call."""
@@ -85,12 +91,11 @@ class TranscriptView(Pane):
         self._want_frame()
 
     def _look_whether_filled(self) -> None:
-        """Tell the screen by a class of its own once there is more than remarks."""
         from application.view.entries import Notice
 
         if self.is_mounted and self.entries and not isinstance(self.entries[-1], Notice):
             self._is_filled = True
-            self.screen.add_class(FILLED)
+            self.post_message(self.Filled(True))
 
     def begin_past(self) -> None:
         """What is applied from now on comes from a record; nothing of it is drawn before `end_past`."""
@@ -118,7 +123,7 @@ class TranscriptView(Pane):
         """Empty the screen for another session."""
         self._session_view = None
         self._is_filled = False
-        self.screen.remove_class(FILLED)
+        self.post_message(self.Filled(False))
         self._show_page(None)
 
     def toggle_fold_all(self) -> None:
