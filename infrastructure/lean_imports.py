@@ -14,7 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import resolve_name
 from types import ModuleType
+from typing import NamedTuple
 
 
 class _Absence:
@@ -97,10 +99,8 @@ class _LazyPackage(ModuleType):
     def __getattr__(self, name: str) -> object:
         package = self.__name__
         if (origin := _read_origins(self).get(name)) is not None:
-            source, attribute = origin
             with suppress(ImportError, AttributeError):  # the whole file says what is wrong, or does without
-                value = importlib.import_module(f"{package}.{source}")
-                setattr(self, name, getattr(value, attribute) if attribute else value)
+                setattr(self, name, origin.load(package))
                 return vars(self)[name]
         elif PathFinder.find_spec(f"{package}.{name}", self.__path__) is not None:
             return importlib.import_module(f"{package}.{name}")
@@ -112,8 +112,21 @@ class _LazyPackage(ModuleType):
         return getattr(module, name)
 
 
-def _read_origins(package: ModuleType) -> Mapping[str, tuple[str, str]]:
-    """By the name that a package offers, the module within it and the attribute of that; "" for the module.
+class _Origin(NamedTuple):
+    """What a file imports a name from: `from module import attribute`."""
+
+    module: str
+    attribute: str
+
+    def load(self, package: str) -> object:
+        """What the name means. Raises ImportError and AttributeError."""
+        if self.module == package:  # `from . import attribute`
+            return importlib.import_module(f"{package}.{self.attribute}")
+        return getattr(importlib.import_module(self.module), self.attribute)
+
+
+def _read_origins(package: ModuleType) -> Mapping[str, _Origin]:
+    """By the name that a package offers, where it comes from.
 
     Only what its file imports and does not bind to anything else.
     """
@@ -121,17 +134,17 @@ def _read_origins(package: ModuleType) -> Mapping[str, tuple[str, str]]:
     assert spec is not None
     assert isinstance(spec.loader, SourceFileLoader)
     if spec.loader_state is None:
-        origins: dict[str, tuple[str, str]] = {}
+        origins: dict[str, _Origin] = {}
         for statement in ast.parse(spec.loader.get_data(spec.loader.path)).body:
-            if isinstance(statement, ast.ImportFrom) and statement.level == 1:
+            if isinstance(statement, ast.ImportFrom):
+                module = resolve_name("." * statement.level + (statement.module or ""), package.__name__)
                 for each in statement.names:
-                    origin = (statement.module, each.name) if statement.module else (each.name, "")
-                    origins[each.asname or each.name] = origin
+                    origins[each.asname or each.name] = _Origin(module, each.name)
             else:
                 for name in _list_bound_names(statement):
                     origins.pop(name, None)
         spec.loader_state = origins
-    known: Mapping[str, tuple[str, str]] = spec.loader_state
+    known: Mapping[str, _Origin] = spec.loader_state
     return known
 
 
