@@ -17,6 +17,7 @@ import pytest
 
 from tests.infrastructure.commands.command_bench import alive_with
 from tests.support.headless_run import QUORUM, environment
+from tests.support.liveness import has_slept
 
 WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 WITHIN_SECS = 30.0
@@ -128,6 +129,20 @@ def test_it_opens_takes_keys_and_sizes_and_ends(project: Path) -> None:
 
         assert browser.ended() == 0
         assert browser.metas[-1] == {"type": "exit"}
+
+
+@pytest.mark.long
+def test_an_app_that_nobody_uses_sleeps_there_too(project: Path) -> None:
+    with in_a_browser(project) as browser:
+        browser.wait_for("offline")
+        deadline = time.monotonic() + WITHIN_SECS
+        while not has_slept(browser.process.pid):
+            assert time.monotonic() < deadline, "it never slept for a second"
+        browser.type("and wakes up")
+        browser.wait_for("and wakes up")
+        browser.type("\x03\x11")
+
+        assert browser.ended() == 0
 
 
 @pytest.mark.long

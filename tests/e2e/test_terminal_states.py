@@ -14,6 +14,7 @@ import pexpect
 import pytest
 
 from tests.support.headless_run import QUORUM, configure, environment
+from tests.support.liveness import has_slept
 from tests.support.terminal import CTRL_C, ESCAPE, Terminal
 
 SUSPEND = "\x1a"
@@ -158,20 +159,6 @@ def test_a_command_that_runs_goes_on_while_the_app_is_suspended_and_is_reported_
             os.kill(pid_of(terminal), signal.SIGCONT)
             terminal.wait_for("it-is-over")
         quit_app(terminal)
-
-
-def has_slept(pid: int, secs: float = 1.0) -> bool:
-    """Whether none of its threads came round meanwhile."""
-
-    def count_wakes() -> int:
-        threads = Path(f"/proc/{pid}/task").glob("*/status")
-        return sum(
-            int(each.read_text().partition("\nvoluntary_ctxt_switches:")[2].split()[0]) for each in threads
-        )
-
-    before = count_wakes()
-    time.sleep(secs)
-    return count_wakes() == before
 
 
 @pytest.mark.long

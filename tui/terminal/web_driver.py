@@ -19,7 +19,6 @@ from tui.terminal.input import TerminalKeys, TypedAhead
 from tui.terminal.key_bursts import QUIET_SECS
 from tui.terminal.writer import TerminalWriter
 
-_LOOK_SECS = 0.1
 _MOST_BYTES = 65_536
 
 
@@ -36,6 +35,7 @@ class BrowserDriver(WebDriver):
         self._write = self._writer.send  # type: ignore[assignment]
         self._writer.call_when_gone(self._lose)
         self._is_lost = False
+        self._wake = os.pipe()  # both ends; what is written ends the wait of the thread that reads keys
 
     def start_application_mode(self) -> None:
         """Greet the server, and take the screen."""
@@ -45,6 +45,11 @@ class BrowserDriver(WebDriver):
         for number in (signal.SIGINT, signal.SIGTERM):  # the app takes them, and stops what runs
             loop.remove_signal_handler(number)
 
+    def stop_application_mode(self) -> None:
+        """Give the screen back, and have the thread that reads end."""
+        super().stop_application_mode()
+        os.write(self._wake[1], b"x")
+
     def hurry(self) -> None:
         """Have nothing wait for a server that takes no more. May be called by a signal's handler."""
         self._writer.hurry()
@@ -52,6 +57,10 @@ class BrowserDriver(WebDriver):
     def close(self) -> None:
         """Write what is left."""
         self._writer.stop()
+        if self._key_thread.is_alive():
+            self._key_thread.join()
+        for end in self._wake:
+            os.close(end)
 
     def run_input_thread(self) -> None:
         """Read what the server sends, until the app wants no more or the server is gone."""
@@ -59,8 +68,8 @@ class BrowserDriver(WebDriver):
         server = self._input_reader._fileno
         try:
             while not self.exit_event.is_set():
-                silence = QUIET_SECS if keys.is_waiting else _LOOK_SECS
-                if select.select((server,), (), (), silence)[0]:
+                silence = QUIET_SECS if keys.is_waiting else None
+                if server in select.select((server, self._wake[0]), (), (), silence)[0]:
                     if not (data := _read(server)):
                         break
                     typed = b"".join(self._read_typed(packets.feed(data)))
