@@ -13,7 +13,7 @@ from domain.review.mode import Mode
 from domain.sessions.past_session import NewSession
 from tests.support.fake_agent import FakeAgent, composing
 from tests.support.fake_ports import RecordingObserver
-from tui.agent.turns import Turns
+from tui.agent.turns import QueuedTask, Turns
 from tui.agent.user_commands import TypedCommand
 from tui.app.app import QuorumApp
 from tui.chat.controllers.copying import CopyController
@@ -135,6 +135,40 @@ async def test_while_another_session_is_opened_the_one_before_is_the_last_and_ca
 
     rig.current.stay()
     assert rig.current.session is before
+
+
+@pytest.mark.parametrize("how", ["turns end", "waiting is returned"])
+async def test_what_waits_for_a_task_learns_that_it_is_not_done_any_more(how):
+    rig = Rig()
+    done = []
+
+    async def work(agent):
+        done.append(agent)
+
+    waiting = asyncio.create_task(rig.turns.perform(QueuedTask("works", work)))
+    await asyncio.sleep(0)
+    if how == "turns end":
+        await rig.turns.close(1.0)
+    else:
+        rig.turns.return_waiting()
+
+    assert await asyncio.wait_for(waiting, 10) is False
+    assert not done
+
+
+async def test_what_waits_for_a_task_learns_of_its_end():
+    rig = Rig()
+    done = []
+
+    async def work(agent):
+        done.append(agent)
+
+    serving = asyncio.create_task(rig.turns.serve(rig.agent))
+    assert await asyncio.wait_for(rig.turns.perform(QueuedTask("works", work)), 10)
+    serving.cancel()
+
+    assert done == [rig.agent]
+    assert not rig.turns.running
 
 
 # -- sessions and settings --------------------------------------------------------------------------

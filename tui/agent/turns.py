@@ -22,11 +22,13 @@ _TAKEN_UP_AGAIN = _CUT_SHORT | {"interrupted"}
 class QueuedTask(NamedTuple):
     """Something else that an agent is asked to do in a turn's place; `does` says it in a word or two.
 
-    It answers with the report of a turn, or with None where it was none.
+    It answers with the report of a turn, or with None where it was none. `over` is set once it has ended, or
+    will not be done.
     """
 
     does: str
     run: Callable[[AgentSession], Coroutine[object, object, RunReport | None]]
+    over: asyncio.Event | None = None
 
 
 class Turns:
@@ -250,22 +252,22 @@ class Turns:
         """Another conversation stands, whose last turn ended so; empty: it has none to resume."""
         self._ending = ending
 
-    async def perform(self, task: QueuedTask) -> None:
-        """Put a task in line and wait for its end."""
-        over = asyncio.Event()
+    async def perform(self, task: QueuedTask) -> bool:
+        """Put a task in line and wait for its end; False where it was taken out of it before it began."""
+        over, has_begun = asyncio.Event(), False
 
         async def run(agent: AgentSession) -> RunReport | None:
-            try:
-                return await task.run(agent)
-            finally:
-                over.set()
+            nonlocal has_begun
+            has_begun = True
+            return await task.run(agent)
 
-        self.submit(QueuedTask(task.does, run))
+        self.submit(QueuedTask(task.does, run, over))
         await over.wait()
+        return has_begun
 
     async def close(self, patience: float) -> None:
         """Stop the running turn and wait for its end, at most `patience` seconds. Nothing runs after it."""
-        self._waiting.clear()
+        self._clear_waiting()
         await self.own.close(patience)
         if (task := self._task) is not None:
             self._interrupt_turn()
@@ -290,6 +292,7 @@ class Turns:
         finally:
             task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
             self._task, self.interrupting = None, False
+            _tell_over(work)
             self._on_change()
             self._on_end(time.monotonic() - self._started)
 
@@ -317,11 +320,21 @@ class Turns:
         if self._waiting:
             prompts = "\n".join(self.prompts)
             self._returned = (*self.prompts, *self._returned)
-            self._waiting.clear()
+            self._clear_waiting()
             self._typed.clear()
             self._on_change()
             if prompts:
                 self._give_back(prompts)
+
+    def _clear_waiting(self) -> None:
+        for work in self._waiting:
+            _tell_over(work)
+        self._waiting.clear()
+
+
+def _tell_over(work: str | QueuedTask) -> None:
+    if isinstance(work, QueuedTask) and work.over is not None:
+        work.over.set()
 
 
 def _may_be_command(prompt: str) -> bool:

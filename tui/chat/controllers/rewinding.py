@@ -104,5 +104,6 @@ class RewindController:
             except QuorumError as error:
                 failure = error
 
-        await self._turns.perform(QueuedTask(task.does, rewind))
+        if not await self._turns.perform(QueuedTask(task.does, rewind)):
+            return QuorumError("it was interrupted before it began, and nothing has changed")
         return failure
