@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 import subprocess
 import sys
@@ -74,6 +75,21 @@ def test_equal_texts_of_types_share_their_code_while_an_sdk_is_loaded() -> None:
         assert alike[0].__forward_code__ is not after.__forward_code__
     assert alike[0] == alike[1] == after
     assert not hasattr(typing, "compile")
+
+
+@pytest.mark.parametrize(("log", "is_whole"), [(None, False), ("info", True)])
+def test_an_sdk_is_loaded_whole_where_it_is_to_log(log: str | None, is_whole: bool) -> None:
+    code = (
+        "import sys\nfrom infrastructure.models.shared.network_loading import loading_sdk\n"
+        "with loading_sdk('openai'): from openai import AsyncOpenAI\n"
+        "print('openai.resources.batches' in sys.modules or 'openai.types.batch' in sys.modules)"
+    )
+    variables = {**os.environ, **({"OPENAI_LOG": log} if log is not None else {})}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True, env=variables
+    )
+
+    assert result.stdout.strip() == str(is_whole)
 
 
 def test_nothing_waits_where_there_is_no_request() -> None:
