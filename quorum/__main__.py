@@ -233,9 +233,12 @@ def _refuse(error: Exception, code: int = USAGE) -> int:
 def _run_command(options: Options, root: Path, signals: RunSignals | None) -> int:
     match options.command:
         case "app":
-            from quorum.cli.full_screen import run_app
+            from quorum.cli.app_terminal import take_terminal
 
-            return run_app(options, root)
+            with take_terminal(options) as early_prompt:
+                from quorum.cli.full_screen import run_app
+
+                return run_app(options, root, early_prompt)
         case "run" | "ask" | "discuss" | "debate":
             import gc
 

@@ -32,7 +32,7 @@ from infrastructure.models.shared.model_listing import (
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
     load_event_loop,
-    loading_sdk,
+    load_sdk_lazily,
     read_certificates,
 )
 from infrastructure.models.shared.request_body import post_body
@@ -173,7 +173,7 @@ class OpenAiClient:
     def _prepare_client(self) -> AsyncOpenAI:
         with self._loading:
             if self._client is None:
-                with loading_sdk("openai"):
+                with load_sdk_lazily("openai"):
                     self._client = self._build_client()
             return self._client
 

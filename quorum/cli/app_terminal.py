@@ -1,4 +1,5 @@
-"""What the full-screen app needs of its terminal, and what it takes from the environment for Textual.
+"""The terminal of the full-screen app before that is loaded: what it must be like, and what is shown there
+meanwhile; and what is taken from the environment for Textual.
 
 Nothing heavy is imported with this module.
 """
@@ -8,9 +9,52 @@ from __future__ import annotations
 import os
 import sys
 from codecs import lookup
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from quorum.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from quorum.options import Options
+    from tui.terminal.early_prompt import EarlyPrompt
+
+# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
+# among them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
+_SWITCH_SECS = 0.0005
+
+
+@contextmanager
+def take_terminal(options: Options) -> Iterator[EarlyPrompt | None]:
+    """Show a prompt that takes keys, if the app is to have a terminal, and give that back if the app did not
+    come to take it. None where the app is the first to show something.
+
+    Raises UsageError where there is no terminal for the app.
+    """
+    sys.setswitchinterval(_SWITCH_SECS)
+    if options.listen.headless or os.environ.get("TEXTUAL_DRIVER"):
+        yield None
+        return
+    if problem := describe_terminal_problem():
+        raise UsageError(problem)
+    if options.demo or wants_reader(options):
+        yield None
+        return
+    from tui.terminal.early_prompt import show_early_prompt
+
+    prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ)
+    try:
+        yield prompt
+    finally:
+        if prompt is not None:
+            prompt.close()
+
+
+def wants_reader(options: Options) -> bool:
+    """Whether that is known before the settings are read: a reader should not read out another screen."""
+    in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
+    return bool(options.overrides.get("tui.screen_reader", in_environment))
 
 
 def tune_textual() -> None:

@@ -64,6 +64,7 @@ _OFFLINE = "offline/offline"
 
 def run_demo(options: Options) -> int:
     """Show the tour until it is left; its exit code. Raises UsageError where it cannot be shown."""
+    from quorum.cli.app_terminal import take_terminal
     from quorum.cli.full_screen import run_app
 
     with ExitStack() as stack:
@@ -79,4 +80,5 @@ def run_demo(options: Options) -> int:
         for name in [name for name in os.environ if name.startswith("QUORUM_")]:
             del os.environ[name]
         toured = replace(options, workdir=place.project, models=(_OFFLINE,), quiet=True)
-        return run_app(toured, place.project)
+        with take_terminal(toured) as early_prompt:
+            return run_app(toured, place.project, early_prompt)

@@ -17,13 +17,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quorum.cli.app_terminal import (
-    check_driver,
-    describe_terminal_problem,
-    take_environment_of_driver,
-    tune_textual,
-)
-from quorum.cli.errors import UsageError
+from quorum.cli.app_terminal import check_driver, take_environment_of_driver, tune_textual, wants_reader
 from quorum.cli.starting import explain_start_failures
 
 if TYPE_CHECKING:
@@ -46,37 +40,24 @@ if TYPE_CHECKING:
     from tui.agent.settings_service import SettingsService
     from tui.agent.worktrees import WorktreesPort
     from tui.app.app import QuorumApp
+    from tui.terminal.early_prompt import EarlyPrompt
     from tui.terminal.shutdown import Shutdown
     from tui.themes.looks import PrintStatusLine
 
-# How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
-# among them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
-_SWITCH_SECS = 0.0005
 
+def run_app(options: Options, root: Path, early_prompt: EarlyPrompt | None) -> int:
+    """Show the app until it is left; its exit code. The terminal is checked, and `early_prompt` may have it.
 
-def run_app(options: Options, root: Path) -> int:
-    """Show the app until it is left; its exit code.
-
-    Raises UsageError where there is no terminal for it, and StartFailure where it cannot be shown.
+    Raises UsageError where its driver is none, and StartFailure where it cannot be shown.
     """
-    needs_terminal = not options.listen.headless and not os.environ.get("TEXTUAL_DRIVER")
-    if needs_terminal and (problem := describe_terminal_problem()):
-        raise UsageError(problem)
     size = options.listen.size if options.listen.headless else None
     with explain_start_failures():
         tune_textual()
-        if not needs_terminal and not options.listen.headless:
+        if not options.listen.headless and os.environ.get("TEXTUAL_DRIVER"):
             check_driver()
             size = take_environment_of_driver()
-    sys.setswitchinterval(_SWITCH_SECS)
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
-    return asyncio.run(_show(options, root, size))
-
-
-def _wants_reader(options: Options) -> bool:
-    """Whether that is known before the settings are read: a reader should not read out another screen."""
-    in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
-    return bool(options.overrides.get("tui.screen_reader", in_environment))
+    return asyncio.run(_show(options, root, size, early_prompt))
 
 
 def _choose_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
@@ -91,7 +72,9 @@ def _choose_app(options: Options, listening: Listening | None) -> Callable[..., 
     return QuorumApp
 
 
-async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> int:
+async def _show(
+    options: Options, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
+) -> int:
     with explain_start_failures():
         from domain.text.printable import make_printable
 
@@ -101,6 +84,7 @@ async def _show(options: Options, root: Path, size: tuple[int, int] | None) -> i
     try:
         with explain_start_failures():
             app, shutdown = _make_app(options, root, sessions, listening)
+            app.early_prompt = early_prompt
         try:
             await app.run_async(headless=headless, size=size)
         finally:
@@ -136,7 +120,7 @@ def _make_app(
         choose=lambda: options.session,
         open_archive=sessions.open_archive,
         initial_prompt=options.prompt,
-        screen_reader=_wants_reader(options),
+        screen_reader=wants_reader(options),
     )
     sessions.app = app
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)

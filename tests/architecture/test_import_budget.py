@@ -147,3 +147,13 @@ print(json.dumps([len(classes), sorted(compiled)]))
 
     assert defined > 300
     assert len(compiled) <= MOST_COMPILED, compiled
+
+
+def test_the_early_prompt_is_shown_before_anything_heavy_is_loaded() -> None:
+    loaded = loaded_by(
+        "from quorum.__main__ import _parse_options; from quorum.cli.app_terminal import take_terminal; "
+        "_parse_options([]); import tui.terminal.early_prompt"
+    )
+
+    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "argparse"})
+    assert not inner(loaded)

@@ -275,9 +275,7 @@ class PromptApp(App[None]):
         self.rig = rig = Rig(self)
         self.asking = False
         recall = Recall(folder, rig.turns.take_back)
-        self.prompt = Prompt(
-            recall, PromptSources(folder, rig.current, themes=lambda: ()), placeholder="", id="prompt"
-        )
+        self.prompt = Prompt(recall, PromptSources(folder, rig.current, themes=lambda: ()), id="prompt")
         self.transcript, self.welcome = TranscriptView(), Welcome(folder)
         self.sending = SendController(
             rig.host,

@@ -119,7 +119,6 @@ class ChatScreen(DrawnOnce):
         self.prompt = Prompt(
             self._recall,
             PromptSources(cwd, self.current, themes=lambda: self.app.available_themes),
-            placeholder="Ask for something, / for commands, @ for files",
             id="prompt",
             editing=self._get_editing,
         )

@@ -16,6 +16,7 @@ from tui.chat.joined_line import join_line
 from tui.keys.hints import fill_in_keys
 from tui.transcript.cells.lines import fit_text, wrap_words
 from tui.transcript.cells.palette import READER
+from tui.widgets.empty_prompt import STARTING
 from tui.widgets.layout import JOINED
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
@@ -154,7 +155,7 @@ class StatusBar(Widget):
         if status.closing:
             return Content("closing…").stylize(loud)
         if not status.ready:
-            return Content("starting…")
+            return Content(STARTING)
         if status.answer_needed:
             return Content("answer needed").stylize(loud)
         if status.interrupting:

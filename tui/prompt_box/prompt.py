@@ -16,6 +16,7 @@ from tui.agent.user_commands import MARK
 from tui.prompt_box.completing import CompletingPrompt
 from tui.prompt_box.paste import Folds, clean_paste
 from tui.prompt_box.prompt_text import escape_command
+from tui.widgets.empty_prompt import PLACEHOLDER
 
 if TYPE_CHECKING:
     from tui.completion.offers import Known
@@ -96,11 +97,10 @@ class Prompt(CompletingPrompt):
         memory: Recall,
         known: Known,
         *,
-        placeholder: str,
         id: str | None = None,
         editing: Callable[[], str] = lambda: "emacs",
     ) -> None:
-        super().__init__(known, placeholder=placeholder, id=id)
+        super().__init__(known, placeholder=PLACEHOLDER, id=id)
         self.cursor_blink = False  # a blinking cursor would wake an idle program twice a second
         self._memory = memory
         self._folds = Folds()

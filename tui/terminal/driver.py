@@ -14,11 +14,13 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
-from tui.terminal.input import TerminalKeys, make_decoders
+from tui.terminal.early_prompt import EarlyPrompt, TypedEarly
+from tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
 from tui.terminal.key_bursts import QUIET_SECS
 from tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536
+_OTHER_SCREEN = "\x1b[?1049h"
 # No marks for pastes, no mouse, no reports of the focus, the usual keys, the usual screen, the cursor.
 _RESTORING = (
     b"\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"
@@ -28,7 +30,9 @@ linux_driver.WriterThread = TerminalWriter  # type: ignore[attr-defined,assignme
 
 
 class TerminalClient(Protocol):
-    """The app in the terminal."""
+    """The app in the terminal. `early_prompt` has the terminal first, where there is one."""
+
+    early_prompt: EarlyPrompt | None
 
     def enter_terminal(self) -> None:
         """The screen is ours from now on."""
@@ -60,6 +64,8 @@ class TerminalDriver(LinuxDriver):
         self._background = BackgroundReplies()
         # Both ends of a pipe that ends the wait of the thread that reads keys, while there is one.
         self._wake: tuple[int, int] | None = None
+        self._typed_early: TypedEarly | None = None
+        self._has_other_screen = False
 
     def start_application_mode(self) -> None:
         """Take the screen."""
@@ -69,14 +75,21 @@ class TerminalDriver(LinuxDriver):
             return
         self._close_wake()
         self._wake = os.pipe()
+        client = cast("TerminalClient", self._app)
+        early, client.early_prompt = client.early_prompt, None
+        typed = self._typed_early = early.hand_over() if early is not None else None
+        self._has_other_screen = typed is not None
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._has_other_screen = False
+        if typed is not None:
+            self.attrs_before = typed.attributes
         if (writer := self._get_writer()) is None:  # stopped again at once, in the background
             if self._is_terminal_gone():
                 self._lose()
             return
         writer.call_when_gone(self._lose)
         self._is_on = True
-        cast("TerminalClient", self._app).enter_terminal()
+        client.enter_terminal()
 
     def stop_application_mode(self) -> None:
         """Give the screen back."""
@@ -89,6 +102,8 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Have this written; where there is no terminal, or none any more, it is dropped."""
+        if self._has_other_screen and data == _OTHER_SCREEN:
+            return  # a second time it is cleared, and some terminals forget the cursor of the usual one
         if (writer := self._get_writer()) is not None:
             writer.write(data)
 
@@ -133,6 +148,11 @@ class TerminalDriver(LinuxDriver):
     def run_input_thread(self) -> None:
         """Read what is typed, until the app wants no more or the terminal is gone."""
         keys, decoder = TerminalKeys(self._debug, self._background), next(self._decoders)
+        typed, self._typed_early = self._typed_early, None
+        if typed is not None:
+            decoder = TypedAhead(ahead=typed.in_lines)
+            if text := decoder.decode(typed.data):
+                self._process(keys.feed(text))
         assert self._wake is not None, "it is there before the thread is started"
         awakened, _ = self._wake
         while not self.exit_event.is_set():

@@ -42,6 +42,7 @@ from tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
     from domain.text.json_value import JsonObject
+    from tui.terminal.early_prompt import EarlyPrompt
 
 
 PrintStatusLine = Callable[["JsonObject"], Awaitable[str]]
@@ -55,6 +56,8 @@ class Looks(App[None]):
     screen_reader: var[bool] = var(False, init=False)
     print_status_line: PrintStatusLine | None = None
     """The person's own program for the status line; None without one."""
+    early_prompt: EarlyPrompt | None = None
+    """What has the terminal until the app takes it over; None where nothing has."""
     version: str = ""
     """The version of the program, for whoever asks which one this is."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from textual.geometry import Size
-
 ROOMY = 140
 """The least width of a screen, in cells, that has room for the panel beside the transcript."""
 
@@ -18,7 +16,7 @@ WIDE = 160
 _LEAST_STACKED = 20
 _LEAST_FOR_HEADER = 30
 _LEAST_WIDTH, _LEAST_HEIGHT = 60, 14
-_SMALLEST = Size(20, 5)
+_SMALLEST_WIDTH, _SMALLEST_HEIGHT = 20, 5
 
 CLASSES = ("-default", "-wide", "-stacked", "-minimal")
 JOINED = "-joined"
@@ -42,30 +40,34 @@ class Arrangement(NamedTuple):
         return f"-{self.name}"
 
 
-def arrange(wish: str, size: Size, *, plain: bool = False) -> Arrangement:
-    """The arrangement for a screen of this size. `plain`: one column from top to bottom and nothing else."""
-    too_small = size.width < _SMALLEST.width or size.height < _SMALLEST.height
+def arrange(wish: str, size: tuple[int, int], *, plain: bool = False) -> Arrangement:
+    """The arrangement for a screen of these columns and lines. `plain`: one column from top to bottom and
+    nothing else."""
+    width, height = size
+    too_small = width < _SMALLEST_WIDTH or height < _SMALLEST_HEIGHT
     name = "minimal" if plain else _choose_fitting(size) if wish == "auto" else wish
-    joined = name == "minimal" or size.height < _LEAST_FOR_HEADER
+    joined = name == "minimal" or height < _LEAST_FOR_HEADER
     return Arrangement(name, _explain_no_panel(name, wish, size, plain=plain), too_small, joined)
 
 
-def _explain_no_panel(name: str, wish: str, size: Size, *, plain: bool) -> str:
+def _explain_no_panel(name: str, wish: str, size: tuple[int, int], *, plain: bool) -> str:
+    width, height = size
     if plain:
         return "a screen reader reads one column: no side panel"
     if name == "minimal":
-        at = f", used at {size.width}x{size.height}," if wish == "auto" else ""
+        at = f", used at {width}x{height}," if wish == "auto" else ""
         return f"the minimal layout{at} has no side panel"
     if name == "stacked":
-        few = f"the side panel needs {_LEAST_STACKED} lines; here are {size.height}"
-        return few if size.height < _LEAST_STACKED else ""
-    narrow = f"the side panel needs {ROOMY} columns; here are {size.width}"
-    return narrow if size.width < ROOMY else ""
+        few = f"the side panel needs {_LEAST_STACKED} lines; here are {height}"
+        return few if height < _LEAST_STACKED else ""
+    narrow = f"the side panel needs {ROOMY} columns; here are {width}"
+    return narrow if width < ROOMY else ""
 
 
-def _choose_fitting(size: Size) -> str:
-    if size.width < _LEAST_WIDTH or size.height < _LEAST_HEIGHT:
+def _choose_fitting(size: tuple[int, int]) -> str:
+    width, height = size
+    if width < _LEAST_WIDTH or height < _LEAST_HEIGHT:
         return "minimal"
-    if size.width >= WIDE:
+    if width >= WIDE:
         return "wide"
     return "default"

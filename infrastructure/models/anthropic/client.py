@@ -37,7 +37,7 @@ from infrastructure.models.shared.model_listing import (
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
     load_event_loop,
-    loading_sdk,
+    load_sdk_lazily,
     read_certificates,
 )
 from infrastructure.models.shared.request_body import post_body
@@ -219,7 +219,7 @@ class AnthropicMessages:
     def _prepare_client(self) -> _Client:
         with self._loading:
             if self._client is None:
-                with loading_sdk("anthropic"):
+                with load_sdk_lazily("anthropic"):
                     self._client = self._build_client()
             return self._client
 

@@ -60,7 +60,7 @@ def read_certificates() -> Future[ssl.SSLContext]:
 
 
 @contextmanager
-def loading_sdk(name: str) -> Iterator[None]:
+def load_sdk_lazily(name: str) -> Iterator[None]:
     """Meanwhile, have an SDK load what its client needs, which is a third of it, and each type once.
 
     Whoever asks the SDK to log, by its variable, has all of it: it sets that up where it collects its names.

@@ -80,8 +80,8 @@ def test_equal_texts_of_types_share_their_code_while_an_sdk_is_loaded() -> None:
 @pytest.mark.parametrize(("log", "is_whole"), [(None, False), ("info", True)])
 def test_an_sdk_is_loaded_whole_where_it_is_to_log(log: str | None, is_whole: bool) -> None:
     code = (
-        "import sys\nfrom infrastructure.models.shared.network_loading import loading_sdk\n"
-        "with loading_sdk('openai'): from openai import AsyncOpenAI\n"
+        "import sys\nfrom infrastructure.models.shared.network_loading import load_sdk_lazily\n"
+        "with load_sdk_lazily('openai'): from openai import AsyncOpenAI\n"
         "print('openai.resources.batches' in sys.modules or 'openai.types.batch' in sys.modules)"
     )
     variables = {**os.environ, **({"OPENAI_LOG": log} if log is not None else {})}

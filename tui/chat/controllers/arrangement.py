@@ -11,12 +11,13 @@ from textual.widgets import Static
 
 from tui.panel.side_panel import SidePanel
 from tui.themes.looks import Looks
+from tui.widgets.empty_prompt import SIGN
 from tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange
 
 if TYPE_CHECKING:
     from tui.vim.editor import VimMode
 
-_SIGN, _SPOKEN_SIGN = " ›", "prompt:"
+_SPOKEN_SIGN = "prompt:"
 _TOO_SMALL = "-too-small"
 
 
@@ -29,7 +30,7 @@ class ArrangementController:
     def __init__(self, screen: Screen[None], panel: SidePanel, composer: Widget) -> None:
         self._screen, self._panel, self._composer = screen, panel, composer
         self._mode: VimMode | None = None
-        self.sign = Static(_SIGN, id="sign", markup=False)
+        self.sign = Static(SIGN, id="sign", markup=False)
 
     def begin_fitting(self) -> None:
         """Have the right classes before anything is styled: each change of them styles everything again."""
@@ -53,7 +54,7 @@ class ArrangementController:
 
     def _show_sign(self) -> None:
         spoken = _SPOKEN_SIGN if self._mode in (None, "insert") else f"{self._mode}:"
-        self.sign.update(spoken if self._looks.screen_reader else _SIGN)
+        self.sign.update(spoken if self._looks.screen_reader else SIGN)
 
     def _classify(self, size: Size, *, update: bool = True) -> Arrangement:
         arrangement = arrange(self._looks.layout_wish, size, plain=self._looks.screen_reader)

@@ -1,0 +1,213 @@
+"""The prompt as it stands on the screen before the app is loaded, which takes ten times as long as this.
+
+It shows what is typed and keeps every byte; the app gets all of them, in order, as if they had come only then.
+Nothing of Textual is imported here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import select
+import signal
+import termios
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from fcntl import ioctl
+from struct import unpack
+from types import FrameType
+from typing import Any, NamedTuple
+
+from tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
+from tui.widgets.layout import arrange
+
+_MOST_BYTES = 65_536
+_SILENT = ("dumb", "linux", "vt", "eterm")  # simple terminals, or with few characters
+_SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it
+_NO_COLUMNS_FOR_TEXT = 6  # the sign, the cursor, and one to spare
+_ERASING = ("\x7f", "\b")
+_RULE = "─"
+# The other screen, no cursor, pastes with marks, nothing left of what stood there.
+_TAKE = "\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[H\x1b[2J"
+_GIVE_BACK = "\x1b[?2004l\x1b[?1049l\x1b[?25h"
+_PLAIN, _BOLD, _DIM, _REVERSED = "\x1b[0m", "\x1b[0;1m", "\x1b[0;2m", "\x1b[0;7m"
+_TO_LINE_END = "\x1b[K"
+_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+
+
+class TypedEarly(NamedTuple):
+    """What was typed: the first `in_lines` bytes were read in lines, where Enter is a line feed. `attributes`
+    are those that the terminal had before.
+    """
+
+    data: bytes
+    in_lines: int
+    attributes: list[Any]
+
+
+class EarlyPrompt:
+    """Has the terminal from `show_early_prompt` on until it is handed over to the app, or closed.
+
+    Ctrl+C ends the process, as it does while nothing is shown. All other keys are kept for the app. Text, and
+    erasing it, is shown; from the first other key on only the app can tell what the prompt looks like.
+    """
+
+    def __init__(self, terminal: int, output: int, size: tuple[int, int]) -> None:
+        self._terminal, self._output = terminal, output
+        self._width, self._height = size
+        self._arrangement = arrange("auto", size)
+        self._line = self._height - (1 if self._arrangement.joined else 2)
+        self._attributes = termios.tcgetattr(terminal)
+        self._in_lines = _count_waiting_bytes(terminal)
+        self._typed = bytearray()
+        self._shown: list[str] = []
+        self._is_showing = True
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._is_over = False
+        self._wake = os.pipe()
+        self._reader = threading.Thread(target=self._read, name="early-prompt", daemon=True)
+        self._handlers = {
+            number: signal.signal(number, self._end)
+            for number in _ENDING_SIGNALS
+            if signal.getsignal(number) is signal.SIG_DFL
+        }
+
+    def begin(self) -> None:
+        """Take the terminal and draw the prompt. Raises OSError or termios.error where it cannot be taken."""
+        termios.tcsetattr(self._terminal, termios.TCSANOW, _read_key_by_key(self._terminal, self._attributes))
+        self._write(_TAKE + self._draw())
+        self._reader.start()
+
+    def hand_over(self) -> TypedEarly:
+        """Leave the terminal as it is to the app, with everything that was typed. Only once, and not after
+        `close`."""
+        self._stop()
+        return TypedEarly(bytes(self._typed), self._in_lines, self._attributes)
+
+    def close(self) -> None:
+        """Give the terminal back, where it was not handed over. What was typed is dropped: the shell would take
+        it for commands."""
+        if self._is_over:
+            return
+        self._stop()
+        self._restore()
+
+    def _stop(self) -> None:
+        self._is_over = True
+        for number, handler in self._handlers.items():
+            if signal.getsignal(number) == self._end:
+                signal.signal(number, handler)
+        if self._reader.ident is not None:
+            os.write(self._wake[1], b"x")
+            self._reader.join()
+        for end in self._wake:
+            os.close(end)
+
+    def _restore(self) -> None:
+        with suppress(OSError, termios.error):  # the terminal is gone
+            termios.tcsetattr(self._terminal, termios.TCSANOW, self._attributes)
+            self._write(_GIVE_BACK)
+
+    def _end(self, number: int, _frame: FrameType | None) -> None:
+        """Die of this signal, but with the terminal as it was."""
+        self._restore()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    # -- in the thread that reads ------------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        awakened, _ = self._wake
+        while True:
+            readable, _, _ = select.select((self._terminal, awakened), (), ())
+            if awakened in readable:
+                return
+            try:
+                data = os.read(self._terminal, _MOST_BYTES)
+            except BlockingIOError:
+                continue
+            except OSError:  # the terminal is gone, as the app will see
+                return
+            if not data:
+                return
+            self._typed += data
+            if self._is_showing:
+                self._follow(self._decoder.decode(data))
+
+    def _follow(self, text: str) -> None:
+        for character in text:
+            if character in _ERASING:
+                del self._shown[-1:]
+            elif character.isprintable() and self._has_room_for(character):
+                self._shown.append(character)
+            else:
+                self._is_showing = False
+                break
+        with suppress(OSError):
+            self._write(self._draw_line())
+
+    def _has_room_for(self, character: str) -> bool:
+        cells = sum(1 if each.isascii() else 2 for each in (*self._shown, character))
+        return cells <= self._width - _NO_COLUMNS_FOR_TEXT
+
+    # -- what it looks like ------------------------------------------------------------------------------------
+
+    def _draw(self) -> str:
+        rule = f"{_DIM}{_RULE * self._width}"
+        above = "" if self._arrangement.name == "minimal" else f"\x1b[{self._line - 1};1H{rule}"
+        below = "" if self._arrangement.joined else f"\x1b[{self._line + 1};1H{rule}"
+        return f"{above}{below}\x1b[{self._height};1H{_DIM} {STARTING}" + self._draw_line()
+
+    def _draw_line(self) -> str:
+        """The line of the prompt; the cursor is drawn, as the app does."""
+        text = "".join(self._shown)
+        hint = "" if text else PLACEHOLDER[: self._width - _NO_COLUMNS_FOR_TEXT]
+        cursor = hint[:1] or " "
+        return (
+            f"\x1b[{self._line};1H{_BOLD}{SIGN}{_PLAIN} {text}"
+            f"{_REVERSED}{cursor}{_DIM}{hint[1:]}{_PLAIN}{_TO_LINE_END}"
+        )
+
+    def _write(self, text: str) -> None:
+        os.write(self._output, text.encode())
+
+
+def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) -> EarlyPrompt | None:
+    """Show the prompt; None where that is better left to the app: in the background, in a terminal that is
+    simple, too small, or takes nothing now.
+    """
+    if environ.get("TERM", "").startswith(_SILENT) or any(map(environ.get, _SIZE_FROM_ENVIRONMENT)):
+        return None
+    try:
+        size = os.get_terminal_size(output)
+        if arrange("auto", size).too_small or os.tcgetpgrp(terminal) != os.getpgrp():
+            return None
+        if not select.select((), (output,), (), 0)[1]:
+            return None
+        prompt = EarlyPrompt(terminal, output, size)
+    except (OSError, termios.error):
+        return None
+    try:
+        prompt.begin()
+    except (OSError, termios.error):
+        prompt.close()
+        return None
+    return prompt
+
+
+def _read_key_by_key(terminal: int, attributes: list[Any]) -> list[Any]:
+    """The same attributes, but keys come at once, unchanged and unseen, and Ctrl+C alone is a signal."""
+    inputs, outputs, control, local, *speeds, characters = attributes
+    characters = list(characters)
+    characters[termios.VMIN], characters[termios.VTIME] = 1, 0
+    characters[termios.VSUSP] = characters[termios.VQUIT] = bytes((os.fpathconf(terminal, "PC_VDISABLE"),))
+    inputs &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
+    local &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    return [inputs, outputs, control, local, *speeds, characters]
+
+
+def _count_waiting_bytes(terminal: int) -> int:
+    """How many bytes were typed, and read in lines, before the first key was read."""
+    (waiting,) = unpack("i", ioctl(terminal, termios.FIONREAD, bytes(4)))
+    return int(waiting)
