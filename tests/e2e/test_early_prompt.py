@@ -101,7 +101,7 @@ def test_a_prompt_that_is_sent_while_the_app_is_loaded_is_answered(tmp_path: Pat
 @pytest.mark.long
 def test_a_paste_of_several_lines_while_the_app_is_loaded_sends_nothing(tmp_path: Path) -> None:
     with Loading(tmp_path) as loading:
-        loading.terminal.type(f"{PASTED}first\nsecond{PASTED_END}")
+        loading.terminal.type(f"{PASTED}first\n{CTRL_C}second{PASTED_END}")
         loading.go()
         loading.terminal.wait_until_ready()
         loading.terminal.wait_for("second")
@@ -123,6 +123,17 @@ def test_the_app_puts_the_prompt_where_it_was(tmp_path: Path, size: tuple[int, i
 
     assert early == app
     assert len(early[0]) == 1
+
+
+@pytest.mark.long
+def test_in_a_window_that_changes_its_size_meanwhile_the_prompt_moves(tmp_path: Path) -> None:
+    with Loading(tmp_path, size=(120, 40)) as loading:
+        loading.terminal.type("go")
+        loading.terminal.wait_for("› go")
+        with loading.terminal.fresh():
+            loading.terminal.process.setwinsize(24, 80)
+            loading.terminal.wait_for("› go")
+            assert lines_of(" ›", loading.terminal.raw) == {"23"}
 
 
 @pytest.mark.long

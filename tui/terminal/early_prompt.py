@@ -27,9 +27,11 @@ _SILENT = ("dumb", "linux", "vt", "eterm")  # simple terminals, or with few char
 _SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it
 _NO_COLUMNS_FOR_TEXT = 6  # the sign, the cursor, and one to spare
 _ERASING = ("\x7f", "\b")
+_CTRL_C, _PASTE_BEGINS, _PASTE_ENDS = b"\x03", b"\x1b[200~", b"\x1b[201~"
 _RULE = "─"
 # The other screen, no cursor, pastes with marks, nothing left of what stood there.
-_TAKE = "\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[H\x1b[2J"
+_CLEAR = "\x1b[H\x1b[2J"
+_TAKE = "\x1b[?1049h\x1b[?25l\x1b[?2004h" + _CLEAR
 _GIVE_BACK = "\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _PLAIN, _BOLD, _DIM, _REVERSED = "\x1b[0m", "\x1b[0;1m", "\x1b[0;2m", "\x1b[0;7m"
 _TO_LINE_END = "\x1b[K"
@@ -37,8 +39,8 @@ _ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class TypedEarly(NamedTuple):
-    """What was typed: the first `in_lines` bytes were read in lines, where Enter is a line feed. `attributes`
-    are those that the terminal had before.
+    """What was typed: the first `in_lines` bytes came in lines, where Enter is a line feed. `attributes` are
+    those that the terminal had before.
     """
 
     data: bytes
@@ -55,11 +57,9 @@ class EarlyPrompt:
 
     def __init__(self, terminal: int, output: int, size: tuple[int, int]) -> None:
         self._terminal, self._output = terminal, output
-        self._width, self._height = size
-        self._arrangement = arrange("auto", size)
-        self._line = self._height - (1 if self._arrangement.joined else 2)
+        self._fit(size)
         self._attributes = termios.tcgetattr(terminal)
-        self._in_lines = _count_waiting_bytes(terminal)
+        self._in_lines = 0
         self._typed = bytearray()
         self._shown: list[str] = []
         self._is_showing = True
@@ -68,14 +68,15 @@ class EarlyPrompt:
         self._wake = os.pipe()
         self._reader = threading.Thread(target=self._read, name="early-prompt", daemon=True)
         self._handlers = {
-            number: signal.signal(number, self._end)
-            for number in _ENDING_SIGNALS
+            number: signal.signal(number, self._handle)
+            for number in (signal.SIGWINCH, *_ENDING_SIGNALS)
             if signal.getsignal(number) is signal.SIG_DFL
         }
 
     def begin(self) -> None:
         """Take the terminal and draw the prompt. Raises OSError or termios.error where it cannot be taken."""
-        termios.tcsetattr(self._terminal, termios.TCSANOW, _read_key_by_key(self._terminal, self._attributes))
+        termios.tcsetattr(self._terminal, termios.TCSANOW, _read_key_by_key(self._attributes))
+        self._in_lines = _count_waiting_bytes(self._terminal)  # only now do no more come in lines
         self._write(_TAKE + self._draw())
         self._reader.start()
 
@@ -96,7 +97,7 @@ class EarlyPrompt:
     def _stop(self) -> None:
         self._is_over = True
         for number, handler in self._handlers.items():
-            if signal.getsignal(number) == self._end:
+            if signal.getsignal(number) == self._handle:
                 signal.signal(number, handler)
         if self._reader.ident is not None:
             os.write(self._wake[1], b"x")
@@ -109,8 +110,13 @@ class EarlyPrompt:
             termios.tcsetattr(self._terminal, termios.TCSANOW, self._attributes)
             self._write(_GIVE_BACK)
 
-    def _end(self, number: int, _frame: FrameType | None) -> None:
-        """Die of this signal, but with the terminal as it was."""
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        """Draw all anew in another size, or die of this signal, but with the terminal as it was."""
+        if number == signal.SIGWINCH:
+            with suppress(OSError):
+                self._fit(os.get_terminal_size(self._output))
+                self._write(_CLEAR + self._draw())
+            return
         self._restore()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -132,8 +138,13 @@ class EarlyPrompt:
             if not data:
                 return
             self._typed += data
+            if _CTRL_C in data and not self._is_in_paste(self._typed.rfind(_CTRL_C)):
+                os.kill(os.getpid(), signal.SIGINT)
             if self._is_showing:
                 self._follow(self._decoder.decode(data))
+
+    def _is_in_paste(self, at: int) -> bool:
+        return self._typed.rfind(_PASTE_BEGINS, 0, at) > self._typed.rfind(_PASTE_ENDS, 0, at)
 
     def _follow(self, text: str) -> None:
         for character in text:
@@ -152,6 +163,11 @@ class EarlyPrompt:
         return cells <= self._width - _NO_COLUMNS_FOR_TEXT
 
     # -- what it looks like ------------------------------------------------------------------------------------
+
+    def _fit(self, size: tuple[int, int]) -> None:
+        self._width, self._height = size
+        self._arrangement = arrange("auto", size)
+        self._line = self._height - (1 if self._arrangement.joined else 2)
 
     def _draw(self) -> str:
         rule = f"{_DIM}{_RULE * self._width}"
@@ -196,18 +212,17 @@ def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) ->
     return prompt
 
 
-def _read_key_by_key(terminal: int, attributes: list[Any]) -> list[Any]:
-    """The same attributes, but keys come at once, unchanged and unseen, and Ctrl+C alone is a signal."""
+def _read_key_by_key(attributes: list[Any]) -> list[Any]:
+    """The same attributes, but keys come at once, unchanged and unseen, and none is a signal."""
     inputs, outputs, control, local, *speeds, characters = attributes
     characters = list(characters)
     characters[termios.VMIN], characters[termios.VTIME] = 1, 0
-    characters[termios.VSUSP] = characters[termios.VQUIT] = bytes((os.fpathconf(terminal, "PC_VDISABLE"),))
     inputs &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
-    local &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    local &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
     return [inputs, outputs, control, local, *speeds, characters]
 
 
 def _count_waiting_bytes(terminal: int) -> int:
-    """How many bytes were typed, and read in lines, before the first key was read."""
+    """How many bytes were typed that nobody has read."""
     (waiting,) = unpack("i", ioctl(terminal, termios.FIONREAD, bytes(4)))
     return int(waiting)
