@@ -160,44 +160,66 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
     from quorum.cli.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
-    from tui.agent.start_failure import StartFailure
 
-    options = _parse_options(arguments)
-    if signals is not None and options.command not in _PROMPT_COMMANDS:
-        signals.release()
     try:
-        if options.command == "app":
-            release_streams()
-        elif not has_output:
-            raise UsageError("standard output is closed; send it to a file, or to /dev/null")
-        if options.command == "gate":
-            from quorum.cli.gate import print_decision
-
-            return print_decision(options)
-        if options.demo:
-            from quorum.cli.demo import run_demo
-
-            return run_demo(options)
-        if options.debug:
-            from quorum.cli.debug_log import open_debug_logging
-
-            with open_debug_logging(options):
-                return _run_command(options, _find_working_directory(options), signals)
-        return _run_command(options, _find_working_directory(options), signals)
+        if not arguments:
+            return _run_app()
+        return _run_asked(arguments, signals, has_output=has_output)
     except ForkedCommand as forked:
         release_streams()  # those of the parent
         sys.argv[1:] = forked.arguments
         return _exit_code(list(forked.arguments))
     except UsageError as error:
         return _refuse(error)
-    except StartFailure as error:
-        return _refuse(error, error.exit_code)
     except Exception as error:
         from quorum.cli.starting import is_explained
+        from tui.agent.start_failure import StartFailure
 
+        if isinstance(error, StartFailure):
+            return _refuse(error, error.exit_code)
         if not is_explained(error):
             raise
         return _refuse(error)  # a provider fails here only for want of a key or a name
+
+
+def _run_app() -> int:
+    """The app where nothing else is asked for: it takes keys before anything more is imported."""
+    from quorum.cli.app_terminal import take_terminal
+    from quorum.standard_streams import release_streams
+
+    release_streams()
+    with take_terminal() as early_prompt:
+        from quorum.cli.full_screen import run_app
+
+        options = _parse_options(())
+        return run_app(options, _find_working_directory(options), early_prompt)
+
+
+def _run_asked(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
+    from quorum.cli.errors import UsageError
+    from quorum.standard_streams import release_streams
+
+    options = _parse_options(arguments)
+    if signals is not None and options.command not in _PROMPT_COMMANDS:
+        signals.release()
+    if options.command == "app":
+        release_streams()
+    elif not has_output:
+        raise UsageError("standard output is closed; send it to a file, or to /dev/null")
+    if options.command == "gate":
+        from quorum.cli.gate import print_decision
+
+        return print_decision(options)
+    if options.demo:
+        from quorum.cli.demo import run_demo
+
+        return run_demo(options)
+    if options.debug:
+        from quorum.cli.debug_log import open_debug_logging
+
+        with open_debug_logging(options):
+            return _run_command(options, _find_working_directory(options), signals)
+    return _run_command(options, _find_working_directory(options), signals)
 
 
 def _parse_options(arguments: Sequence[str]) -> Options:

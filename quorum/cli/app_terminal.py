@@ -26,19 +26,19 @@ _SWITCH_SECS = 0.0005
 
 
 @contextmanager
-def take_terminal(options: Options) -> Iterator[EarlyPrompt | None]:
+def take_terminal(options: Options | None = None) -> Iterator[EarlyPrompt | None]:
     """Show a prompt that takes keys, if the app is to have a terminal, and give that back if the app did not
-    come to take it. None where the app is the first to show something.
+    come to take it. None where the app is the first to show something. Without `options` none were given.
 
     Raises UsageError where there is no terminal for the app.
     """
     sys.setswitchinterval(_SWITCH_SECS)
-    if options.listen.headless or os.environ.get("TEXTUAL_DRIVER"):
+    if (options is not None and options.listen.headless) or os.environ.get("TEXTUAL_DRIVER"):
         yield None
         return
     if problem := describe_terminal_problem():
         raise UsageError(problem)
-    if options.demo or wants_reader(options):
+    if (options is not None and options.demo) or wants_reader(options):
         yield None
         return
     from tui.terminal.early_prompt import show_early_prompt
@@ -51,10 +51,10 @@ def take_terminal(options: Options) -> Iterator[EarlyPrompt | None]:
             prompt.close()
 
 
-def wants_reader(options: Options) -> bool:
+def wants_reader(options: Options | None) -> bool:
     """Whether that is known before the settings are read: a reader should not read out another screen."""
     in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
-    return bool(options.overrides.get("tui.screen_reader", in_environment))
+    return bool(options.overrides.get("tui.screen_reader", in_environment)) if options else in_environment
 
 
 def tune_textual() -> None:

@@ -151,9 +151,10 @@ print(json.dumps([len(classes), sorted(compiled)]))
 
 def test_the_early_prompt_is_shown_before_anything_heavy_is_loaded() -> None:
     loaded = loaded_by(
-        "from quorum.__main__ import _parse_options; from quorum.cli.app_terminal import take_terminal; "
-        "_parse_options([]); import tui.terminal.early_prompt"
+        "import quorum.__main__, quorum.standard_streams, quorum.cli.app_terminal, tui.terminal.early_prompt"
     )
 
-    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "argparse"})
+    assert not loaded & (
+        HEAVY | {"textual", "rich", "asyncio", "argparse", "dataclasses", "inspect", "pathlib"}
+    )
     assert not inner(loaded)
