@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -190,6 +191,35 @@ def test_a_terminal_of_which_too_little_is_known_is_left_to_the_app(
     shown = show_early_prompt(line.near, line.near, {"TERM": "xterm"})
     assert shown is not None
     shown.close()
+
+
+def test_interrupted_while_it_takes_the_terminal_it_gives_it_back(
+    monkeypatch: pytest.MonkeyPatch, line: Line
+) -> None:
+    def interrupt(_terminal: int) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(early_prompt.os, "tcgetpgrp", lambda _terminal: os.getpgrp())
+    monkeypatch.setattr(early_prompt.os, "get_terminal_size", lambda _output: os.terminal_size(SIZE))
+    monkeypatch.setattr(early_prompt, "_count_waiting_bytes", interrupt)
+
+    with pytest.raises(KeyboardInterrupt):
+        show_early_prompt(line.near, line.near, {"TERM": "xterm"})
+
+    assert termios.tcgetattr(line.near) == line.usual
+
+
+def test_a_terminal_that_takes_no_more_holds_nothing_up(line: Line, prompt: EarlyPrompt) -> None:
+    os.set_blocking(line.near, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(line.near, b"x" * 1000)
+    os.set_blocking(line.near, True)
+    line.type("go")
+    while len(prompt._typed) < 2:
+        os.sched_yield()
+
+    assert prompt.hand_over().data == b"go"
 
 
 def test_nothing_is_shown_in_the_background_or_where_there_is_no_room(

@@ -117,6 +117,7 @@ class EarlyPrompt:
                 self._fit(os.get_terminal_size(self._output))
                 self._write(_CLEAR + self._draw())
             return
+        self._is_showing = False
         self._restore()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -186,20 +187,19 @@ class EarlyPrompt:
         )
 
     def _write(self, text: str) -> None:
-        os.write(self._output, text.encode())
+        if select.select((), (self._output,), (), 0)[1]:  # nobody waits for a terminal that takes no more
+            os.write(self._output, text.encode())
 
 
 def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) -> EarlyPrompt | None:
     """Show the prompt; None where that is better left to the app: in the background, in a terminal that is
-    simple, too small, or takes nothing now.
+    simple or too small.
     """
     if environ.get("TERM", "").startswith(_SILENT) or any(map(environ.get, _SIZE_FROM_ENVIRONMENT)):
         return None
     try:
         size = os.get_terminal_size(output)
         if arrange("auto", size).too_small or os.tcgetpgrp(terminal) != os.getpgrp():
-            return None
-        if not select.select((), (output,), (), 0)[1]:
             return None
         prompt = EarlyPrompt(terminal, output, size)
     except (OSError, termios.error):
@@ -209,6 +209,9 @@ def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) ->
     except (OSError, termios.error):
         prompt.close()
         return None
+    except BaseException:  # interrupted by the first key
+        prompt.close()
+        raise
     return prompt
 
 
