@@ -465,3 +465,17 @@ async def test_the_gaps_of_a_template_are_completed_in_a_mention(tmp_path):
         await stage.pilot.press("tab")
 
         assert stage.prompt.text == "see @plain:repo://tests/"
+
+
+async def test_what_is_found_once_the_app_has_begun_to_end_is_dropped(tmp_path):
+    async with on_stage(tmp_path, prepare=with_prompts) as stage:
+        servers = stage.agent.tool_servers
+        servers.may_complete.clear()
+        for letter in "see @plain:repo://te":
+            stage.hit(letter)
+        await stage.until(lambda: servers.completed)
+        worker = next(each for each in stage.app.workers if each.group == "completion")
+        await stage.prompt.menu.remove()
+        servers.may_complete.set()
+
+        await worker.wait()

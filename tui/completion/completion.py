@@ -135,10 +135,14 @@ class Completion:
                         return
                     self._words[command.name] = words
                 offers = find_word_offers(wish, self._words[command.name])
-        if wish == self._wish:
+        if self._is_wanted(wish):
             self._show(offers)
-        if argument is not None and (values := await self._complete(argument)) and wish == self._wish:
+        if argument is not None and (values := await self._complete(argument)) and self._is_wanted(wish):
             self._show(add_value_offers(offers, argument, values))
+
+    def _is_wanted(self, wish: Wish) -> bool:
+        """Whether it is still, and there is a menu to show it in: an app that ends takes that away first."""
+        return wish == self._wish and self._menu.is_attached
 
     async def _complete(self, argument: TypedArgument) -> Sequence[str]:
         """The values that a server offers, asked only once the person pauses: typing on cancels this."""
