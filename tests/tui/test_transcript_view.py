@@ -57,6 +57,17 @@ async def test_deltas_are_seen_without_anybody_asking_for_a_frame():
                 await pilot.pause()
 
 
+async def test_what_happens_once_the_app_has_begun_to_end_is_kept_and_not_drawn():
+    app = TranscriptApp()
+    async with app.run_test(size=(60, 12)) as pilot:
+        view = app.view
+        view.apply(ev.TextDelta(text="so"))
+        await pilot.pause()
+        await view.remove()
+
+        view.apply(ev.TextDelta(text=" on"))
+
+
 async def test_who_scrolled_up_stays_there_and_sees_that_something_is_new():
     app = TranscriptApp()
     async with app.run_test(size=(60, 12)) as pilot:

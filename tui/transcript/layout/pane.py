@@ -119,8 +119,10 @@ class Pane(ScrollView, can_focus=False):
         self.refresh()
 
     def _want_frame(self) -> None:
-        """Ask for one, unless nobody sees it: behind another tab nothing is drawn."""
-        if self._pace is not None and not self._in_past and self.screen in self.app.screen_stack:
+        """Ask for one, unless nobody sees it: behind another tab, and once the app ends, nothing is drawn."""
+        if self._pace is None or self._in_past or not self.is_attached:
+            return
+        if self.screen in self.app.screen_stack:
             self._pace.want()
 
     def _age(self) -> None:
