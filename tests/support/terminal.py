@@ -22,6 +22,12 @@ _SEQUENCES = re.compile(
 ESCAPE, CTRL_C, ENTER = "\x1b", "\x03", "\r"
 
 
+def _take_usual_signals() -> None:
+    """What a shell in a terminal does for its programs, and what starts the tests may not have done."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """One running app. `painted` is all text that was ever painted, sequences removed.
 
@@ -51,6 +57,7 @@ class Terminal:
             encoding="utf-8",
             codec_errors="replace",
             timeout=30,
+            preexec_fn=_take_usual_signals,
         )
         self._raw = ""
 

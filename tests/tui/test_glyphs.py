@@ -24,7 +24,7 @@ CODE_PAGE = {bytes([number]).decode("cp437") for number in range(128, 256)} | se
 # What xterm's own font, misc-fixed 6x13 in ISO 10646, holds of what the app draws.
 GLYPHS = set("⇥⇧·°»×–•…‹›“”‼←↑→↓↪↳−≥⋯⏎␛─━│┃┄┊└├╷▆█▏░▸▾◔○●☐☑✓✗⟨⟩¶é")
 # Not drawn: looked for in text, or what is made visible in place of it.
-CONTROLS = {"\x9b", "\x80", "\x9f", "\xa0"}
+CONTROLS = {"\x7f", "\x9b", "\x80", "\x9f", "\xa0"}
 _ENCODINGS = 1 << 5
 
 

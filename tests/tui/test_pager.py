@@ -290,6 +290,7 @@ async def test_a_click_on_a_stored_output_opens_it(tmp_path):
         stage.agent.outputs["blob-1"] = KeptLines(numbered(9_000))
         play(stage, Clock(), [*ran(numbered(9_000)), stored()])
         await stage.shows("… 8,994 lines above · stored 1.2 MB · click or /output opens")
+        await stage.pilot.pause()  # until all of it stands where it stays
         line = next(y for y, text in enumerate(stage.text().splitlines()) if "stored 1.2 MB" in text)
         await stage.pilot.click(offset=(10, line))
         await stage.shows("of 9,000")

@@ -114,7 +114,7 @@ class ChatScreen(DrawnOnce):
         )
         self.current = CurrentSession(self.turns, self.say)
         self.tab_bar, self.panel = TabBar(id="tabs"), SidePanel(id="panel")
-        self.transcript = TranscriptView(id="transcript")
+        self.transcript = TranscriptView(id="transcript", tell_filled=self._give_room)
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(
             self._recall,
@@ -370,9 +370,9 @@ class ChatScreen(DrawnOnce):
     def _tell_of_new_lines(self) -> None:
         self.status.status_bar.update()
 
-    @on(TranscriptView.Filled)
-    def _give_room(self, message: TranscriptView.Filled) -> None:
-        self.status.welcome.set_class(message.is_filled, "-over")
+    def _give_room(self, is_filled: bool) -> None:
+        self.status.welcome.set_class(is_filled, "-over")
+        self.app.stylesheet.update(self.status.welcome)  # before the next frame, and not only once all is idle
 
     @on(TranscriptView.OutputWanted)
     def _open_output(self, message: TranscriptView.OutputWanted) -> None:

@@ -5,7 +5,7 @@ It is loaded before the first frame, so the model and all drawing are imported w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -30,11 +30,13 @@ TranscriptView > .transcript--hit { text-style: underline; background: $warning-
 TranscriptView > .transcript--present-hit { text-style: bold reverse; }
 """
 
-"""The class of a screen whose transcript holds more than remarks."""
-
 
 class TranscriptView(Pane):
-    """Shows what happened in a session. Feed it with `apply`."""
+    """Shows what happened in a session. Feed it with `apply`.
+
+    `tell_filled` is called once there is more than remarks, and with False once there is nothing again: before
+    any of it is drawn, so that it can have the room.
+    """
 
     DEFAULT_CSS = GROUND + render_role_styles("TranscriptView") + _HITS
     COMPONENT_CLASSES: ClassVar[set[str]] = {
@@ -43,13 +45,6 @@ class TranscriptView(Pane):
         "transcript--present-hit",
     }
     ALLOW_SELECT = False  # Textual selects by widgets on the screen; here it goes by lines, in sight or not
-
-    class Filled(Message):
-        """There is more than remarks now, or nothing again."""
-
-        def __init__(self, is_filled: bool) -> None:
-            super().__init__()
-            self.is_filled = is_filled
 
     class OutputWanted(Message):
         """The person wants to read the whole output of a call."""
@@ -65,8 +60,15 @@ class TranscriptView(Pane):
             super().__init__()
             self.target = target
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        id: str | None = None,
+        classes: str | None = None,
+        tell_filled: Callable[[bool], None] = lambda _is_filled: None,
+    ) -> None:
         super().__init__(id=id, classes=classes)
+        self._tell_filled = tell_filled
         self._is_filled = False
         self._session_view: SessionView | None = None  # until there are lines
         self._pressed: Place | None = None
@@ -95,7 +97,7 @@ class TranscriptView(Pane):
 
         if self.is_mounted and self.entries and not isinstance(self.entries[-1], Notice):
             self._is_filled = True
-            self.post_message(self.Filled(True))
+            self._tell_filled(True)
 
     def begin_past(self) -> None:
         """What is applied from now on comes from a record; nothing of it is drawn before `end_past`."""
@@ -123,7 +125,7 @@ class TranscriptView(Pane):
         """Empty the screen for another session."""
         self._session_view = None
         self._is_filled = False
-        self.post_message(self.Filled(False))
+        self._tell_filled(False)
         self._show_page(None)
 
     def toggle_fold_all(self) -> None:
