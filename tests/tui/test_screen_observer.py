@@ -123,3 +123,20 @@ async def test_what_is_held_back_is_shown_also_where_nothing_follows() -> None:
     await asyncio.wait_for(told.wait(), 20)
 
     assert observer.pop_events() == [ADDED]
+
+
+def test_events_that_nobody_was_there_to_take_are_told_of_with_the_next() -> None:
+    is_there = [False, True]
+    told: list[Message] = []
+
+    def post(message: Message) -> bool:
+        told.append(message)
+        return is_there.pop(0)
+
+    observer = ScreenObserver(post)
+
+    observer.notify(TEXT)
+    observer.notify(TEXT)
+
+    assert len(told) == 2
+    assert observer.pop_events() == [TEXT, TEXT]

@@ -84,8 +84,9 @@ class ScreenObserver:
         if timer is not None:
             timer.cancel()
         if self._events and not self._announced:
-            self._announced = True
-            self._post(EventsArrived())
+            self._announced = True  # before it is posted: it may be taken in another thread at once
+            if not self._post(EventsArrived()):
+                self._announced = False  # nobody will take them for it; the next event tries again
 
 
 class _HeldKinds(NamedTuple):
