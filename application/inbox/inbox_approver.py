@@ -14,6 +14,8 @@ from domain.sessions.trust import TrustQuestion
 
 _LOOK_SECS = 1.0
 
+_CANCEL_SECS = 0.1
+
 
 class InboxApprover:
     """Implements `Approver` in front of another one: the first answer to a review counts.
@@ -54,9 +56,11 @@ class InboxApprover:
             done, _ = await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
             return here.result() if here in done else elsewhere.result()
         finally:
-            for each in (here, elsewhere):
-                each.cancel()
-            await asyncio.wait((here, elsewhere))
+            here.cancel()
+            while not elsewhere.done():  # a read that ends in this moment may take no notice of the first time
+                elsewhere.cancel()
+                await asyncio.wait((elsewhere,), timeout=_CANCEL_SECS)
+            await asyncio.wait((here,))
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask the person here whether to trust a project's file."""

@@ -254,6 +254,34 @@ async def test_where_answers_cannot_be_read_the_person_here_is_asked() -> None:
     ) == Approve(packet.digest)
 
 
+async def test_an_answer_here_counts_also_where_the_look_for_one_elsewhere_takes_no_notice_of_its_end() -> None:
+    class Deaf(FakeAnswers):
+        looks = 0
+
+        async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
+            self.looks += 1
+            if self.looks == 2:
+                person.may_answer.set()
+                try:
+                    await asyncio.Event().wait()
+                except asyncio.CancelledError:  # as a read does that ended in this moment
+                    return None
+            return await super().find(session_id, digest)
+
+    class AnsweringPerson(FakePerson):
+        may_answer = asyncio.Event()
+
+        async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+            await self.may_answer.wait()
+            return Reject("no")
+
+    person = AnsweringPerson()
+    approver = InboxApprover(person, Deaf(), "s", look_secs=0.01)
+
+    async with asyncio.timeout(20):
+        assert await approver.review(asked(a_packet()), a_review_context()) == Reject("no")
+
+
 async def test_a_question_that_is_cancelled_is_taken_off_the_screen() -> None:
     person = PatientPerson()
     approver = InboxApprover(person, FakeAnswers(), "s", look_secs=0)
