@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tui.terminal import early_prompt
+from tui.terminal.console import count_waiting_bytes
 from tui.terminal.early_prompt import EarlyPrompt, show_early_prompt
 from tui.widgets.empty_prompt import PLACEHOLDER, STARTING
 
@@ -119,7 +120,7 @@ def test_text_that_has_no_room_is_kept_and_not_shown(line: Line, prompt: EarlyPr
 
 def test_what_was_typed_in_lines_before_is_told_apart(line: Line) -> None:
     line.type("one\rtw")
-    while early_prompt._count_waiting_bytes(line.near) < len("one\n"):  # of a line only what Enter ended
+    while count_waiting_bytes(line.near) < len("one\n"):  # of a line only what Enter ended
         os.sched_yield()
     prompt = EarlyPrompt(line.near, line.near, SIZE)
     prompt.begin()
@@ -201,7 +202,7 @@ def test_interrupted_while_it_takes_the_terminal_it_gives_it_back(
 
     monkeypatch.setattr(early_prompt.os, "tcgetpgrp", lambda _terminal: os.getpgrp())
     monkeypatch.setattr(early_prompt.os, "get_terminal_size", lambda _output: os.terminal_size(SIZE))
-    monkeypatch.setattr(early_prompt, "_count_waiting_bytes", interrupt)
+    monkeypatch.setattr(early_prompt, "count_waiting_bytes", interrupt)
 
     with pytest.raises(KeyboardInterrupt):
         show_early_prompt(line.near, line.near, {"TERM": "xterm"})

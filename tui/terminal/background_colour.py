@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from textual._time import get_time
 from textual.message import Message
 
+from tui.terminal.console import is_simple
+
 QUERY = "\x1b]11;?\x1b\\"
 _REPLY = re.compile(r"\x1b\]11;([^\x07\x1b]{0,64})(?:\x07|\x1b\\)")
 _BEGINNING = re.compile(r"\x1b(?:\](?:1(?:1(?:;[^\x07\x1b]{0,64}\x1b?)?)?)?)?\Z")
@@ -24,7 +26,6 @@ _ESCAPE_SECS = 0.1
 _PIECE_SECS = 0.5
 _EXIT_SECS = 0.25
 _SOON_SECS = 1.0
-_SILENT = ("dumb", "linux", "vt", "eterm")
 _RED, _GREEN, _BLUE = 0.299, 0.587, 0.114  # how bright the eye finds each, by ITU-R BT.601
 
 
@@ -38,8 +39,7 @@ class BackgroundReported(Message):
 
 def can_query(environ: Mapping[str, str]) -> bool:
     """Whether this terminal can be asked: some consoles print what they do not know."""
-    term = environ.get("TERM", "").lower()
-    return bool(term) and not term.startswith(_SILENT)
+    return not is_simple(environ)
 
 
 def is_light(colour: str) -> bool | None:

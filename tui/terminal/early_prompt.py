@@ -14,16 +14,14 @@ import termios
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from fcntl import ioctl
-from struct import unpack
 from types import FrameType
 from typing import Any, NamedTuple
 
+from tui.terminal.console import count_waiting_bytes, is_simple
 from tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
 from tui.widgets.layout import arrange
 
 _MOST_BYTES = 65_536
-_SILENT = ("dumb", "linux", "vt", "eterm")  # simple terminals, or with few characters
 _SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it
 _NO_COLUMNS_FOR_TEXT = 6  # the sign, the cursor, and one to spare
 _ERASING = ("\x7f", "\b")
@@ -76,7 +74,7 @@ class EarlyPrompt:
     def begin(self) -> None:
         """Take the terminal and draw the prompt. Raises OSError or termios.error where it cannot be taken."""
         termios.tcsetattr(self._terminal, termios.TCSANOW, _read_key_by_key(self._attributes))
-        self._in_lines = _count_waiting_bytes(self._terminal)  # only now do no more come in lines
+        self._in_lines = count_waiting_bytes(self._terminal)  # only now do no more come in lines
         self._write(_TAKE + self._draw())
         self._reader.start()
 
@@ -195,7 +193,7 @@ def show_early_prompt(terminal: int, output: int, environ: Mapping[str, str]) ->
     """Show the prompt; None where that is better left to the app: in the background, in a terminal that is
     simple or too small.
     """
-    if environ.get("TERM", "").startswith(_SILENT) or any(map(environ.get, _SIZE_FROM_ENVIRONMENT)):
+    if is_simple(environ) or any(map(environ.get, _SIZE_FROM_ENVIRONMENT)):
         return None
     try:
         size = os.get_terminal_size(output)
@@ -223,9 +221,3 @@ def _read_key_by_key(attributes: list[Any]) -> list[Any]:
     inputs &= ~(termios.IXON | termios.IXOFF | termios.ICRNL | termios.INLCR | termios.IGNCR)
     local &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN | termios.ISIG)
     return [inputs, outputs, control, local, *speeds, characters]
-
-
-def _count_waiting_bytes(terminal: int) -> int:
-    """How many bytes were typed that nobody has read."""
-    (waiting,) = unpack("i", ioctl(terminal, termios.FIONREAD, bytes(4)))
-    return int(waiting)

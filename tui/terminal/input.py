@@ -6,9 +6,6 @@ import codecs
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from fcntl import ioctl
-from struct import unpack
-from termios import FIONREAD
 
 from textual import events
 from textual._time import get_time
@@ -18,6 +15,7 @@ from textual.message import Message
 
 from tui.keys.keyboard_guard import mark_as_pasted
 from tui.terminal.background_colour import BackgroundReplies
+from tui.terminal.console import count_waiting_bytes
 from tui.terminal.key_bursts import KeyBursts, read_plain_text
 
 _ESC = "\x1b"
@@ -65,10 +63,9 @@ def _count_waiting_bytes() -> int:
     """How much has been typed already."""
     try:
         terminal = 0 if sys.__stdin__ is None else sys.__stdin__.fileno()
-        (waiting,) = unpack("i", ioctl(terminal, FIONREAD, bytes(4)))
+        return count_waiting_bytes(terminal)
     except (OSError, ValueError):
         return 0
-    return int(waiting)
 
 
 class TerminalKeys(XTermParser):
