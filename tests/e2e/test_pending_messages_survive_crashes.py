@@ -24,6 +24,7 @@ from tests.support.builders import calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
+from tests.support.session_parts import change_ledger
 from tui.agent.turns import QueuedTask, Turns
 
 
@@ -72,7 +73,7 @@ async def a_working_day(folder: Path) -> list[Event]:
         return Approve(request.packet.digest)
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=events.append))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=events.append))
 
     person = FakePerson(meddle)
     async with SessionStage(folder).opened(person=person, adjust=adjust) as session:
