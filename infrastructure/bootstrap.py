@@ -31,7 +31,6 @@ from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
-from infrastructure.store.no_storage import build_empty_record
 from infrastructure.telemetry_choice import send_telemetry
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
@@ -119,6 +118,8 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
 
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
+    from infrastructure.store.no_storage import build_empty_record
+
     mask = SecretMask()
     return build_container(
         SessionInputs(

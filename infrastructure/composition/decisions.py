@@ -33,8 +33,7 @@ from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.managed_policy import build_spend_ceilings
 from infrastructure.permissions import in_force
 from infrastructure.prices.model_figures import build_price_table
-from infrastructure.secrets.known import SessionSecrets
-from infrastructure.secrets.stored_contents import build_secret_test
+from infrastructure.secrets.known import SessionSecrets, build_secret_test
 from infrastructure.session_paths import build_path_policy, list_own_paths
 from infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from infrastructure.store.snapshots.reading import FileReader

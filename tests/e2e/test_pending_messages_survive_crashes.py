@@ -219,7 +219,7 @@ async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edit
     stage, front, person = SessionStage(tmp_path), Front(), HesitatingApprover()
     a_command_file(stage)
     async with stage.opened(
-        person=person, adjust=lambda it: it.ledger.override(SlowLedger(it.ledger(), person.asked))
+        person=person, adjust=lambda it: change_ledger(it, lambda ledger: SlowLedger(ledger, person.asked))
     ) as session:
         await session.turn(prompt="zero")
         serving = asyncio.create_task(front.turns.serve(session.agent))
