@@ -62,6 +62,7 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(_NEW_OBJECTS_BETWEEN_COLLECTIONS, *gc.get_threshold()[1:])
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist nobody asks
 def pytest_xdist_auto_num_workers() -> int:
     """Have `-n auto` mean one worker more than there are cores: for a third of the time, tests only wait."""
     return (os.cpu_count() or 1) + 1
