@@ -46,7 +46,8 @@ class SupervisedProcess:
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
     ever. `stdin` is a descriptor to hand down beside the three usual ones: a program that `argv` names takes it
-    over as its standard input, which is empty otherwise. `supervisor_secs` is how long the supervisor may take
+    over as its standard input, which is empty otherwise. `guards` are those of a sandbox, see the supervisor.
+    `supervisor_secs` is how long the supervisor may take
     over ending it before we do that ourselves.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
@@ -62,6 +63,7 @@ class SupervisedProcess:
         on_errors: Callable[[bytes], None] | None = None,
         owner: str = "",
         stdin: int | None = None,
+        guards: Sequence[bytes] = (),
         supervisor_secs: float = 4.0,
     ) -> None:
         self._handed_down = () if stdin is None else (stdin,)
@@ -73,7 +75,7 @@ class SupervisedProcess:
         self._timed_out = False
         self._lifeline: int | None = None
         self._hit: set[int] = set()
-        self._start(argv, cwd, {**environment, self._marker: owner}, on_output, on_errors)
+        self._start(argv, cwd, {**environment, self._marker: owner}, on_output, on_errors, guards)
         self._finished: asyncio.Future[Ending] = self._loop.create_future()
         for stream in self._streams:
             self._loop.add_reader(stream, self._read_output, stream)
@@ -135,8 +137,10 @@ class SupervisedProcess:
         environment: Mapping[str, str],
         on_output: Callable[[bytes], None],
         on_errors: Callable[[bytes], None] | None,
+        guards: Sequence[bytes],
     ) -> None:
-        order = [os.fsencode(field) for field in (*argv, *map("=".join, environment.items()))]
+        variables = [os.fsencode("=".join(each)) for each in environment.items()]
+        order = [*map(os.fsencode, argv), *guards, *variables]
         with ExitStack() as theirs, ExitStack() as ours:
             reader, output = _open_pipe(ours, theirs)
             self._streams[reader] = on_output
@@ -150,6 +154,7 @@ class SupervisedProcess:
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
             words = [_find_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
+            words.append(str(len(guards)))
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,

@@ -65,6 +65,7 @@ class RunningCommand:
                 timeout_secs=timeout_secs,
                 on_output=self._live.feed,
                 owner=owner,
+                guards=launch.guards,
             )
         except OSError as error:
             self._end_check()

@@ -5,8 +5,10 @@ when the command ends, when quorum asks, or when quorum dies. Since the program 
 standard library only, and little of that: it is started anew for every command.
 
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
-means "end everything"), that of the control pipe, the seconds between TERM and KILL, and the number of words
-of the command. Standard input: those words, then the environment as NAME=VALUE, each followed by NUL.
+means "end everything"), that of the control pipe, the seconds between TERM and KILL, the number of words
+of the command, and that of its guards. Standard input: those words, the guards, then the environment as
+NAME=VALUE, each followed by NUL. With guards the command is one of bubblewrap: what it starts waits until each
+guarded file was seen to be covered, as the files may be moved while the mounts are made.
 Sent on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
 `ended COUNT`, `left PID …` and at last `done`.
 
@@ -18,6 +20,7 @@ from the command's process group and from the supervisor's children: a daemon th
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import select
 import sys
@@ -47,6 +50,14 @@ _IGNORED = (
     signal.SIGTTIN,
     signal.SIGTTOU,
 )
+
+# Of the sandbox, while it is being made. The shell in it has only digits for descriptors.
+_INFO, _GO, _READY = 7, 8, 9
+_WAIT_FOR_GUARDS = (
+    f'printf . >&{_READY}; read -r go <&{_GO} || exit 125; exec {_INFO}>&- {_GO}<&- {_READY}>&-; exec "$@"'
+)
+_PLACE = os.O_PATH | os.O_DIRECTORY
+_MOVED = "files that the sandbox guards were moved while it was made; nothing was run, try again"
 
 ProcessTable = dict[int, tuple[int, int]]
 
@@ -110,6 +121,44 @@ def list_processes_by_ps() -> ProcessTable:
     }
 
 
+def find_uncovered(guards: list[bytes], root: str) -> bytes | None:
+    """The first guarded path that a process does not see as it should, whose root directory this is.
+
+    A guard is `masked` or `locked`, device and inode of the path's folder and of what stands there, and the
+    path. Both are looked up in the folder of this identity, so that it is no matter where that lies later.
+    """
+    for guard in guards:
+        kind, *numbers, path = guard.split(b" ", 5)
+        folder, itself = tuple(map(int, numbers[:2])), tuple(map(int, numbers[2:]))
+        try:
+            outside = _look_in(b"", path, folder)
+            inside = _look_in(os.fsencode(root), path, folder)
+        except OSError:
+            return path
+        is_seen = inside[0] == itself
+        if outside[0] != itself or (is_seen if kind == b"masked" else not is_seen or not inside[1]):
+            return path
+    return None
+
+
+def _look_in(root: bytes, path: bytes, folder: tuple[int, ...]) -> tuple[tuple[int, int], bool]:
+    """Device and inode of what a path leads to below this root, and whether it lies on a read-only mount."""
+    above, name = os.path.split(path)
+    place = os.open(root + above, _PLACE)
+    try:
+        status = os.fstat(place)
+        if (status.st_dev, status.st_ino) != folder:
+            raise FileNotFoundError
+        found = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place)
+    finally:
+        os.close(place)
+    try:
+        status = os.fstat(found)
+        return (status.st_dev, status.st_ino), bool(os.fstatvfs(found).f_flag & os.ST_RDONLY)
+    finally:
+        os.close(found)
+
+
 def _call_prctl(option: int, value: int) -> bool:
     return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
@@ -137,9 +186,12 @@ class Supervisor:
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
-    def run(self, argv: list[bytes], environment: dict[bytes, bytes]) -> None:
+    def run(self, argv: list[bytes], environment: dict[bytes, bytes], guards: list[bytes]) -> None:
         """Run the command to its end or to the end of the lifeline, then end what is left of it."""
-        self._shell = self._start(argv, environment)
+        if guards:
+            self._start_guarded(argv, environment, guards)
+        else:
+            self._shell = self._start(argv, environment)
         self._tell(f"shell {self._shell}")
         self._reap()
         while not self._shell_ended and not self._asked_to_end:
@@ -154,11 +206,43 @@ class Supervisor:
         self._tell(" ".join(["left", *map(str, sorted(left))]))
         self._tell("done")
 
-    def _start(self, argv: list[bytes], environment: dict[bytes, bytes]) -> int:
+    def _start_guarded(self, argv: list[bytes], environment: dict[bytes, bytes], guards: list[bytes]) -> None:
+        """Start the command in its sandbox, and let it begin once all that is guarded is covered in there."""
+        place = argv.index(b"--")
+        gate = [b"/bin/sh", b"-c", _WAIT_FOR_GUARDS.encode(), b"sh"]
+        argv = [*argv[:place], b"--info-fd", str(_INFO).encode(), b"--", *gate, *argv[place + 1 :]]
+        (info, info_end), (go_end, go), (ready, ready_end) = os.pipe(), os.pipe(), os.pipe()
+        self._shell = self._start(argv, environment, {_INFO: info_end, _GO: go_end, _READY: ready_end})
+        for descriptor in (info_end, go_end, ready_end):
+            os.close(descriptor)
+        poll = select.poll()
+        poll.register(ready, select.POLLIN)
+        poll.register(self._lifeline, select.POLLIN)
+        # Nothing comes where bubblewrap failed, or where all is to end before.
+        if ready in dict(poll.poll()) and os.read(ready, 1):
+            if self._is_covered(guards, _read_child(info)):
+                os.write(go, b"go\n")
+            else:
+                self._tell(f"failed {_MOVED}")
+        for descriptor in (info, go, ready):  # without a word the shell in the sandbox ends
+            os.close(descriptor)
+
+    def _is_covered(self, guards: list[bytes], sandbox: int) -> bool:
+        inside = [pid for pid, (parent, _) in list_processes().items() if parent == sandbox]
+        return bool(inside) and find_uncovered(guards, f"/proc/{inside[0]}/root") is None
+
+    def _start(
+        self, argv: list[bytes], environment: dict[bytes, bytes], handed: dict[int, int] | None = None
+    ) -> int:
+        """Fork, and become the command. `handed` are its descriptors by number, beside the three usual ones."""
         supervisor = os.getpid()
         pid = os.fork()
         if pid == 0:
             try:
+                # Out of the way first: one may have the number that another is to get.
+                moved = {n: fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10) for n, fd in (handed or {}).items()}
+                for number, descriptor in moved.items():
+                    os.dup2(descriptor, number)
                 self._become(supervisor, argv, environment)
             except OSError as error:
                 self._tell(f"failed {error.strerror}")
@@ -227,14 +311,21 @@ class Supervisor:
             self._asked_to_end = True  # quorum is gone: there is nobody to tell, and all must end
 
 
+def _read_child(info: int) -> int:
+    """The process that bubblewrap says it has started in the sandbox; 0 where it says nothing of the kind."""
+    said = os.read(info, 4096).partition(b'"child-pid":')[2].strip()
+    digits = said[: next((place for place, each in enumerate(said) if not 48 <= each <= 57), len(said))]
+    return int(digits or b"0")
+
+
 def main() -> None:
     """Read the order from the arguments and standard input, and carry it out."""
-    lifeline, control, words = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
+    lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 5))
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
-    environment = dict(field.split(b"=", 1) for field in fields[words:])
+    environment = dict(field.split(b"=", 1) for field in fields[words + guards :])
     Supervisor(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3])).run(
-        fields[:words], environment
+        fields[:words], environment, fields[words : words + guards]
     )
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -12,6 +13,28 @@ from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+
+
+class RunningCommands:
+    """How many commands run in the sandbox of a session."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @property
+    def are_there(self) -> bool:
+        """Whether one runs that may move files."""
+        return self._count > 0
+
+    @contextmanager
+    def count(self) -> Iterator[None]:
+        """One more, until the block ends."""
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
 
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
@@ -55,7 +78,8 @@ class Launch:
     looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
     tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
     run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
-    a resumed session what `check` has found before.
+    a resumed session what `check` has found before. `guards` are for the supervisor, which looks at them before
+    the command begins; `running` counts it among those that run.
     """
 
     argv: tuple[str, ...]
@@ -68,6 +92,8 @@ class Launch:
     can_be_left: bool = False
     can_open_git: bool = False
     unfinished: UnfinishedCommands | None = None
+    guards: tuple[bytes, ...] = ()
+    running: RunningCommands | None = None
 
     def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -75,9 +101,12 @@ class Launch:
 
     def begin(self, *, was_asked: bool) -> Callable[[], None]:
         """Call it before the command starts, and what it returns once `finish` was called for the last time."""
-        if was_asked or self.check is None or self.unfinished is None:
-            return lambda: None
-        return self.check.keep_in(self.unfinished)
+        with ExitStack() as begun:
+            if self.running is not None:
+                begun.enter_context(self.running.count())
+            if not was_asked and self.check is not None and self.unfinished is not None:
+                begun.callback(self.check.keep_in(self.unfinished))
+            return begun.pop_all().close
 
     def finish(self, *, was_asked: bool) -> list[str]:
         """Set aside protected paths that the command made and nobody was asked about, and say so.

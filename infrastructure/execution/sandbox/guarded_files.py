@@ -1,7 +1,8 @@
 """Finding what must not be written, and what must not be read, in the workspace as it is now.
 
-A folder whose times did not change since it was read has the same names in it, so it is read once: that costs
-one system call for each folder, instead of one judgement for each file.
+Links to folders of the workspace are followed: what stands behind one is found under the names by which
+programs reach it. A folder whose times did not change since it was read has the same names in it, so it is read
+once: that costs one system call for each folder, instead of one judgement for each file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
+from domain.review.workspace_roots import is_below_any
 from infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
@@ -35,12 +37,14 @@ _GLOB = re.compile(r"[*?\[]")
 class GuardedFiles:
     """What was found: canonical paths. `complete` is False where there was more than could be looked at.
 
-    `places` has each protected path as it is spelled, links not followed, with what stood there.
+    `places` has each protected path as it is spelled, with what stood there, and `links` the links that lead to
+    folders of the workspace.
     """
 
     protected: list[str] = field(default_factory=list)
     sensitive: list[str] = field(default_factory=list)
     places: dict[str, PathIdentity] = field(default_factory=dict)
+    links: dict[str, PathIdentity] = field(default_factory=dict)
     complete: bool = True
 
 
@@ -112,12 +116,25 @@ class _Stamp(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class _Findings:
     """What stands in one folder: how many entries, those that names of the policy may cover, and the folders to
-    look into. In a folder of packages these are the packages.
+    look into. In a folder of packages these are the packages. `links` may lead to folders. `is_closed` tells
+    that it could not be listed.
     """
 
     entries: int
     named: tuple[str, ...]
     folders: tuple[str, ...]
+    links: tuple[str, ...] = ()
+    is_closed: bool = False
+
+
+class _Waiting(NamedTuple):
+    """A folder to look into. Behind a link to what is searched anyway only so many `levels` of folders matter
+    as the names of a pattern reach up to the link's own.
+    """
+
+    path: str
+    is_packages: bool
+    levels: int | None = None
 
 
 def find_guarded(
@@ -131,10 +148,10 @@ def find_guarded(
 ) -> GuardedFiles:
     """Look through folders for paths of the policy, breadth first: what lies near the top comes first.
 
-    `.git` is not looked into, and links are not followed. Bounded by the number of `entries` looked at and of
-    paths found of either kind; what the policy names at the top of a folder is found whatever else there is. A
-    `cache` is used where the file systems keep the times of folders. `check` is called for each folder, and
-    ends the search by raising. Reads folders; call it off the event loop.
+    `.git` is not looked into, and links are followed only where they stay in these folders. Bounded by the
+    number of `entries` looked at and of paths found of either kind; what the policy names at the top of a
+    folder is found whatever else there is. A `cache` is used where the file systems keep the times of folders.
+    `check` is called for each folder, and ends the search by raising. Reads folders: not in the event loop.
     """
     tops = tuple(dict.fromkeys(folders))
     usable = cache if cache is not None and are_local(tops) else None
@@ -163,6 +180,10 @@ class _Search:
         # Sensitive folders and all below them, masked as a whole: looked into for protected paths only.
         self._masked: set[str] = set()
         self._visited: set[tuple[str, bool]] = set()
+        self._tops: tuple[str, ...] = ()
+        patterns = (*policy.protected, *policy.sensitive)
+        self._longest = max((pattern.strip("/").count("/") for pattern in patterns), default=0)
+        self._linked: set[tuple[str, tuple[str, ...]]] = set()
 
     def search(self, tops: Sequence[str]) -> GuardedFiles:
         # Names that anybody could hide among thousands of others are asked for, not waited for.
@@ -170,37 +191,55 @@ class _Search:
             for path in _list_named(top, (*self._policy.protected, *self._policy.sensitive)):
                 if os.path.lexists(path):
                     self._judge(path, os.path.basename(path), bound=False)
-        waiting = deque((top, os.path.basename(top) in _PACKAGES) for top in tops)
+        self._tops = tuple(tops)
+        waiting = deque(_Waiting(top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:
             self._check()
-            waiting += self._list_folders(*waiting.popleft())
+            waiting += self._list_folders(waiting.popleft())
         if self._cache is not None and self._found.complete:
             self._cache.keep_only(self._visited)
         return self._found
 
-    def _list_folders(self, folder: str, is_packages: bool) -> Iterator[tuple[str, bool]]:
-        """Judges all that is in a folder, and yields the folders that are to be looked into, with whether they
-        hold packages.
-        """
+    def _list_folders(self, here: _Waiting) -> Iterator[_Waiting]:
+        """Judges all that is in a folder, and yields the folders that are to be looked into."""
+        folder, is_packages, levels = here
         self._visited.add((folder, is_packages))
         findings = self._collect_findings(folder, is_packages)
-        if findings.entries > self._left:
+        if findings.entries > self._left or findings.is_closed:
             self._found.complete = False
         self._left -= min(findings.entries, self._left)
         for path in findings.named:
             self._judge(path, os.path.basename(path))
-        for path in findings.folders:
+        for path in findings.links if levels is None or levels > 0 else ():
+            yield from self._follow(path, levels)
+        for path in findings.folders if levels is None or levels > 0 else ():
             name = os.path.basename(path)
             if folder in self._masked or (self._is_sensitive.covers(name) and self._policy.is_sensitive(path)):
                 self._masked.add(path)
             if not is_packages:
-                yield path, name in _PACKAGES
+                yield _Waiting(path, name in _PACKAGES, None if levels is None else levels - 1)
                 continue
             repository = os.path.join(path, ".git")
             if os.path.lexists(repository):
                 self._judge(repository, ".git")
             if name.startswith("@"):
-                yield path, True
+                yield _Waiting(path, True)
+
+    def _follow(self, link: str, levels: int | None) -> Iterator[_Waiting]:
+        """The folder of the workspace behind a link, unless it was looked at under such names."""
+        real = os.path.realpath(link)
+        top = next((top for top in self._tops if is_below_any(real, (top,))), None)
+        if top is None or not os.path.isdir(real):
+            return
+        if (identity := identify(link)) is not None:
+            self._found.links[link] = identity
+        is_searched = not any(name in _PACKAGES or name == ".git" for name in real[len(top) :].split("/"))
+        left = self._longest - 1 if levels is None else levels - 1
+        tail = tuple(link.split("/")[-max(self._longest, 1) :])
+        if (real, tail) in self._linked or (is_searched and left < 0):
+            return
+        self._linked.add((real, tail))
+        yield _Waiting(link, False, left if is_searched else None)
 
     def _collect_findings(self, folder: str, is_packages: bool) -> _Findings:
         if self._cache is None:
@@ -208,22 +247,30 @@ class _Search:
         at_ns = time.time_ns()
         try:
             status = os.stat(folder)
-        except OSError:  # gone meanwhile, or closed to us and so to the command
+        except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
             return _Findings(0, (), ())
+        except OSError:  # nobody can reach what is in it, unless the folder above is opened again
+            return _Findings(0, (), (), is_closed=True)
         stamp = _Stamp(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
         known = self._cache.get(folder, is_packages, stamp)
         if known is not None:
             return known
         findings = self._read(folder, is_packages)
-        if findings.entries <= self._left:  # it was read whole
+        if findings.entries <= self._left and not findings.is_closed:  # it was read whole
             self._cache.put(folder, is_packages, stamp, findings, at_ns)
         return findings
 
     def _read(self, folder: str, is_packages: bool) -> _Findings:
         """What is in a folder; of one with more entries than are left to look at, what is in the first ones."""
-        listed = _list_entries(folder)
+        try:
+            listed = _list_entries(folder)
+        except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
+            return _Findings(0, (), ())
+        except OSError:
+            return _Findings(0, (), (), is_closed=_can_be_entered(folder))
         named: list[str] = []
         folders: list[str] = []
+        links: list[str] = []
         for entry in listed[: self._left]:
             is_folder = entry.is_dir(follow_symlinks=False)
             if is_packages:
@@ -235,7 +282,9 @@ class _Search:
                 named.append(entry.path)
             if is_folder and not self._is_closed(entry, is_named):
                 folders.append(entry.path)
-        return _Findings(len(listed), tuple(named), tuple(folders))
+            elif entry.is_symlink():
+                links.append(entry.path)
+        return _Findings(len(listed), tuple(named), tuple(folders), tuple(links))
 
     def _is_closed(self, entry: os.DirEntry[str], is_named: bool) -> bool:
         """Whether there is nothing more to look for below a folder."""
@@ -264,11 +313,16 @@ class _Search:
 
 
 def _list_entries(folder: str) -> Sequence[os.DirEntry[str]]:
+    with os.scandir(folder) as opened:
+        return sorted(opened, key=_NAME)
+
+
+def _can_be_entered(folder: str) -> bool:
+    """Whether a command could use names in a folder that cannot be listed, or make it listable: it is ours."""
     try:
-        with os.scandir(folder) as opened:
-            return sorted(opened, key=_NAME)
-    except OSError:  # gone meanwhile, or closed to us and so to the command
-        return ()
+        return os.access(folder, os.X_OK) or os.stat(folder).st_uid == os.geteuid()
+    except OSError:
+        return True
 
 
 def _list_named(folder: str, patterns: Iterable[str]) -> Iterator[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
+from domain.review.workspace_roots import is_below_any
 from infrastructure.execution.sandbox.guarded_files import (
     MOST_ENTRIES,
     FolderCache,
@@ -94,7 +95,20 @@ class ProtectedPathCheck:
         )
         known = {each.itself for each in self._before.places.values() if not each.link}
         made = [path for path, now in after.places.items() if self._is_new(path, now, known)]
-        return sorted(dict.fromkeys(made), key=lambda path: (-path.count("/"), path)), after.complete
+        behind = [self._find_cause(path, after.links) for path in made]
+        return sorted(dict.fromkeys(behind), key=lambda path: (-path.count("/"), path)), after.complete
+
+    def _find_cause(self, path: str, links: Mapping[str, PathIdentity]) -> str:
+        """What the command made that a protected path is there: a link on the way to it, or what stands behind
+        one that was there before."""
+        names = path.split("/")
+        above = ("/".join(names[:end]) for end in range(2, len(names)))
+        link = next((folder for folder in above if folder in links), None)
+        if link is None:
+            return path
+        if self._before.links.get(link) != links[link]:
+            return link
+        return os.path.join(os.path.realpath(os.path.dirname(path)), names[-1])
 
     def _is_new(self, path: str, now: PathIdentity, known: set[tuple[int, int]]) -> bool:
         if any(path == place or path.startswith(f"{place}/") for place in self._opened):
@@ -131,7 +145,9 @@ class ProtectedPathCheck:
     def _rename(self, path: str) -> str:
         """Give a path a name that no program obeys. Raises OSError where that cannot be done."""
         folder, name = os.path.split(path)
-        root = next(root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
+        root = next((root for root in self._roots if is_below_any(folder, (root,))), None)
+        if root is None:
+            raise OSError("it does not lie in the workspace")
         place = _open_folder(root, folder)
         try:
             new = self._find_free_name(name, place)

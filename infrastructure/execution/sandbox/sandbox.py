@@ -15,8 +15,9 @@ from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.execution.sandbox.confinement import Confinement, Launch
+from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from infrastructure.execution.sandbox.guarded_files import FolderCache
+from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
@@ -76,6 +77,8 @@ class Sandbox:
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
+        self._known_files = KnownFiles()
+        self._running = RunningCommands()
 
     @property
     def known(self) -> SandboxState | None:
@@ -213,7 +216,17 @@ class Sandbox:
         """
         if isinstance(self.detect_state(), SandboxOff):
             return None
-        view = SandboxView(self._read_surroundings(), self._policy, cache=self._folders, check=check)
+        try:
+            view = SandboxView(
+                self._read_surroundings(),
+                self._policy,
+                cache=self._folders,
+                known=self._known_files,
+                is_busy=self._running.are_there,
+                check=check,
+            )
+        except ToolError as error:
+            return str(error)
         if view.guarded.complete:
             return None
         return (
@@ -260,7 +273,14 @@ class Sandbox:
         opens_git: bool = True,
     ) -> Launch:
         git = self._find_git_folder() if opens_git and self._is_git_open else None
-        view = SandboxView(self._read_surroundings(git), self._policy, argv[0], cache=self._folders)
+        view = SandboxView(
+            self._read_surroundings(git),
+            self._policy,
+            argv[0],
+            cache=self._folders,
+            known=self._known_files,
+            is_busy=self._running.are_there,
+        )
         tmp, note = self._prepare_shared_tmp(view)
         words = (
             state.program,
@@ -282,6 +302,8 @@ class Sandbox:
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
+            guards=tuple(view.list_guards()),
+            running=self._running,
             can_open_git=not self._is_git_open and self._find_git_folder() is not None,
         )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 
+from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
+from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.opened_repository import OpenedRepository
 from infrastructure.execution.sandbox.preflight import GROUND
@@ -52,12 +54,17 @@ class SandboxView:
         program: str | None = None,
         *,
         cache: FolderCache | None = None,
+        known: KnownFiles | None = None,
+        is_busy: bool = False,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy.
 
-        `check` is called now and then, and ends the making by raising.
+        `known` is what was guarded before; `is_busy` tells that another command may be moving it. `check` is
+        called now and then, and ends the making by raising. Raises ToolError where what was guarded is gone
+        though it may still be there.
         """
+        self._known = known
         self._roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
@@ -79,6 +86,14 @@ class SandboxView:
             cache=cache,
             check=check,
         )
+        # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
+        inside = [path for path in (*self._own, *self._secrets) if _holds(self._roots, path)]
+        self.guarded.sensitive += [path for path in inside if path not in self.guarded.sensitive]
+        if known is not None and not known.complete(self.guarded, self._roots, is_busy=is_busy, check=check):
+            raise ToolError(
+                "nothing was run: a protected or sensitive file was moved and cannot be found, which a command "
+                "in the background may be doing; stop that command, then try again"
+            )
 
     def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
@@ -108,6 +123,22 @@ class SandboxView:
         for path in masked:
             if _holds(self._roots, path):
                 yield from _mask(path)
+
+    def list_guards(self) -> Iterator[bytes]:
+        """What a supervisor is to see covered in the sandbox before the command begins, as it wants it."""
+        # As they were found: what is gone by now was moved, and is seen then not to be covered.
+        masked = [path for path in self.guarded.sensitive if path not in self._roots]
+        for path in masked:
+            if _holds(self._roots, path) and not _holds(masked, os.path.dirname(path)):
+                yield from self._describe_guard("masked", path)
+        for path in self.guarded.protected:
+            if _holds(self._roots, path) and not _holds((*self._writable, *masked), path):
+                yield from self._describe_guard("locked", path)
+
+    def _describe_guard(self, kind: str, path: str) -> Iterator[bytes]:
+        """As it was found, and not as it is by now: it may have been moved since."""
+        if self._known is not None and (place := self._known.describe(path)) is not None:
+            yield os.fsencode(" ".join((kind, *map(str, (*place.parent, *place.itself)), path)))
 
     def list_mounts_in_tmp(self) -> list[str] | None:
         """What else is mounted in `/tmp`, relative to it; None where `/tmp` cannot be shared by commands."""

@@ -1,0 +1,213 @@
+"""What was guarded once stays guarded, wherever commands in the sandbox move it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from domain.calls.summary import extract_text
+from domain.errors import ToolError
+from domain.review.path_policy import PathPolicy
+from infrastructure.execution.commands.supervisor import find_uncovered
+from infrastructure.execution.sandbox import guarded_files
+from infrastructure.execution.sandbox.guarded_files import find_guarded
+from infrastructure.execution.sandbox.known_files import KnownFiles
+from tests.infrastructure.commands.command_bench import RecordingControls, context_with
+from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
+
+Run = Callable[[str], Awaitable[str]]
+
+
+@pytest.fixture
+def run(household: Household) -> Run:
+    """Runs commands in one session, which nobody is asked about."""
+    tool = household.tool()
+
+    async def run_command(command: str) -> str:
+        return extract_text(await tool.execute({"command": command}, context_with(RecordingControls())))
+
+    return run_command
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("place", ["node_modules", "lib/site-packages", "__pycache__", ".tox", "plain"])
+async def test_a_sensitive_file_stays_hidden_where_its_folder_is_moved(
+    household: Household, run: Run, place: str
+) -> None:
+    household.write("src/project/api/.env", "hidden\n")
+
+    await run(f"mkdir -p {place} && mv api {place}/api")
+    read = await run(f"cat {place}/api/.env; ls {place}/api")
+    await run(f"mv {place}/api api")
+
+    assert "hidden" not in read
+    assert "hidden" not in await run("cat api/.env")
+    assert (household.root / "api/.env").read_text() == "hidden\n"
+
+
+@needs_bubblewrap
+async def test_a_file_that_is_sensitive_for_its_folder_stays_hidden_under_another_name(
+    household: Household, run: Run
+) -> None:
+    household.write("src/project/.kube/config", "hidden\n")
+    await run("true")
+
+    await run("mv .kube kube")
+
+    assert "hidden" not in await run("cat kube/config")
+
+
+@needs_bubblewrap
+async def test_a_sensitive_file_is_hidden_under_its_second_name(household: Household, run: Run) -> None:
+    os.link(household.write("src/project/.env", "hidden\n"), household.root / "notes.txt")
+
+    assert "hidden" not in await run("cat notes.txt")
+
+
+@needs_bubblewrap
+async def test_a_protected_file_cannot_be_changed_where_its_folder_is_moved(
+    household: Household, run: Run
+) -> None:
+    for path in ("AGENTS.md", ".husky/pre-commit", "lib/.git/config"):
+        household.write(f"src/project/web/{path}", "mine\n")
+
+    await run("mkdir -p node_modules && mv web node_modules/web && ln -s node_modules/web web")
+    said = await run("for f in AGENTS.md .husky/pre-commit lib/.git/config; do echo theirs >> web/$f; done")
+
+    assert said.count("Read-only file system") >= 3
+    for path in ("AGENTS.md", ".husky/pre-commit", "lib/.git/config"):
+        assert (household.root / "node_modules/web" / path).read_text() == "mine\n"
+
+
+@needs_bubblewrap
+async def test_what_a_new_link_brings_to_a_protected_place_goes_with_the_link(
+    household: Household, run: Run
+) -> None:
+    household.write("src/project/node_modules/web/AGENTS.md", "of a package\n")
+
+    said = await run("ln -s node_modules/web docs")
+
+    assert f"{household.root}/docs is now set-aside-docs~1" in said
+    assert not (household.root / "docs").is_symlink()
+    assert (household.root / "node_modules/web/AGENTS.md").read_text() == "of a package\n"
+
+
+@needs_bubblewrap
+async def test_a_protected_file_that_is_new_behind_an_old_link_is_set_aside(
+    household: Household, run: Run
+) -> None:
+    (household.root / "node_modules/web").mkdir(parents=True)
+    (household.root / "docs").symlink_to("node_modules/web")
+
+    said = await run("echo obey > node_modules/web/AGENTS.md")
+
+    assert f"{household.root}/node_modules/web/AGENTS.md is now" in said
+    assert not (household.root / "docs/AGENTS.md").exists()
+
+
+@needs_bubblewrap
+async def test_a_secret_place_of_a_home_that_is_the_workspace_stays_hidden(household: Household) -> None:
+    household.root = household.home
+    household.write(".config/gcloud/key.json", "hidden\n")
+    tool = household.tool()
+    said = [
+        extract_text(await tool.execute({"command": command}, context_with(RecordingControls())))
+        for command in ("true", "mv .config conf", "cat conf/gcloud/key.json")
+    ]
+
+    assert "hidden" not in said[-1]
+
+
+@needs_bubblewrap
+async def test_a_link_gives_a_folder_a_protected_name(household: Household, run: Run) -> None:
+    (household.root / "ci/workflows").mkdir(parents=True)
+
+    said = await run("ln -s ci .github; echo evil > ci/workflows/x.yml")
+
+    assert not (household.root / ".github/workflows/x.yml").exists(), said
+
+
+@needs_bubblewrap
+async def test_nothing_runs_where_a_guarded_file_is_moved_while_the_sandbox_is_made(
+    household: Household,
+) -> None:
+    household.write("src/project/api/.env", "hidden\n")
+    sandbox = household.sandbox()
+    tool = household.tool()
+    made = sandbox.confine().launch(["/bin/cat", "api2/.env"], cwd=household.root, environment={})
+
+    (household.root / "api").rename(household.root / "api2")
+    tool._sandbox = _Made(sandbox, made)  # type: ignore[assignment]
+
+    with pytest.raises(ToolError, match="the sandbox guards were moved while it was made; nothing was run"):
+        await tool.execute({"command": "cat api2/.env"}, context_with(RecordingControls()))
+
+
+class _Made:
+    """A sandbox whose mounts were listed some time ago."""
+
+    def __init__(self, sandbox: object, made: object) -> None:
+        self._sandbox, self._launch = sandbox, made
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._sandbox, name)
+
+    def confine(self) -> object:
+        return self
+
+    description, network, is_left, opens_git, is_closed = "", False, False, False, True
+
+    def launch(self, *_words: object, **_more: object) -> object:
+        return self._launch
+
+
+def test_a_guard_is_seen_by_the_identity_of_its_folder(tmp_path: Path) -> None:
+    file, other = tmp_path / "a/file", tmp_path / "b/file"
+    for each in (file, other):
+        each.parent.mkdir()
+        each.write_text("x")
+    above, itself = file.parent.stat(), file.stat()
+    guard = f"masked {above.st_dev} {above.st_ino} {itself.st_dev} {itself.st_ino} {file}".encode()
+
+    assert find_uncovered([guard], "") == str(file).encode()  # it is in sight
+    file.parent.rename(tmp_path / "c")
+    other.parent.rename(file.parent)
+    assert find_uncovered([guard], "") == str(file).encode()  # another folder stands in its place
+
+
+def test_what_is_gone_while_a_command_runs_is_not_taken_for_deleted(tmp_path: Path) -> None:
+    file = tmp_path / "api/.env"
+    file.parent.mkdir()
+    file.write_text("hidden")
+    known, roots, policy = KnownFiles(), (str(tmp_path),), PathPolicy(roots=(str(tmp_path),))
+    complete = lambda busy: known.complete(  # noqa: E731
+        find_guarded(roots, policy), roots, is_busy=busy, check=lambda: None
+    )
+    assert complete(False)
+
+    file.unlink()
+    file.parent.rmdir()
+
+    assert not complete(True)
+    assert complete(False)
+    assert complete(True)
+
+
+def test_a_folder_that_cannot_be_listed_leaves_the_search_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    list_entries = guarded_files._list_entries
+
+    def refuse(folder: str) -> object:
+        if folder == str(closed):
+            raise PermissionError
+        return list_entries(folder)
+
+    monkeypatch.setattr(guarded_files, "_list_entries", refuse)
+
+    assert not find_guarded([str(tmp_path)], PathPolicy(roots=(str(tmp_path),))).complete
