@@ -26,6 +26,7 @@ from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.mcp.server_credentials import ServerCredentials
+from infrastructure.own_code import leave_out_workspace
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.storage import open_blob_store, open_record
@@ -113,6 +114,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     container.rules()  # so is a damaged file of saved rules
     container.spec()  # and so are tools that cannot be had
     container.folders().require_wanted()  # and folders
+    leave_out_workspace(root)
     Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()
     return container
 

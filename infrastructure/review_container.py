@@ -32,6 +32,7 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.injection import containers, providers
 from infrastructure.managed_policy import build_model_check, build_spend_ceilings
 from infrastructure.models.registry import ProviderRegistry
+from infrastructure.own_code import find_own_code
 from infrastructure.permissions import in_force
 from infrastructure.prices.model_figures import build_price_table
 from infrastructure.session_paths import build_path_policy, list_own_paths
@@ -101,6 +102,7 @@ class ReviewContainer(containers.DeclarativeContainer):
         own,
         config_files,
         folders=workspace.provided.folders,
+        code=providers.Callable(find_own_code, settings, workspace.provided.cwd, environ),
     )
     secrets = providers.Singleton(
         build.gather_session_secrets, mask, settings=settings, environ=environ, policy=paths
