@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from application.ports.people import Approver, Observer
+from application.program_lookup import note_writable
 from application.session.session_folders import WantedFolder
 from application.session.session_record import SessionRecord
 from domain.conversation.effort import Effort
@@ -29,6 +30,7 @@ from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.own_code import leave_out_workspace
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from infrastructure.session_paths import list_writable_paths
 from infrastructure.storage import open_blob_store, open_record
 from infrastructure.telemetry_choice import send_telemetry
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
@@ -115,6 +117,8 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     container.spec()  # and so are tools that cannot be had
     container.folders().require_wanted()  # and folders
     leave_out_workspace(root)
+    note_writable(container.workspace().folders)
+    note_writable(list_writable_paths(loaded.settings, root, os.environ))
     Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()
     return container
 

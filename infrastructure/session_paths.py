@@ -10,6 +10,7 @@ from pathlib import Path
 from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
 from infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from infrastructure.config.schema import Settings
+from infrastructure.execution.sandbox.places import expand_path
 from infrastructure.storage import list_storage_paths
 
 
@@ -40,6 +41,12 @@ def build_path_policy(
         protected=(*settings.review.protected, *named),
         sensitive=settings.review.sensitive,
     )
+
+
+def list_writable_paths(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What the person lets commands in the sandbox write beside the workspace, canonical."""
+    named = settings.tools.run_command.sandbox_writable
+    return tuple(os.path.realpath(expand_path(path, environ, root)) for path in named)
 
 
 def list_own_paths(

@@ -100,7 +100,7 @@ def list_processes_by_ps() -> ProcessTable:
     """The table as `ps` prints it, where there is no /proc."""
     import subprocess  # slow to load, and needed only here
 
-    with subprocess.Popen(["ps", "-axo", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE) as ps:
+    with subprocess.Popen(["/bin/ps", "-axo", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE) as ps:
         lines = ps.communicate()[0].decode("ascii", "replace").splitlines()
     rows = [line.split() for line in lines]
     return {

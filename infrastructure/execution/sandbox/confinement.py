@@ -151,9 +151,14 @@ class Confinement:
     opens_git: bool = False
 
     @property
+    def is_confined(self) -> bool:
+        """Whether the command runs inside a sandbox."""
+        return self.line is not None
+
+    @property
     def is_closed(self) -> bool:
         """Whether the command runs inside a sandbox, and without network."""
-        return self.line is not None and not self.network
+        return self.is_confined and not self.network
 
     def launch(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Launch:
         """The command line to run, which begins with a program's absolute path. Reads folders; call it off the

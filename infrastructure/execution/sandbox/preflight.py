@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from application.program_lookup import find_program
 from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
-from infrastructure.execution.program_path import filter_program_path
 
 PROGRAM = "bwrap"
 LIMIT_SECS = 2.0
@@ -61,14 +60,14 @@ def look_for_sandbox(
             why="there is no sandbox for this system",
             remedy="run quorum on Linux, or in a virtual machine or container of its own",
         )
-    program = shutil.which(PROGRAM, path=filter_program_path(path or os.defpath, untrusted))
+    program = find_program(PROGRAM, path or os.defpath, tuple(map(str, untrusted)))
     if program is None:
         return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
     try:
         version = _run_trial([program, "--version"], limit_secs)
         if not version.startswith("bubblewrap "):
             raise _Failed(f"{program} does not say that it is bubblewrap")
-        true = shutil.which("true", path=os.defpath) or "/bin/true"
+        true = find_program("true", os.defpath) or "/bin/true"
         _run_trial([program, *_TRIAL, "--", true], limit_secs)
     except _Failed as failure:
         return SandboxOff(why=f"bubblewrap does not work here: {failure}", remedy=_PERMIT)
