@@ -90,7 +90,7 @@ class CheckingCommand:
         printed = _PrintedStreams()
         notes: list[str] = []
         try:
-            ending = await self._run(launch.argv, environment, printed)
+            ending = await self._run(launch, environment, printed)
         finally:
             notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=False))
         if notes:
@@ -111,9 +111,7 @@ class CheckingCommand:
             raise DiagnosticsFailed(f"{self._argv[0]} exited with {ending.exit_code} and printed nothing")
         return lines
 
-    async def _run(
-        self, argv: Sequence[str], environment: Mapping[str, str], printed: _PrintedStreams
-    ) -> Ending:
+    async def _run(self, launch: Launch, environment: Mapping[str, str], printed: _PrintedStreams) -> Ending:
         process: SupervisedProcess | None = None
 
         def add(stream: bytearray, data: bytes) -> None:
@@ -123,7 +121,8 @@ class CheckingCommand:
 
         try:
             process = SupervisedProcess(
-                argv,
+                launch.argv,
+                keys=launch.keys,
                 cwd=self._workspace,
                 environment=environment,
                 timeout_secs=self._timeout_secs,

@@ -17,7 +17,7 @@ from infrastructure.execution.commands.declared_program import find_declared_pro
 from infrastructure.execution.commands.fed_process import start_with_payload
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
-from infrastructure.execution.sandbox.confinement import Confinement
+from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 
@@ -92,7 +92,7 @@ class CommandHook(UniformHook):
         raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
-        argv, environment = await asyncio.to_thread(self._build_line)
+        launch, environment = await asyncio.to_thread(self._launch)
         process: SupervisedProcess | None = None
 
         def feed(data: bytes) -> None:
@@ -102,19 +102,20 @@ class CommandHook(UniformHook):
 
         try:
             with start_with_payload(
-                argv,
+                launch.argv,
                 payload,
                 cwd=self._cwd,
                 environment=environment,
                 timeout_secs=self._timeout_secs,
                 on_output=feed,
                 on_errors=printed.errors.feed,
+                keys=launch.keys,
             ) as process:
                 return await process.wait()
         except OSError as error:
             raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
 
-    def _build_line(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    def _launch(self) -> tuple[Launch, Mapping[str, str]]:
         """The command line, in its sandbox, and its environment. Raises HookFailure where there is none."""
         name, *words = self._argv
         try:
@@ -124,8 +125,7 @@ class CommandHook(UniformHook):
             )
         except ToolError as error:
             raise HookFailure(str(error)) from error
-        launch = confinement.launch((program, *words), cwd=self._cwd, environment=environment)
-        return launch.argv, environment
+        return confinement.launch((program, *words), cwd=self._cwd, environment=environment), environment
 
 
 def _describe_ending(ending: Ending, point: HookPoint) -> str:

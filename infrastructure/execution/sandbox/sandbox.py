@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,6 +23,7 @@ from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
     expand_path,
+    list_bound_sockets,
     list_homes,
     list_private_folders,
     list_secret_places,
@@ -260,7 +262,8 @@ class Sandbox:
         opens_git: bool = True,
     ) -> Launch:
         git = self._find_git_folder() if opens_git and self._is_git_open else None
-        view = SandboxView(self._read_surroundings(git), self._policy, argv[0], cache=self._folders)
+        surroundings = self._read_surroundings(git, network=network)
+        view = SandboxView(surroundings, self._policy, argv[0], cache=self._folders)
         tmp, note = self._prepare_shared_tmp(view)
         words = (
             state.program,
@@ -275,6 +278,8 @@ class Sandbox:
         return Launch(
             argv=words,
             is_confined=True,
+            # Where bubblewrap has its rights by its owner, it could not gain them once calls are refused.
+            keys="own" if os.stat(state.program).st_mode & stat.S_ISUID else "none",
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
@@ -298,7 +303,7 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
-    def _read_surroundings(self, git: str | None = None) -> Surroundings:
+    def _read_surroundings(self, git: str | None = None, *, network: bool = True) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
         return Surroundings(
@@ -312,6 +317,7 @@ class Sandbox:
                 *(expand_path(path, self._environ, root) for path in self._writable),
                 *((git,) if git is not None else ()),
             ),
+            sockets=() if network else list_bound_sockets(),
         )
 
 

@@ -31,7 +31,7 @@ class Surroundings:
     """Places of the machine, as absolute paths; those that do not exist are passed over.
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
-    `readable` and `writable` are what the person added.
+    `readable` and `writable` are what the person added. `sockets` are closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -41,6 +41,7 @@ class Surroundings:
     own: tuple[str, ...]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
 
 
 class SandboxView:
@@ -72,6 +73,7 @@ class SandboxView:
         places = list(list_repository_places(self._roots[0]))
         for root in self._roots[1:]:
             places += [place for place in list_repository_places(root) if not _holds((place,), root)]
+        self._sockets = [p for p in surroundings.sockets if p not in asked]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
@@ -155,7 +157,7 @@ class SandboxView:
 
     def _list_masked(self) -> list[str]:
         """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
-        found = (*self._own, *self._secrets, *_select_existing(self.guarded.sensitive))
+        found = (*self._own, *self._secrets, *self._sockets, *_select_existing(self.guarded.sensitive))
         in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
         masked: list[str] = []
         for path in _sort_outermost_first(in_sight):

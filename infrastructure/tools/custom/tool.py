@@ -119,6 +119,7 @@ class CustomTool:
                 timeout_secs=timeout_secs,
                 on_output=on_output,
                 on_errors=on_errors,
+                keys=launch.keys,
                 owner=context.batch_id,
             )
         except OSError as error:
