@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
+from application.program_lookup import filter_path
 from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import Keys
 from infrastructure.execution.commands import supervisor
@@ -290,5 +291,8 @@ def _is_compiled_from(compiled: str, source: str) -> bool:
 
 
 def _select_loader_environment() -> dict[str, str]:
-    """What the interpreter may need to start at all. The command's environment travels apart."""
-    return {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}
+    """What the interpreter may need to start at all, without libraries that a command may write. The command's
+    environment travels apart.
+    """
+    given = {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}
+    return {name: filter_path(value) if name.endswith("PATH") else value for name, value in given.items()}

@@ -172,7 +172,7 @@ def close_keyrings(*, is_whole: bool) -> None:
             (0x06, 0, 0, 0x7FFF0000),
         ]
     words.append((0x06, 0, 0, 0x7FFF0000))
-    instructions = (_Instruction * len(words))(*words)
+    instructions = (_Instruction * len(words))(*(_Instruction(*word) for word in words))
     filtering = _Filter(len(words), instructions)
     if kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or kernel.prctl(
         _PR_SET_SECCOMP, 2, ctypes.byref(filtering), 0, 0
