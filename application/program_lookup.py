@@ -49,6 +49,12 @@ def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ())
     return {**environment, "PATH": filter_path(environment.get("PATH"), more)}
 
 
+def select_loader_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an interpreter may need to start at all, without folders of libraries that a command may write."""
+    given = {name: value for name, value in environment.items() if name.startswith(("LD_", "DYLD_"))}
+    return {name: filter_path(value) if name.endswith("PATH") else value for name, value in given.items()}
+
+
 def explain_missing(name: str, path: str | None, more: Sequence[str] = ()) -> str:
     """Why `find_program` finds none, one clause."""
     if "/" in name and not os.path.isabs(name):

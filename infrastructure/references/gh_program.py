@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from application.program_lookup import filter_environment, find_program
+from application.program_lookup import explain_missing, filter_environment, find_as_shell_does, find_program
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
@@ -41,6 +41,8 @@ async def run_gh(
     more = (str(root),)
     environment = filter_environment(build_command_environment(environ, ()), more)
     program = await asyncio.to_thread(find_program, "gh", environment["PATH"], more)
+    if program is None and find_as_shell_does("gh", environ.get("PATH")) is not None:
+        raise ToolError(explain_missing("gh", environ.get("PATH"), more))
     if program is None:
         raise ToolError(_MISSING)
     login = {name: environ[name] for name in _LOGIN if name in environ}

@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
-from application.program_lookup import filter_path
+from application.program_lookup import select_loader_environment
 from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import Keys
 from infrastructure.execution.commands import supervisor
@@ -163,7 +163,7 @@ class SupervisedProcess:
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,
-                env=_select_loader_environment(),
+                env=select_loader_environment(os.environ),  # the command's travels apart
                 pass_fds=(lifeline, control, *self._handed_down),
                 start_new_session=True,
             )
@@ -272,12 +272,12 @@ def _find_supervisor_program() -> str:
     """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
     spec = supervisor.__spec__
     compiled = spec.cached if spec is not None else None
-    if compiled is not None and _is_compiled_from(compiled, supervisor.__file__):
+    if compiled is not None and is_compiled_from(compiled, supervisor.__file__):
         return compiled
     return supervisor.__file__
 
 
-def _is_compiled_from(compiled: str, source: str) -> bool:
+def is_compiled_from(compiled: str, source: str) -> bool:
     """Whether a compiled file is of this source as it is now: run by its path, nobody else would look."""
     try:
         status = os.stat(source)
@@ -288,11 +288,3 @@ def _is_compiled_from(compiled: str, source: str) -> bool:
     changed = int(status.st_mtime) & 0xFFFFFFFF
     size = status.st_size & 0xFFFFFFFF
     return head == MAGIC_NUMBER + struct.pack("<III", 0, changed, size)
-
-
-def _select_loader_environment() -> dict[str, str]:
-    """What the interpreter may need to start at all, without libraries that a command may write. The command's
-    environment travels apart.
-    """
-    given = {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}
-    return {name: filter_path(value) if name.endswith("PATH") else value for name, value in given.items()}

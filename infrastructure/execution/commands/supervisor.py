@@ -297,7 +297,13 @@ class Supervisor:
 
 
 def main() -> None:
-    """Read the order from the arguments and standard input, and carry it out."""
+    """Read the order from the arguments and standard input, and carry it out.
+
+    With "try", keys, and the words of a command as arguments it only becomes that command.
+    """
+    if sys.argv[1] == "try":
+        close_keyrings(is_whole=sys.argv[2] == "none")
+        os.execv(sys.argv[3], sys.argv[3:])
     lifeline, control, words = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[4])
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -30,7 +29,7 @@ from infrastructure.execution.sandbox.places import (
     list_socket_places,
     list_tool_folders,
 )
-from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
+from infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
@@ -278,8 +277,7 @@ class Sandbox:
         return Launch(
             argv=words,
             is_confined=True,
-            # Where bubblewrap has its rights by its owner, it could not gain them once calls are refused.
-            keys="own" if os.stat(state.program).st_mode & stat.S_ISUID else "none",
+            keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
