@@ -17,6 +17,7 @@ from infrastructure.own_packages import OWN_PACKAGES
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+_OWN_FOLDER = os.path.dirname(os.path.dirname(__file__))
 _NOT_OF_OTHERS = OWN_PACKAGES | {"__main__", "sitecustomize", "usercustomize"}
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
@@ -108,6 +109,7 @@ def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _list_interpreter_places(root: str) -> Iterator[str]:
+    yield from (os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES)
     yield from _list_installed_folders()
     executables = (sys.executable, getattr(sys, "_base_executable", ""))
     for executable in filter(None, executables):

@@ -25,6 +25,7 @@ def test_packages_interpreter_and_installed_packages_are_protected(tmp_path: Pat
 
     for path in (
         ROOT / "infrastructure/execution/commands/supervisor.py",
+        *(ROOT / name / "new.py" for name in ("application", "domain", "infrastructure", "quorum", "tui")),
         ROOT / "domain/__pycache__/errors.cpython-311.pyc",
         Path(sys.prefix) / "bin/python",
         Path(sys.prefix) / "pyvenv.cfg",
