@@ -213,6 +213,7 @@ def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
     """
     container.gateway().warm_up(container.session().model)
     container.schema().warm_up(container.spec())
+    len(container.paths().code.places)  # it may take a while to find what shares files with the workspace
     container.sandbox().detect_state()
     if (shared := locate_shared_tmp(os.environ)) is not None:
         with suppress(OSError):  # of no consequence but for the disk; the next start tries again

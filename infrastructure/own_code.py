@@ -7,6 +7,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from infrastructure.own_packages import OWN_PACKAGES
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _OWN_FOLDER = os.path.dirname(os.path.dirname(__file__))
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_MOST_ENTRIES = 300_000
 _NOT_OF_OTHERS = OWN_PACKAGES | {"__main__", "sitecustomize", "usercustomize"}
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
@@ -28,7 +31,7 @@ def find_own_code(settings: Settings, root: Path, environ: Mapping[str, str]) ->
     fixed = [*_list_interpreter_places(str(root)), *_list_declared_files(settings, root, environ)]
     known = _drop_nested(place for each in fixed for place in _list_names(each))
     folders = tuple(folder for folder in _list_import_folders() if not is_below_any(folder, known))
-    return OwnCode(places=LoadedPlaces(known, folders), import_folders=folders)
+    return OwnCode(places=LoadedPlaces(known, folders, os.path.realpath(root)), import_folders=folders)
 
 
 def leave_out_workspace(root: Path, path: list[str] | None = None) -> None:
@@ -53,11 +56,13 @@ class LoadedPlaces(Collection[str]):
     """Fixed places, and the packages and modules that were loaded from elsewhere until now.
 
     Of the folders of the import path those count as a whole from which something of others was loaded: more of
-    it may be loaded later.
+    it may be loaded later. Hard links of such code in `root` count, too; they are looked for once.
     """
 
-    def __init__(self, fixed: Sequence[str], folders: Sequence[str]) -> None:
+    def __init__(self, fixed: Sequence[str], folders: Sequence[str], root: str) -> None:
         self._fixed = tuple(fixed)
+        self._root = root
+        self._shared: tuple[str, ...] | None = None
         self._folders = frozenset(folders)
         self._state: tuple[int, tuple[str, ...]] = (0, self._fixed)
 
@@ -72,11 +77,12 @@ class LoadedPlaces(Collection[str]):
 
     def _list_now(self) -> tuple[str, ...]:
         count, places = self._state
+        if self._shared is None:
+            self._shared = tuple(_find_shared(self._root, self._fixed))
         if count != (now := len(sys.modules)):
             loaded = (place for place in _list_loaded_places() if not is_below_any(place, self._fixed))
-            places = tuple(
-                _drop_nested((*self._fixed, *loaded, *self._folders.intersection(_list_used_folders())))
-            )
+            used = self._folders.intersection(_list_used_folders())
+            places = tuple(_drop_nested((*self._fixed, *self._shared, *loaded, *used)))
             self._state = (now, places)
         return places
 
@@ -106,6 +112,51 @@ def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
             names = object.__getattribute__(module, "__dict__")  # to ask a lazy module would load it
             file, folders = names.get("__file__"), names.get("__path__")
             yield name, file if isinstance(file, str) else "", tuple(folders or ())
+
+
+def _find_shared(root: str, known: Sequence[str]) -> list[str]:
+    """What in the root is the same file as installed code by another name, as package managers make them; of an
+    environment the folder of its packages.
+    """
+    files = [file for _, file, _ in _list_loaded_modules() if file and os.path.isfile(file)]
+    if not any(os.stat(file).st_nlink > 1 for file in files):
+        return []
+    inodes, devices = _list_installed_inodes()
+    found: list[str] = []
+    for entry in _walk_files(root, known):
+        if entry.inode() in inodes and not is_below_any(entry.path, found):
+            status = entry.stat(follow_symlinks=False)
+            if status.st_nlink > 1 and status.st_dev in devices:
+                above = (str(each) for each in Path(entry.path).parents if each.name in _PACKAGE_FOLDERS)
+                found.append(next(above, entry.path))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _list_installed_inodes() -> tuple[frozenset[int], frozenset[int]]:
+    """Those of the installed packages and of quorum's own, and the devices that they are on."""
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    folders += [os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES]
+    present = [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    inodes = frozenset(entry.inode() for folder in present for entry in _walk_files(folder, ()))
+    return inodes, frozenset(os.stat(folder).st_dev for folder in present)
+
+
+def _walk_files(folder: str, known: Sequence[str]) -> Iterator[os.DirEntry[str]]:
+    """The files below a folder, but for those in known places. Follows no link, and ends after many."""
+    waiting, left = [folder], _MOST_ENTRIES
+    while waiting and left > 0:
+        try:
+            with os.scandir(waiting.pop()) as listing:
+                entries = list(listing)
+        except OSError:  # gone meanwhile, or closed to us
+            continue
+        left -= len(entries)
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry
+            elif not is_below_any(entry.path, known):
+                waiting.append(entry.path)
 
 
 def _list_interpreter_places(root: str) -> Iterator[str]:

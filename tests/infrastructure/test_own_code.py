@@ -99,3 +99,21 @@ def test_quorum_finds_its_packages_and_nothing_else_in_a_checkout_on_the_import_
 
     assert done.stdout.split()[0] == str(ROOT / "domain/__init__.py"), done.stderr
     assert done.stdout.split()[1] != str(tmp_path)
+
+
+def test_files_in_the_workspace_that_are_hard_links_of_installed_code_are_protected(tmp_path: Path) -> None:
+    file = Path(msgspec.__file__)
+    packages = tmp_path / "other/lib/site-packages"
+    packages.mkdir(parents=True)
+    try:
+        (tmp_path / "alone.py").hardlink_to(file)
+        (packages / "linked.py").hardlink_to(file)
+    except OSError as error:
+        pytest.skip(f"no hard link can be made here: {error}")
+    (packages / "beside.py").write_text("")
+    (tmp_path / "own.py").write_text("")
+
+    policy = protect(tmp_path)
+
+    names = ("alone.py", "own.py", "other/lib/site-packages/linked.py", "other/lib/site-packages/beside.py")
+    assert [policy.is_protected(str(tmp_path / name)) for name in names] == [True, False, True, True]
