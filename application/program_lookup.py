@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from domain.review.workspace_roots import is_below_any
 
@@ -78,7 +79,10 @@ def find_as_shell_does(name: str, path: str | None) -> str | None:
 
 def _list_writable(more: Sequence[str]) -> list[str]:
     known = [folder for folders in (*_writable, more) for folder in folders]
-    return [folder for folder in map(os.path.realpath, known or [os.curdir]) if folder != "/"]
+    if not known:  # no session yet: it would be in the folder that the process is in
+        with suppress(FileNotFoundError):  # which was deleted, and then holds nothing
+            known = [os.getcwd()]
+    return [folder for folder in map(os.path.realpath, known) if folder != "/"]
 
 
 def _list_entries(path: str | None, closed: Sequence[str]) -> Iterator[str]:

@@ -110,6 +110,15 @@ def test_where_no_session_is_known_the_folder_that_the_process_is_in_counts(
     assert find_program("tool", str(workspace / "bin")) is None
 
 
+def test_in_a_folder_that_was_deleted_programs_are_found(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_lookup, "_writable", [])
+    workspace.rmdir()
+
+    assert find_program("sh", "/bin") == "/bin/sh"
+
+
 def test_the_whole_file_system_as_workspace_takes_no_program_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program_lookup, "_writable", [("/",)])
 
