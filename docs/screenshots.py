@@ -12,6 +12,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from infrastructure.composition.inputs import SessionInputs
+from infrastructure.trust.decisions import open_trust_decisions
+
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 from textual.pilot import Pilot
@@ -21,7 +24,7 @@ from application.session.agent_session import AgentSession
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import build_container
 from infrastructure.storage import open_unrecorded
 from tui.app.app import QuorumApp
 from tui.screens.review.choice_bar import ChoiceBar
@@ -57,15 +60,18 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
         person: Approver, observer: Observer, choice: SessionChoice, folder: Path
     ) -> AgentSession:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
-        container = Container(
-            settings=loaded.settings,
-            models=("offline/offline",),
-            root=root,
-            environ={},
-            approver=person,
-            observer=observer,
-            record=open_unrecorded(loaded.settings.storage, {}),
-            mask=SecretMask(),
+        container = build_container(
+            SessionInputs(
+                settings=loaded.settings,
+                models=("offline/offline",),
+                root=root,
+                environ={},
+                approver=person,
+                observer=observer,
+                record=open_unrecorded(loaded.settings.storage, {}),
+                mask=SecretMask(),
+                trust=open_trust_decisions({}),
+            )
         )
         agent: AgentSession = container.agent()
         await agent.open()

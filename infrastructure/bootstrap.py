@@ -18,13 +18,15 @@ from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import LedgerRecord, SessionChoice
-from infrastructure.building_blocks import locate_shared_tmp
 from infrastructure.changes.repository_changes import ReadChange
+from infrastructure.composition.inputs import SessionInputs
+from infrastructure.composition.session import SessionParts
 from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import ModelRoles, choose_roles
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
+from infrastructure.execution.sandbox.opening import locate_shared_tmp
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.own_code import leave_out_workspace
@@ -81,72 +83,66 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     roles = choose_roles(loaded, os.environ, keys.get_key)
     models = _choose_models(loaded, record, roles)
     debaters = _choose_debaters(loaded, roles)
-    container = Container(
-        settings=loaded.settings,
-        models=models,
-        participants=_choose_participants(record.form, roles, debaters),
-        debaters=debaters,
-        moderator=roles.moderator.model,
-        chosen_efforts=_find_former_efforts(loaded, record.records, models),
-        root=root,
-        environ=os.environ,
-        config_files=loaded.files,
-        origins=loaded.origins,
-        covered=loaded.covered,
-        policy=loaded.policy,
-        approver=approver,
-        observer=send_telemetry(log_events(observer), loaded.settings),
-        record=record,
-        mask=mask,
-        sockets=sockets,
-        wanted_folders=folders,
-        reserved_commands=reserved_commands,
-        trust=trust or open_trust_decisions(os.environ),
-        stored_key=keys.get_key,
-        read_change=read_change or ReadChange(),
-        server_credentials=server_credentials or {},
+    container = build_container(
+        SessionInputs(
+            settings=loaded.settings,
+            models=models,
+            participants=_choose_participants(record.form, roles, debaters),
+            debaters=debaters,
+            moderator=roles.moderator.model,
+            chosen_efforts=_find_former_efforts(loaded, record.records, models),
+            root=root,
+            environ=os.environ,
+            config_files=loaded.files,
+            origins=loaded.origins,
+            covered=loaded.covered,
+            policy=loaded.policy,
+            approver=approver,
+            observer=send_telemetry(log_events(observer), loaded.settings),
+            record=record,
+            mask=mask,
+            sockets=sockets,
+            wanted_folders=folders,
+            reserved_commands=reserved_commands,
+            trust=trust or open_trust_decisions(os.environ),
+            stored_key=keys.get_key,
+            read_change=read_change or ReadChange(),
+            server_credentials=server_credentials or {},
+        )
     )
+    parts = container.parts()
     # SDKs take long to load: meanwhile the workspace is searched for secrets, which nothing is recorded before.
     # No daemon: a process that ended while their native modules load would crash.
-    gateway = container.gateway()
-    Thread(target=gateway.warm_up, args=(models[0],), name="SDK").start()
-    container.consensus()  # what does not go together is reported now
-    container.plan_changes()  # so is a review that nobody could make
-    container.visible_record()  # a missing key is reported now, not at the first prompt
-    container.rules()  # so is a damaged file of saved rules
-    container.spec()  # and so are tools that cannot be had
-    container.folders().require_wanted()  # and folders
+    Thread(target=parts.warm_up_models, args=(models[0],), name="SDK").start()
+    parts.build()  # what is wrong is reported now, not at the first prompt
     leave_out_workspace(root)
-    note_writable(container.workspace().folders)
+    note_writable(parts.shared.workspace.folders)
     note_writable(list_writable_paths(loaded.settings, root, os.environ))
-    Thread(target=_warm_up, args=(container, warm_up), name="warm-up", daemon=True).start()
+    Thread(target=_warm_up, args=(parts, warm_up), name="warm-up", daemon=True).start()
     return container
 
 
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
+    from infrastructure.store.no_storage import build_empty_record
+
     mask = SecretMask()
-    keeps_outputs = loaded.settings.tools.output.store
-    return Container(
-        settings=loaded.settings,
-        root=root,
-        environ=os.environ,
-        config_files=loaded.files,
-        origins=loaded.origins,
-        covered=loaded.covered,
-        policy=loaded.policy,
-        approver=approver,
-        observer=observer,
-        mask=mask,
-        stored_key=KeyRing().get_key,
-        store=open_blob_store(loaded.settings.storage, os.environ, mask) if keeps_outputs else None,
-        session_id="",
-        ledger=None,
-        contents=None,
-        answers=None,
-        pacer=None,
-        past=(),
-        kind=SessionKind.AGENT,
+    return build_container(
+        SessionInputs(
+            settings=loaded.settings,
+            root=root,
+            environ=os.environ,
+            config_files=loaded.files,
+            origins=loaded.origins,
+            covered=loaded.covered,
+            policy=loaded.policy,
+            approver=approver,
+            observer=observer,
+            mask=mask,
+            trust=open_trust_decisions(os.environ),
+            stored_key=KeyRing().get_key,
+            record=build_empty_record(open_blob_store(loaded.settings.storage, os.environ, mask)),
+        )
     )
 
 
@@ -206,15 +202,15 @@ def _find_former_efforts(
     return chosen
 
 
-def _warm_up(container: Container, more: Callable[[], None] | None) -> None:
+def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     """Import what takes long while the person types or the first answer is on its way.
 
     A request that waits for the SDK is let pass by the provider's own warming up.
     """
-    container.gateway().warm_up(container.session().model)
-    container.schema().warm_up(container.spec())
-    len(container.paths().code.places)  # it may take a while to find what shares files with the workspace
-    container.sandbox().detect_state()
+    parts.warm_up_models(parts.models.session.model)
+    parts.calls.schema.warm_up(parts.calls.spec)
+    len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
+    parts.shared.sandbox.detect_state()
     if (shared := locate_shared_tmp(os.environ)) is not None:
         with suppress(OSError):  # of no consequence but for the disk; the next start tries again
             remove_abandoned(shared)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
 from application.instructions.system_prompt import SystemPrompt
 from application.ports.people import Observer
-from application.ports.storage import OpenedSession, Storage
+from application.ports.storage import OpenedSession
 from application.ports.subagents import SubagentSession
 from application.session.session_record import SessionRecord
 from application.subagents.linked_ledger import LinkedLedger
@@ -25,7 +24,8 @@ from domain.events.event import SessionFinished, SessionStarted
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.sessions.past_session import ContinuedSession
 from domain.subagents.subagent_task import Asker, SubagentTask
-from infrastructure.conversation_container import ConversationContainer
+from infrastructure.composition.inputs import SubagentTerms
+from infrastructure.composition.session import SessionParts
 
 
 class OwnedSessions:
@@ -35,18 +35,21 @@ class OwnedSessions:
     pays and keeps is the owner's: rules, mode, hooks, sandbox, workspace, former contents, spend caps, secrets.
     """
 
-    def __init__(self, owner: ConversationContainer, run: Callable[[], RunAgent]) -> None:
+    def __init__(self, owner: SessionParts) -> None:
         self._owner = owner
-        self._run = run
 
     def choose_model(self, task: SubagentTask) -> str:
         """The model of its definition; without one that of `models.exploration`, or else the owner's.
 
         A task of a plan is more than exploration: it has the owner's.
         """
-        if not task.agent and not task.plan_task and (exploration := self._owner.settings().models.exploration):
+        if (
+            not task.agent
+            and not task.plan_task
+            and (exploration := self._owner.given.settings.models.exploration)
+        ):
             return exploration
-        return task.model or self._owner.session_models().current
+        return task.model or self._owner.models.session_models.current
 
     async def open(
         self, task: SubagentTask, session_id: str, context: ToolExecutionContext, observer: Observer
@@ -55,16 +58,16 @@ class OwnedSessions:
         opened = await asyncio.to_thread(self._open_record, session_id)
         if opened.ledger is None:
             raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
-        ledger = LinkedLedger(opened.ledger, self._owner.events(), context)
+        ledger = LinkedLedger(opened.ledger, self._owner.core.events, context)
         record = SessionRecord(
             session_id=session_id,
             ledger=ledger,
-            storage=self._owner.storage(),
+            storage=self._owner.given.record.storage,
             release=ledger.aclose,
             begun_as=self._choose_kind(task),
         )
         try:
-            asker = task.build_asker(self._run().scope)
+            asker = task.build_asker(self._owner.agent.run.scope)
             session = OwnedSession(await asyncio.to_thread(self._compose, task, record, observer, asker))
             await session.begin()
         except BaseException:
@@ -73,114 +76,96 @@ class OwnedSessions:
         return session
 
     def _open_record(self, session_id: str) -> OpenedSession:
-        storage: Storage = self._owner.storage()
-        return storage.open_session(ContinuedSession(session_id), cwd=str(self._owner.root()))
+        given = self._owner.given
+        return given.record.storage.open_session(ContinuedSession(session_id), cwd=str(given.root))
 
     def _choose_kind(self, task: SubagentTask) -> SessionKind:
         """Without a tool that does more it only looks, and so does one whose owner only looks."""
-        if task.tools is None or self._owner.kind() is not SessionKind.AGENT:
+        if task.tools is None or self._owner.given.record.form is not SessionKind.AGENT:
             return SessionKind.ASK
-        tools = self._owner.tool_set()
+        tools = self._owner.calls.tool_set
         risks = {tool.definition.risk for name in task.tools if (tool := tools.find(name)) is not None}
         return SessionKind.ASK if risks <= {RiskLevel.LOW} else SessionKind.AGENT
 
     def _compose(
         self, task: SubagentTask, record: SessionRecord, observer: Observer, asker: Asker
-    ) -> ConversationContainer:
+    ) -> SessionParts:
         owner, kind = self._owner, record.form
-        model, models = self.choose_model(task), owner.session_models()
-        container = ConversationContainer(
-            settings=owner.settings(),
-            models=(model,),
-            chosen_efforts={model: models.get_effort(model)},
-            root=owner.root(),
-            environ=owner.environ(),
-            config_files=owner.config_files(),
-            origins=owner.origins(),
-            covered=owner.covered(),
-            policy=owner.policy(),
-            approver=owner.approver(),
-            observer=observer,
-            record=record,
-            mask=owner.mask(),
-            stored_key=owner.stored_key(),
-            sockets=owner.sockets(),
-            trust=owner.trust(),
-            workspace=owner.workspace(),
-            own=owner.own(),
-            paths=owner.paths(),
-            secrets=owner.secrets(),
-            gateway=owner.gateway(),
-            prices=owner.prices(),
-            spending=owner.spending(),
-            rules=owner.rules(),
-            sandbox=owner.sandbox(),
-            gate=owner.gate(),
-            store=owner.store(),
-            registrations=owner.registrations(),
-            keeper=owner.keeper(),
-            diagnostics=owner.diagnostics(),
-            environment=owner.environment(),
-            owner_review=owner.review(),
-            one_session=owner.one_session().open_another(),
-            asker=asker,
-            wanted_tools=task.tools,
-            system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
-            mentions=None,  # the prompt is a model's: what it names, the subagent reads with its tools
+        model, models = self.choose_model(task), owner.models.session_models
+        parts = SessionParts(
+            given=replace(
+                owner.given,
+                models=(model,),
+                chosen_efforts={model: models.get_effort(model)},
+                participants=(),
+                debaters=(),
+                moderator="",
+                wanted_folders=(),
+                reserved_commands=(),
+                server_credentials={},
+                observer=observer,
+                record=record,
+            ),
+            open_subagents=OwnedSessions,
+            owner=owner.shared,
+            terms=SubagentTerms(
+                owner_review=owner.reviews.review,
+                one_session=owner.terms.one_session.open_another(),
+                asker=asker,
+                wanted_tools=task.tools,
+                system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
+            ),
         )
-        self._offer_server_tools(container, task, kind)
-        return container
+        self._offer_server_tools(parts, task, kind)
+        return parts
 
-    def _offer_server_tools(
-        self, container: ConversationContainer, task: SubagentTask, kind: SessionKind
-    ) -> None:
+    def _offer_server_tools(self, parts: SessionParts, task: SubagentTask, kind: SessionKind) -> None:
         """Give the subagent what it may have of the tools that servers offer now."""
         wanted = task.tools
         only_looks = kind is not SessionKind.AGENT
-        for server, tools in self._owner.tool_set().list_server_tools().items():
+        for server, tools in self._owner.calls.tool_set.list_server_tools().items():
             offered = {
                 name: tool
                 for name, tool in tools.items()
                 if (wanted is None or name in wanted)
                 and not (only_looks and tool.definition.risk is not RiskLevel.LOW)
             }
-            container.tool_set().offer(server, offered)
+            parts.calls.tool_set.offer(server, offered)
 
 
 class OwnedSession:
     """Implements `SubagentSession` over a composed session."""
 
-    def __init__(self, container: ConversationContainer) -> None:
-        self._container = container
-        settings = container.settings()
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        settings = parts.given.settings
         self._spent: list[tuple[Usage, Decimal | None]] = []
         self._run = RunAgent(
-            session_id=container.session_id(),
-            dialogue=container.dialogue(),
-            runtime=container.runtime(),
-            review=container.review(),
-            events=container.events(),
-            hooks=container.hooks(),
+            session_id=parts.given.record.session_id,
+            dialogue=parts.conversation.dialogue,
+            runtime=parts.calls.runtime,
+            review=parts.reviews.review,
+            events=parts.core.events,
+            hooks=parts.calls.hooks,
             limits=AgentLimits(
                 max_tool_turns=settings.tools.task.max_tool_turns,
                 max_turn_end_retries=settings.agent.max_turn_end_retries,
             ),
-            attachments=container.attachments(),
-            instructions=container.instructions(),
+            attachments=parts.calls.attachments,
+            instructions=parts.conversation.instructions,
         )
 
     async def begin(self) -> None:
         """Announce the session. Raises LedgerError."""
-        container = self._container
-        models = container.session_models()
-        await container.events().announce(
+        parts, models = self._parts, self._parts.models.session_models
+        await parts.core.events.announce(
             SessionStarted(
-                session_id=container.session_id(),
+                session_id=parts.given.record.session_id,
                 model=models.current,
                 effort=models.effort,
-                mode=container.review().mode,
-                cwd=str(container.root()),
-                form=container.kind(),
+                mode=parts.reviews.review.mode,
+                cwd=str(parts.given.root),
+                form=parts.given.record.form,
             )
         )
 
@@ -188,8 +173,8 @@ class OwnedSession:
         """Have the task done. Every ending is an outcome, also a failed provider or a cancellation."""
         report = await self._run.execute(prompt)
         self._spent.append((report.usage, report.cost_usd))
-        jobs = await self._container.background_jobs().close()
-        await self._container.events().record(SessionFinished(report=replace(report, jobs=jobs)))
+        jobs = await self._parts.calls.jobs.close()
+        await self._parts.core.events.record(SessionFinished(report=replace(report, jobs=jobs)))
         return SubagentOutcome.of(report)
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -200,7 +185,7 @@ class OwnedSession:
     async def aclose(self) -> None:
         """End what it runs in the background, and let go of its record. Raises LedgerError."""
         try:
-            await self._container.background_jobs().close()
-            await self._container.files().aclose()
+            await self._parts.calls.jobs.close()
+            await self._parts.conversation.files.aclose()
         finally:
-            await self._container.record().release()
+            await self._parts.given.record.release()

@@ -8,8 +8,8 @@ from dataclasses import replace
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
 from application.inbox.inbox import Inbox
-from application.instructions.custom_commands import CustomCommands
 from application.instructions.memory import Memory
+from application.instructions.prompt_commands import PromptCommands
 from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from application.panel.consensus_choice import ConsensusChoice
 from application.plan.plan_service import PlanService
@@ -73,7 +73,7 @@ class AgentSession:
         user_commands: UserCommandRunner,
         exchanges: SessionExchanges,
         memory: Memory,
-        custom_commands: CustomCommands,
+        custom_commands: PromptCommands,
         skills: SkillPort,
         agents: AgentDefinitions,
         tool_servers: ToolServers,

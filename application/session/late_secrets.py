@@ -6,12 +6,19 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from application.session.session_record import SessionRecord
 from domain.events.event import Event
 from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
 from domain.secrets.patterns import MASK
 from domain.sessions.past_session import LedgerRecord
 from domain.text.amounts import format_amount
+
+
+def mask_record(record: SessionRecord, mask: SecretMask, notices: Sequence[str]) -> SessionRecord:
+    """The record as people may see it: without the secrets that are known by now, and with more to say."""
+    shown, hidden = mask_late_secrets(record.records, mask, record.session_id)
+    return replace(record, records=shown, notices=(*record.notices, *((hidden,) if hidden else ()), *notices))
 
 
 def mask_late_secrets(

@@ -36,9 +36,9 @@ from domain.review.path_policy import PathPolicy
 from domain.review.requested_scope import RequestedScope
 from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
-from infrastructure.building_blocks import build_output_limits
 from infrastructure.config.schema import Settings
 from infrastructure.files.workspace import Workspace
+from infrastructure.settings_conversion import build_output_limits
 from infrastructure.tools.builtin.glob_search import GlobSearch
 from infrastructure.tools.builtin.grep_search import GrepSearch
 from infrastructure.tools.builtin.list_directory import ListDirectory

@@ -14,7 +14,6 @@ from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount, format_duration
-from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
@@ -22,6 +21,7 @@ from infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.settings_conversion import build_provider_settings
 
 LIMIT_SECS = 30.0
 _PROMPT = "Reply with: ok"

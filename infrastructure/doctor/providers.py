@@ -11,7 +11,6 @@ from application.program_lookup import explain_missing, find_program
 from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
 from domain.lazy_dataclass import dataclass
-from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
@@ -21,6 +20,7 @@ from infrastructure.extras import is_installed, render_install_command
 from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.provider_types import find_public_service, get_traits
+from infrastructure.settings_conversion import build_provider_settings
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"

@@ -9,8 +9,10 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Never
 
 from application.calls.hook_chain import HookChain
+from application.calls.outputs import Outputs
 from application.calls.tool_runtime import ToolRuntime
 from application.calls.tool_set import ToolSet
 from application.gate.call_gate import CallGate
@@ -19,18 +21,22 @@ from application.ports.people import Approver
 from application.ports.tools import Tool
 from application.session.session_record import SessionRecord
 from domain.calls.hook import HookPoint
+from domain.calls.planners import PLANNERS
 from domain.calls.proposed_call import ProposedCall
 from domain.calls.tool import ToolDefinition, ToolSpec
 from domain.errors import LedgerError
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import ContinuedSession
 from domain.text.json_value import JsonObject
+from infrastructure.composition.inputs import SessionInputs
+from infrastructure.composition.session import SessionParts
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.files.workspace import Workspace
 from infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
 from infrastructure.secrets.key_ring import KeyRing
+from infrastructure.settings_conversion import build_output_limits
 from infrastructure.storage import open_record
-from infrastructure.tool_container import ToolContainer
+from infrastructure.trust.decisions import open_trust_decisions
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05
@@ -82,6 +88,10 @@ async def open_caller_record(
         await asyncio.sleep(_PAUSE_SECS)
 
 
+def _refuse_subagents(_parts: SessionParts) -> Never:
+    raise LookupError("nobody works for a session of another agent")
+
+
 def build_call_gate(
     loaded: LoadedSettings,
     root: Path,
@@ -96,33 +106,42 @@ def build_call_gate(
     `environment` is what commands of the caller get, as far as it is known.
     """
     mask, watch = SecretMask(), DecisionWatch()
-    container = ToolContainer(
-        settings=loaded.settings,
-        root=root,
-        environ=os.environ,
-        config_files=loaded.files,
-        origins=loaded.origins,
-        covered=loaded.covered,
-        approver=approver,
-        observer=watch,
-        record=record,
-        mask=mask,
-        stored_key=KeyRing(mask.learn).get_key,
-        models=(),
+    parts = SessionParts(
+        given=SessionInputs(
+            settings=loaded.settings,
+            root=root,
+            environ=os.environ,
+            config_files=loaded.files,
+            origins=loaded.origins,
+            covered=loaded.covered,
+            approver=approver,
+            observer=watch,
+            record=record,
+            mask=mask,
+            trust=open_trust_decisions(os.environ),
+            stored_key=KeyRing(mask.learn).get_key,
+        ),
+        open_subagents=_refuse_subagents,
+    )
+    shared, events, review = parts.shared, parts.core.events, parts.reviews.review
+    outputs = Outputs(
+        store=shared.store,
+        limits=build_output_limits(loaded.settings),
+        kept=parts.core.state.blobs,
     )
     hooks = HookChain(
         [
             replace(one, points=one.points & {HookPoint.BEFORE_TOOL_CALL})
-            for one in container.registrations()  # what comes after a call happens at the caller's
+            for one in shared.registrations  # what comes after a call happens at the caller's
         ],
-        container.events(),
+        events,
     )
     world = CallerWorld(
         workspace=Workspace((root, Path("/"))),
         root=root,
-        judge=container.gate().judge,
+        judge=shared.gate.judge,
         environment=environment,
-        learn=container.secrets().learn_if_sensitive,
+        learn=shared.secrets.learn_if_sensitive,
     )
     schema = NoSchema()
 
@@ -130,31 +149,31 @@ def build_call_gate(
         return ToolRuntime(
             tools=ToolSet({tool.definition.name: tool}, schema),
             schema=schema,
-            review=container.review(),
-            events=container.events(),
-            planner=container.planner(),
+            review=review,
+            events=events,
+            planner=PLANNERS[loaded.settings.tools.planner],
             hooks=hooks,
-            outputs=container.outputs(),
+            outputs=outputs,
             cwd=str(root),
-            secrets=container.secrets(),
+            secrets=shared.secrets,
         )
 
     async def stand_in(call: ProposedCall) -> CallerTool:
         return await build_caller_tool(call, world)
 
     async def release() -> None:
-        await container.gateway().aclose()
-        await container.sandbox().close()
+        await parts.gateway.aclose()
+        await shared.sandbox.close()
 
     return CallGate(
         session_id=record.session_id,
         caller=caller,
         cwd=str(root),
-        review=container.review(),
-        events=container.events(),
+        review=review,
+        events=events,
         watch=watch,
         build_caller_tool=stand_in,
         build_runtime=build_runtime,
-        begin_turn=container.spending().begin_turn,
+        begin_turn=shared.spending.begin_turn,
         release=release,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +74,7 @@ class McpServers:
         attachments: AttachmentViewer,
         cwd: Path,
         environ: Mapping[str, str],
-        secret_names: Sequence[str] = (),
+        secret_names: Collection[str] = (),
         is_offered: Callable[[str, bool], bool] = lambda _name, _reads_only: True,
         learn: Callable[[str, str], object] = lambda _name, _value: None,
         credentials: Mapping[str, ServerCredentials] | None = None,

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from application.events.event_bus import EventBus
 from application.review.rule_book import FileListing, RuleBook
 from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Rule
-from infrastructure.building_blocks import build_permission_rules
+from domain.review.permissions import Answer, Rule
 from infrastructure.config.paths import locate_user_file
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
@@ -33,6 +33,19 @@ def open_rule_file(environ: Mapping[str, str]) -> RuleFile | None:
 def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
     """The saved rules that hold in a folder. Raises ConfigError for a damaged file."""
     return file.load(folder, parse) if file is not None else LoadedRules()
+
+
+def build_permission_rules(
+    settings: Settings, origins: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Rule, ...]:
+    """The rules of the settings. `origins` says of a key where its value came from, for the person."""
+    table = settings.permissions
+    listed = ((Answer.ALLOW, table.allow), (Answer.ASK, table.ask), (Answer.DENY, table.deny))
+    return tuple(
+        Rule.parse(text, answer, f"permissions.{answer}, {origins.get(f'permissions.{answer}', 'settings')}")
+        for answer, texts in listed
+        for text in texts
+    )
 
 
 def build_guard_settings(settings: Settings) -> GuardSettings:

@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -173,3 +173,14 @@ def _read_text(path: str | Path) -> str | None:
     if len(data) > _MOST_BYTES or b"\0" in data:
         return None
     return data.decode("utf-8-sig", "replace")
+
+
+def build_secret_test(mask: SecretMask) -> Callable[[bytes], bool]:
+    """Tells contents that hold a known secret, and so must not be stored; also in two bytes a character."""
+
+    def holds_secret(content: bytes) -> bool:
+        forms = (content, content.replace(b"\0", b"")) if b"\0" in content else (content,)
+        texts = (form.decode("utf-8", "replace") for form in forms if mask.may_hold_known(form))
+        return any(mask.mask_known(text) is not text for text in texts)
+
+    return holds_secret

@@ -102,7 +102,7 @@ class SessionComposer:
             await opened.record.release()
             raise
         notices = (
-            *container.visible_record().notices,
+            *container.record().notices,
             *opened.loaded.warnings,
             *container.saved_rules().warnings,
         )

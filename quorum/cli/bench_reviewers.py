@@ -64,7 +64,7 @@ def ask_reviewers(options: Options, root: Path) -> int:
     with BallotFile(path) as file:
         loaded = _reduce_cap(options, root, loaded, file.sum_costs())
         container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
-        questions = make_questions(calls, container.quorum_policy())
+        questions = make_questions(calls, container.parts().reviews.quorum_policy)
         left = file.select_open(questions)
         kept: list[PolledBallot] = []
         try:
@@ -81,7 +81,7 @@ def ask_reviewers(options: Options, root: Path) -> int:
     if kept or len(left) < len(questions):
         code = measure_review(replace(bench, data=bench.data or SMALL_SET, ballots=bench.results), root)
     if bench.calibration is not None:
-        _write_calibration(root / bench.calibration, path, calls, container.quorum_policy())
+        _write_calibration(root / bench.calibration, path, calls, container.parts().reviews.quorum_policy)
     return CAP_REACHED if end.cap_reached else UNREACHED if end.unreached else code
 
 
@@ -140,9 +140,9 @@ async def _ask(
     if sys.stderr.isatty() and left:
         show_progress(f"asking for {len(left):,} of {whole:,} ballots")
     poll = ReviewerPoll(
-        gateway=container.review_gateway(),
-        policy=container.quorum_policy(),
-        prices=container.prices(),
+        gateway=container.parts().reviews.review_gateway,
+        policy=container.parts().reviews.quorum_policy,
+        prices=container.parts().shared.prices,
         keep=keep,
     )
     try:

@@ -180,7 +180,7 @@ class _Sessions:
         if self._is_first:
             self._begin_check(self._tell_worktrees())
         self._is_first = False
-        record_notices = container.visible_record().notices
+        record_notices = container.record().notices
         notices = (*notices, unkept) if unkept is not None else notices
         _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
@@ -215,7 +215,7 @@ class _Sessions:
         from quorum.cli.sandbox_offer import SandboxOffer
         from quorum.cli.settings_service import FileSettingsService
 
-        if container.visible_record().in_use:
+        if container.record().in_use:
             return None, None
         offer = SandboxOffer(loaded, FileSettingsService(self._options, self._root))
         return await offer.make(person, container.sandbox())
@@ -259,9 +259,9 @@ class _Sessions:
         """What runs the person's own program for the status line, if there is one."""
         if not (argv := loaded.settings.tui.statusline):
             return None
-        from infrastructure.building_blocks import list_key_names
         from infrastructure.execution.commands.environment import build_command_environment
         from infrastructure.execution.status_command import StatusCommand
+        from infrastructure.settings_conversion import list_key_names
         from quorum.version import __version__
 
         environment = build_command_environment(os.environ, list_key_names(loaded.settings))

@@ -6,9 +6,9 @@ import asyncio
 import os
 from pathlib import Path
 
-from infrastructure.building_blocks import list_key_names
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.hooks.trial import find_registration, read_call, try_hook
+from infrastructure.settings_conversion import list_key_names
 from quorum.cli.settings import load
 from quorum.options import Options
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from domain.errors import ConfigError
 from domain.text.nearest import find_nearest_word
-from infrastructure.building_blocks import build_provider_settings
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.models.shared.stored_keys import list_key_variables
 from infrastructure.provider_types import find_public_service
 from infrastructure.secrets.key_ring import KeyRing
+from infrastructure.settings_conversion import build_provider_settings
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.settings import load
 from quorum.options import Options

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from domain.text.nearest import find_nearest_word
 from domain.text.printable import make_printable
-from infrastructure.building_blocks import list_key_names
 from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.mcp_table import McpServerTable
@@ -19,6 +18,7 @@ from infrastructure.mcp.mcp_json import read_server_of_mcp_json
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
+from infrastructure.settings_conversion import list_key_names
 from quorum.cli.config_diff import list_changed_lines
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.own_file import open_own_file

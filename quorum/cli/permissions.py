@@ -45,15 +45,15 @@ def print_permissions(options: Options, root: Path) -> int:
 
 
 async def _check_call(options: Options, container: Container) -> int:
-    complain(container.tool_choice().notices)
+    complain(container.parts().calls.choice.notices)
     answer, account = await try_call(
         options.tool,
         options.arguments,
         tools=container.tools(),
-        schema=container.schema(),
+        schema=container.parts().calls.schema,
         review=container.review(),
         rules=container.rules().rules,
-        roots=container.paths().roots,
+        roots=container.parts().shared.paths.roots,
     )
     print(account)
     return CHECK_CODES[answer.value]

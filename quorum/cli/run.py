@@ -80,7 +80,7 @@ async def _answer(
         printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
         agent, container = await compose_session(options, root, loaded, printer)
     async with close_session(agent, signals):
-        _require_debaters(agent.record.form, container.participants())
+        _require_debaters(agent.record.form, container.inputs().participants)
         prompt = await add_attachments(agent, prompt, options.images, root)
         return await run_headless(agent, prompt, printer, signals.listen)
 
@@ -150,7 +150,7 @@ async def compose_session(
             mask_outputs=(mask_complaints,),
             read_change=read_change,
         )
-        complain((*container.visible_record().notices, *container.saved_rules().warnings))
+        complain((*container.record().notices, *container.saved_rules().warnings))
         return container.agent(), container
     except BaseException:
         await record.release()

@@ -34,7 +34,7 @@ def a_stage(
 
 
 def notes(session: RealSession) -> list[str]:
-    messages = session.container.conversation().messages
+    messages = session.container.parts().core.conversation.messages
     texts = [message.text for message in messages if isinstance(message, UserMessage)]
     return [text for text in texts if "The diagnostics command" in text]
 
@@ -98,7 +98,9 @@ async def test_the_model_is_sent_back_no_more_often_than_the_limit_and_the_turn_
         assert len(notes(session)) == 1
 
         await play(session, "I see", prompt="two")
-        texts = [m.text for m in session.container.conversation().messages if isinstance(m, UserMessage)]
+        texts = [
+            m.text for m in session.container.parts().core.conversation.messages if isinstance(m, UserMessage)
+        ]
         assert len(notes(session)) == 2
         assert texts[-1] == "two"
         await session.check()
@@ -166,6 +168,6 @@ async def test_a_turn_that_is_stopped_ends_the_command_and_gives_every_call_its_
         assert report.status is RunStatus.INTERRUPTED
         assert [call.outcome for call in report.calls] == [Outcome.NOT_RUN if runs == 1 else Outcome.OK]
         assert (stage.root / "a.py").read_text() == f"x = {runs}\n"
-        assert session.container.conversation().open_calls == ()
+        assert session.container.parts().core.conversation.open_calls == ()
         session.script.clear()
         await session.check()

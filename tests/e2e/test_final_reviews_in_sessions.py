@@ -37,6 +37,7 @@ from tests.support.fake_gateway import Answers, FakeGateway
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.fake_session import Step
 from tests.support.real_session import MODEL, LedgerThat, RealSession, SessionStage, call, says, write
+from tests.support.session_parts import change_inputs, change_ledger
 
 SETTINGS = '[agent]\nfinal_review = true\n[models]\nreview = ["p/a", "p/b"]\n'
 TASKS: JsonValue = [{"id": "lexer", "description": "cut it up", "writes": ["src/*"], "commands": ["git *"]}]
@@ -110,9 +111,9 @@ async def rig(
     gateway, seen = FakeGateway({MODEL: [], "p/mod": [], **reviews}), RecordingObserver()
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=after))
-        container.gateway.override(gateway)
-        container.moderator.override("p/mod")
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=after))
+        change_inputs(container, gateway=gateway)
+        change_inputs(container, moderator="p/mod")
 
     async with stage.opened(person=FakePerson(), observer=seen, adjust=adjust) as session:
         session.script = gateway.scripts[MODEL]

@@ -17,6 +17,7 @@ from tests.support.builders import calls_response
 from tests.support.disk_images import DiskImage, DiskImages
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, call, says, write
+from tests.support.session_parts import change_ledger
 from tests.support.subagent_stage import Answers, TaskRig, task_rig
 
 FILES = {"lexer": "src/lexer.py", "docs": "docs/a.md", "parser": "src/parser.py"}
@@ -57,7 +58,7 @@ async def test_a_task_that_is_done_is_not_asked_for_again_wherever_the_process_i
     images = DiskImages(stage.home / "state", tmp_path, lambda event: isinstance(event, PlanApproved))
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=images.copy_after))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=images.copy_after))
 
     async with task_rig(stage, scripts(), person=FakePerson(), adjust=adjust) as rig:
         await rig.session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
@@ -116,7 +117,7 @@ async def _interrupt_at(stage: SessionStage, place: int) -> str | None:
             turns[0].cancel()
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=interrupt))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=interrupt))
 
     async with task_rig(stage, scripts(), person=FakePerson(), adjust=adjust) as rig:
         await rig.session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)

@@ -13,6 +13,7 @@ from infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.disk_images import DiskImage, DiskImages
 from tests.support.real_session import LedgerThat, SessionStage, call, says
+from tests.support.session_parts import change_ledger
 from tests.support.subagent_stage import Answers, task, task_rig
 
 READ = call("read_file", path="a.txt")
@@ -31,7 +32,7 @@ async def test_what_a_subagent_said_before_the_kill_is_its_result_and_the_rest_i
     images = DiskImages(stage.home / "state", tmp_path, lambda event: isinstance(event, CallStarted))
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=images.copy_after))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=images.copy_after))
 
     async with task_rig(stage, scripts(), adjust=adjust) as rig:
         report = await rig.turn([task("one"), task("two")])

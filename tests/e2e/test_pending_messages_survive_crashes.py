@@ -24,6 +24,7 @@ from tests.support.builders import calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
+from tests.support.session_parts import change_ledger
 from tui.agent.turns import QueuedTask, Turns
 
 
@@ -72,7 +73,7 @@ async def a_working_day(folder: Path) -> list[Event]:
         return Approve(request.packet.digest)
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=events.append))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=events.append))
 
     person = FakePerson(meddle)
     async with SessionStage(folder).opened(person=person, adjust=adjust) as session:
@@ -218,7 +219,7 @@ async def test_a_custom_command_that_was_waiting_for_trust_comes_back_to_be_edit
     stage, front, person = SessionStage(tmp_path), Front(), HesitatingApprover()
     a_command_file(stage)
     async with stage.opened(
-        person=person, adjust=lambda it: it.ledger.override(SlowLedger(it.ledger(), person.asked))
+        person=person, adjust=lambda it: change_ledger(it, lambda ledger: SlowLedger(ledger, person.asked))
     ) as session:
         await session.turn(prompt="zero")
         serving = asyncio.create_task(front.turns.serve(session.agent))

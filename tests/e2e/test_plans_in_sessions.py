@@ -143,7 +143,7 @@ async def test_a_plan_that_does_not_hold_together_goes_back_to_the_model_and_nob
     async with stage.opened(person=person) as session:
         await session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
         report = await session.turn(plan(circle))
-        said = str(session.container.conversation().messages)
+        said = str(session.container.parts().core.conversation.messages)
     assert report.calls[0].outcome is Outcome.ERROR
     assert "a → b → a" in said
     assert not person.requests
@@ -155,7 +155,7 @@ async def test_a_rejected_plan_is_not_in_force_and_the_reason_goes_to_the_model(
         report = await plan_first(session, write("src/a", "x"))
         assert session.state.phase.approved is None
         assert session.state.phase.is_planning
-        assert "too much" in str(session.container.conversation().messages)
+        assert "too much" in str(session.container.parts().core.conversation.messages)
     assert [record.outcome for record in report.calls] == [Outcome.REJECTED, Outcome.REJECTED]
 
 
@@ -298,7 +298,7 @@ async def test_a_failed_task_blocks_what_depends_on_it(stage: SessionStage) -> N
         assert report.status is RunStatus.FAILED
         assert report.error == "of the plan failed: parser; docs cannot be started because of it"
         assert (await session.turn(prompt="what now?")).status is RunStatus.COMPLETED
-        said = str(session.container.conversation().messages)
+        said = str(session.container.parts().core.conversation.messages)
         assert "Blocked by it: docs" in said
         assert session.state.values["plan"] == [
             {"id": "parser", "text": "parser: write it", "status": "failed"},

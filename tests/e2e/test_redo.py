@@ -26,23 +26,23 @@ async def test_what_one_process_undid_another_one_redoes_and_a_third_undoes_agai
     before = tree(stage.root)
     async with stage.opened() as session:
         await session.turn(prompt="hello")
-        first = session.container.conversation().messages
+        first = session.container.parts().core.conversation.messages
         await session.turn(write("a", "after"), shell("echo x > made"), prompt="do it")
-        after, said = tree(stage.root), session.container.conversation().messages
+        after, said = tree(stage.root), session.container.parts().core.conversation.messages
         await session.undo()
         assert session.agent.run.unsent == ("do it",)
     async with stage.opened() as session:
         assert tree(stage.root) == before
         await redo(session)
         assert tree(stage.root) == after
-        assert session.container.conversation().messages == said
+        assert session.container.parts().core.conversation.messages == said
         assert session.agent.run.unsent == ()
         await session.check()
     async with stage.opened() as session:
         assert session.agent.rewind.last_undo is None
         await session.undo()
         assert tree(stage.root) == before
-        assert session.container.conversation().messages == first
+        assert session.container.parts().core.conversation.messages == first
         await redo(session)
         await session.continue_turn()
         assert session.agent.rewind.last_undo is None

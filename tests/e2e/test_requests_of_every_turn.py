@@ -25,6 +25,7 @@ from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_session import RealSession, SessionStage
+from tests.support.session_parts import change_inputs, put
 from tests.support.sse_server import Dialect, Refuse, Reply, Say, SseServer
 
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
@@ -92,11 +93,11 @@ class Ways:
         self.server.script = list(script)
 
         def adjust(container: Container) -> None:
-            container.gateway.reset_override()
-            container.models.override(("local/scripted",))
-            container.environ.override({**self.stage.environ, "SCRIPTED": "no-secret-at-all"})
+            change_inputs(container, gateway=None)
+            change_inputs(container, models=("local/scripted",))
+            change_inputs(container, environ={**self.stage.environ, "SCRIPTED": "no-secret-at-all"})
             if self.hooks:
-                container.registrations.override(self.hooks)
+                put(container.parts().shared, registrations=self.hooks)
 
         async with self.stage.opened(choice, person=person, adjust=adjust) as session:
             yield session

@@ -23,7 +23,6 @@ from domain.errors import ConversationError, LedgerError, RestoreError
 from domain.events.event import Event, FilesRestored, SessionRewound
 from domain.sessions.past_session import NamedSession
 from infrastructure.container import Container
-from infrastructure.files.workspace import Workspace
 from infrastructure.store.ledger.opening import open_database
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
@@ -31,6 +30,7 @@ from tests.support.doomed_session import dies
 from tests.support.examples import examples
 from tests.support.real_session import Adjust, LedgerThat, SessionStage, call, says, shell, steps, write
 from tests.support.rewind_rig import plan_taking_back, tree
+from tests.support.session_parts import change_ledger, put
 
 SANDBOXES = ["off", pytest.param("require", marks=needs_bubblewrap)]
 
@@ -91,7 +91,7 @@ async def test_whatever_the_tools_did_to_files_is_taken_back_by_a_later_process(
         assert set(steps(plan, root).values()) == {"given back"}
         assert plan.unseen == ()
         assert not (root / "made").exists()
-        assert session.container.conversation().messages == ()
+        assert session.container.parts().core.conversation.messages == ()
         await session.continue_turn()
 
 
@@ -134,20 +134,19 @@ async def test_names_that_are_no_text_come_back_out_of_the_database(stage: Sessi
 
 
 @pytest.mark.long
-async def test_files_of_a_second_folder_come_back_too(stage: SessionStage, tmp_path: Path, root: Path) -> None:
+async def test_files_of_a_second_folder_come_back_too(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
+    stage = SessionStage(tmp_path, more_settings=f"[workspace]\ndirectories = ['{other}']\n")
+    root = stage.root
     (other / "a").write_text("other")
     (root / "a").write_text("first")
     before = tree(root), tree(other)
 
-    def both(container: Container) -> None:
-        container.workspace.override(Workspace([root, other]))
-
-    async with stage.opened(adjust=both) as session:
+    async with stage.opened() as session:
         await session.turn(write(str(other / "a"), "changed"), shell(f"rm a; echo x > {other}/b"))
         assert tree(other)[b"a"] == (0o644, b"changed")
-    async with stage.opened(adjust=both) as session:
+    async with stage.opened() as session:
         await session.undo()
         assert (tree(root), tree(other)) == before
         await session.continue_turn()
@@ -196,7 +195,7 @@ async def test_later_edits_of_the_person_are_asked_about_and_never_lost(
         }
         await session.continue_turn()
     async with stage.opened() as session:
-        rewind: Rewind = session.container.rewind()
+        rewind: Rewind = session.container.agent().rewind
         restored = [event for event in session.agent.record.past if isinstance(event, FilesRestored)]
         await rewind.restore(plan_taking_back(restored[-1].changes))
         assert (root / "overwritten").read_text() == "person\n"
@@ -250,7 +249,7 @@ async def test_a_file_that_changes_after_the_plan_was_shown_is_left_and_named(
         assert (root / "a").read_text() == "just now"
         assert (root / "b").read_text() == "before"
         assert (root / "made").is_dir()
-        assert session.container.conversation().messages == ()
+        assert session.container.parts().core.conversation.messages == ()
         await session.continue_turn()
 
 
@@ -295,22 +294,22 @@ async def test_the_conversation_alone_can_be_taken_back_and_the_files_later(
     (root / "a").write_text("before")
     async with stage.opened() as session:
         await session.turn(prompt="hello")
-        before = session.container.conversation().messages
+        before = session.container.parts().core.conversation.messages
         await session.turn(write("a", "after"))
         after = tree(root)
         await session.undo(files=False)
         assert tree(root) == after
-        assert session.container.conversation().messages == before
+        assert session.container.parts().core.conversation.messages == before
         await session.check()
     async with stage.opened() as session:
         assert steps(await session.agent.rewind.plan(0), root) == {"a": "given back"}
         await session.turn(shell("echo x > b"))
         with pytest.raises(ConversationError):
             await session.undo(1)
-        said = session.container.conversation().messages
+        said = session.container.parts().core.conversation.messages
         await session.undo(1, conversation=False)
         assert tree(root) == {b"a": (0o644, b"before")}
-        assert session.container.conversation().messages[: len(said)] == said
+        assert session.container.parts().core.conversation.messages[: len(said)] == said
         await session.continue_turn()
 
 
@@ -320,10 +319,10 @@ async def test_files_alone_can_be_taken_back_and_the_conversation_later(
 ) -> None:
     async with stage.opened() as session:
         await session.turn(write("a", "x"))
-        said = session.container.conversation().messages
+        said = session.container.parts().core.conversation.messages
         await session.undo(conversation=False)
         assert tree(root) == {}
-        *before, word = session.container.conversation().messages
+        *before, word = session.container.parts().core.conversation.messages
         assert tuple(before) == said
         assert isinstance(word, UserMessage)
         assert str(root / "a") in word.text
@@ -331,7 +330,7 @@ async def test_files_alone_can_be_taken_back_and_the_conversation_later(
     async with stage.opened() as session:
         plan = await session.undo()
         assert plan.steps == ()
-        assert session.container.conversation().messages == ()
+        assert session.container.parts().core.conversation.messages == ()
         await session.continue_turn()
 
 
@@ -340,17 +339,17 @@ async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: Ses
     async with stage.opened() as session:
         await session.turn(write("a", "1"), prompt="first " + "word " * 400)
         await session.turn(shell("echo x > b"), prompt="second " + "word " * 400)
-        before = session.container.conversation().messages
+        before = session.container.parts().core.conversation.messages
         files = tree(root)
         await session.turn(write("a", "2"), prompt="third " + "word " * 400)
         session.script[:] = [says("They talked about words.")]
         await session.agent.context.compact("")
-        assert len(session.container.conversation().messages) < len(before)
+        assert len(session.container.parts().core.conversation.messages) < len(before)
         await session.turn(write("a", "3"), prompt="fourth")
         await session.check()
     async with stage.opened() as session:
         await session.undo(2)
-        assert session.container.conversation().messages == before
+        assert session.container.parts().core.conversation.messages == before
         assert tree(root) == files
         await session.continue_turn()
 
@@ -359,7 +358,7 @@ async def test_a_return_to_before_a_compaction_brings_back_every_word(stage: Ses
 async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionStage, root: Path) -> None:
     async with stage.opened() as session:
         await session.turn(write("a", "1"))
-        before = session.container.conversation().messages
+        before = session.container.parts().core.conversation.messages
     dies(
         stage,
         ("write_file", {"path": "b", "content": "2"}),
@@ -371,7 +370,7 @@ async def test_a_turn_whose_review_is_pending_can_be_taken_back(stage: SessionSt
         assert session.agent.run.has_pending
         await session.undo()
         assert not session.agent.run.has_pending
-        assert session.container.conversation().messages == before
+        assert session.container.parts().core.conversation.messages == before
         assert set(tree(root)) == {b"a"}
         await session.continue_turn()
         assert set(tree(root)) == {b"a"}
@@ -411,7 +410,7 @@ async def test_the_model_hears_which_files_were_given_back_in_text_that_can_be_s
         (root / "blocked" / "mine").touch()
         with pytest.raises(RestoreError, match="301 files were given back, 1 could not be"):
             await session.undo(conversation=False, overwrite={"blocked"})
-        word = session.container.conversation().messages[-1]
+        word = session.container.parts().core.conversation.messages[-1]
         assert isinstance(word, UserMessage)
         assert word.text.encode().endswith(b"and 281 more")
         assert "caf\\udce9" in word.text
@@ -469,17 +468,17 @@ async def test_a_return_that_is_killed_can_be_done_again(
     before = tree(root)
     async with stage.opened() as session:
         await session.turn(write("a", "after"), shell("echo x > made"))
-        said = session.container.conversation().messages
+        said = session.container.parts().core.conversation.messages
     dies(stage, undo=0, moment=moment, event=event)
     done = (moment, event) == ("after", "session_rewound")
     async with stage.opened() as session:
         await session.check()
         assert tree(root) == before
-        assert session.container.conversation().messages == (() if done else said)
+        assert session.container.parts().core.conversation.messages == (() if done else said)
         if not done:
             plan = await session.undo()
             assert plan.steps == ()
-        assert session.container.conversation().messages == ()
+        assert session.container.parts().core.conversation.messages == ()
         await session.continue_turn()
 
 
@@ -539,7 +538,7 @@ async def test_a_return_that_cannot_be_recorded_holds_all_the_same_and_is_record
             raise LedgerError("the disk is full")
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), after=refuse))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, after=refuse))
 
     async with stage.opened(adjust=adjust) as session:
         await session.turn(write("a", "x"))
@@ -547,7 +546,7 @@ async def test_a_return_that_cannot_be_recorded_holds_all_the_same_and_is_record
         with pytest.raises(LedgerError):
             await session.undo()
         assert tree(root) == {}
-        assert session.container.conversation().messages == session.state.messages == ()
+        assert session.container.parts().core.conversation.messages == session.state.messages == ()
         full = False
         await session.continue_turn()
 
@@ -563,7 +562,7 @@ async def test_a_return_that_is_cancelled_leaves_conversation_and_record_agreed(
             recording.set()
 
     def adjust(container: Container) -> None:
-        container.ledger.override(LedgerThat(container.ledger(), before=tell))
+        change_ledger(container, lambda ledger: LedgerThat(ledger, before=tell))
 
     async with stage.opened(adjust=adjust) as session:
         await session.turn(write("a", "x"))
@@ -608,7 +607,8 @@ def a_small_look(root: Path) -> Adjust:
     """Thirty files, of which a look comes to twenty."""
     for number in range(30):
         (root / f"{number:02}").write_text("before")
-    return lambda container: container.keeper.add_kwargs(watch=WorkspaceWatch([str(root)], most_files=20))
+    watch = WorkspaceWatch([str(root)], most_files=20)
+    return lambda container: put(container.parts().shared.keeper, _watch=watch)
 
 
 # ---------------------------------------------------------------- copies of a session

@@ -40,14 +40,14 @@ async def test_what_it_printed_is_masked_on_record_and_for_the_model_and_outlive
         await session.agent.user_commands.run("cat .env; echo done > made.txt", visible_to_model=True)
         assert (stage.root / "made.txt").read_text() == "done\n"
         await session.turn()
-        note = session.container.conversation().messages[0]
+        note = session.container.parts().core.conversation.messages[0]
         assert isinstance(note, UserMessage)
         assert "DATABASE_PASSWORD=[secret:" in note.text
         await session.check()
         records = await session.agent.record.archive.read(session.agent.session_id)
         assert SECRET not in "".join(repr(record.event) for record in records)
     async with stage.opened() as again:
-        assert again.container.conversation().messages[0] == note
+        assert again.container.parts().core.conversation.messages[0] == note
         await again.continue_turn()
 
 

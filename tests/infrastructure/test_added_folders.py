@@ -15,6 +15,7 @@ from domain.sessions.past_session import NewSession
 from infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, call, shell, write
+from tests.support.session_parts import change_inputs
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ async def test_a_change_by_a_command_that_ran_when_the_folder_was_added_does_not
     stage: SessionStage, library: Path
 ) -> None:
     async with stage.opened() as session:
-        keeper = session.container.keeper()
+        keeper = session.container.parts().shared.keeper
         before = await keeper.keep()
         await session.agent.folders.add(str(library))
         assert (await keeper.find_changes(before, frozenset())).changes == ()
@@ -97,7 +98,7 @@ async def test_the_model_reads_in_its_system_text_and_at_once_what_was_added(
     async with stage.opened() as session:
         await session.agent.folders.add(str(library))
         await session.turn()
-        assert f"- {library}" in session.container.system_prompt().text
+        assert f"- {library}" in session.container.parts().models.system_prompt.text
         await session.undo(0)
         assert session.agent.folders.added == (str(library),)  # it came before the turn
 
@@ -111,8 +112,8 @@ async def test_going_back_to_before_it_was_added_withdraws_a_folder(stage: Sessi
         await session.undo(0)
         assert session.agent.folders.added == ()
         await session.turn()
-        assert str(library) not in session.container.system_prompt().text
-        assert not session.container.paths().is_inside(str(library / "src"))
+        assert str(library) not in session.container.parts().models.system_prompt.text
+        assert not session.container.parts().shared.paths.is_inside(str(library / "src"))
     async with stage.opened() as again:
         assert again.agent.folders.added == ()
 
@@ -183,7 +184,7 @@ async def test_a_link_put_in_the_place_of_an_added_folder_opens_nothing(
         await session.turn(shell("true"))
         await session.turn(call("grep_search", pattern="yours", path=str(library)))
         assert "not yours" not in output(observer)
-        files = await session.container.keeper().keep()
+        files = await session.container.parts().shared.keeper.keep()
         assert not [path for path in files.states if "elsewhere" in path]
 
 
@@ -202,7 +203,7 @@ async def test_adding_what_belongs_to_the_workspace_already_records_nothing(
 async def test_secrets_of_an_added_folder_are_hidden(stage: SessionStage, library: Path) -> None:
     (library / ".env").write_text("API_TOKEN=sk_3fR9vX2mQ7pL8wZt5Yb1Nc\n")
     async with stage.opened() as session:
-        mask = session.container.mask()
+        mask = session.container.inputs().mask
         assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" in mask.mask_text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
         await session.agent.folders.add(str(library))
         assert "sk_3fR9vX2mQ7pL8wZt5Yb1Nc" not in mask.mask_text("sk_3fR9vX2mQ7pL8wZt5Yb1Nc")
@@ -215,7 +216,7 @@ async def test_instructions_of_an_added_folder_need_trust(stage: SessionStage, l
         async with stage.opened(NewSession(), person=person) as session:
             await session.agent.folders.add(str(library))
             await session.turn()
-            assert ("Paint everything teal." in session.container.system_prompt().text) is trusts
+            assert ("Paint everything teal." in session.container.parts().models.system_prompt.text) is trusts
         ((item,),) = [question.items for question in person.trust_questions]
         assert item.file == str(library / "AGENTS.md")
 
@@ -242,7 +243,7 @@ async def test_folders_of_options_are_recorded_once(stage: SessionStage, library
 
     def want(container: Container) -> None:
         folder = WantedFolder(path=str(library), origin=FolderOrigin.OPTION)
-        container.wanted_folders.override((folder,))
+        change_inputs(container, wanted_folders=(folder,))
 
     for _ in range(2):
         async with stage.opened(observer=observer, adjust=want) as session:

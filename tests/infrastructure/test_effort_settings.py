@@ -62,12 +62,12 @@ def test_a_model_whose_api_takes_no_effort_is_asked_without_and_the_session_says
     assert container.agent().models.effort is Effort.DEFAULT
     assert (
         "offline/offline takes no reasoning effort; it is asked without (models.effort)"
-        in container.visible_record().notices
+        in container.record().notices
     )
 
 
 def test_reviewers_go_by_their_own_role(tmp_path: Path) -> None:
-    policy = a_container(tmp_path, models__effort__review="low").voting().policy
+    policy = a_container(tmp_path, models__effort__review="low").parts().reviews.voting.policy
 
     assert policy.efforts == {"review": Effort.LOW}
 

@@ -15,6 +15,7 @@ from domain.text.output import Text
 from infrastructure.container import Container
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.real_session import RealSession, SessionStage, call, shell
+from tests.support.session_parts import put
 from tests.support.sqlite_blob_store import SqliteBlobStore
 
 LINES = "".join(f"{number}\n" for number in range(1, 20_001))
@@ -47,7 +48,7 @@ STORES: dict[str, Callable[[Path], BlobStore] | None] = {
 
 def outputs(session: RealSession) -> list[str]:
     """What the model read of each call."""
-    messages = session.container.conversation().messages
+    messages = session.container.parts().core.conversation.messages
     return [
         result.output for message in messages if isinstance(message, ToolResults) for result in message.results
     ]
@@ -68,12 +69,12 @@ async def test_what_any_tool_prints_is_stored_whole_in_whichever_store_is_put_in
 
     def adjust(container: Container) -> None:
         if make is not None:
-            container.store.override(make(tmp_path))
+            put(container.parts().shared, store=make(tmp_path))
 
     stage = SessionStage(tmp_path, more_settings=COUNTING)
     async with stage.opened(adjust=adjust) as session:
         await session.turn(shell("seq 1 20000"), call("count"), call("fail"))
-        store = session.container.store()
+        store = session.container.parts().shared.store
         ids = [blob_of(output) for output in outputs(session)]
         await session.turn(*[call("inspect", blob_id=blob_id, selector="lines:19999-20000") for blob_id in ids])
         shown = outputs(session)[3:]

@@ -19,9 +19,11 @@ from domain.review.mode import Mode
 from domain.review.permissions import Answer
 from domain.review.questions import RuleScope
 from infrastructure.bootstrap import build_unused
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import LoadedSettings
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
 from infrastructure.models.registry import ProviderRegistry
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 from tests.support.settings_machine import Machine
@@ -33,17 +35,20 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def a_session(machine: Machine, loaded: LoadedSettings) -> Container:
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        policy=loaded.policy,
-        origins=loaded.origins,
-        models=("offline/offline",),
-        root=machine.repository,
-        environ=machine.environ,
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            policy=loaded.policy,
+            origins=loaded.origins,
+            models=("offline/offline",),
+            root=machine.repository,
+            environ=machine.environ,
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions(machine.environ),
+        )
     )
 
 
@@ -103,7 +108,7 @@ async def test_models_that_are_not_allowed_are_not_listed(machine: Machine) -> N
 
 async def test_a_rule_of_the_session_does_not_outweigh_a_denial_of_the_policy(machine: Machine) -> None:
     machine.policy('permissions.deny = ["run_command(curl *)"]')
-    rules = a_session(machine, machine.load()).session_rules()
+    rules = a_session(machine, machine.load()).agent().rules
 
     await rules.add("run_command(curl *)", Answer.ALLOW, RuleScope.SESSION)
     answer, why = await rules.try_call("curl https://example.com")
@@ -197,4 +202,4 @@ def test_a_session_that_is_only_looked_at_is_held_to_it_too(machine: Machine) ->
     )
 
     assert unused.gateway().providers == ("offline",)
-    assert unused.review_gateway().providers == ("offline",)
+    assert unused.parts().reviews.review_gateway.providers == ("offline",)

@@ -7,9 +7,11 @@ import pytest
 
 from domain.calls.planners import PLANNERS
 from domain.events.masking import SecretMask
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
 from infrastructure.config.tools_table import PlannerName
-from infrastructure.container import Container
+from infrastructure.container import build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
@@ -21,15 +23,18 @@ def test_the_settings_name_exactly_the_planners_there_are() -> None:
 @pytest.mark.parametrize("name", PLANNERS)
 def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> None:
     loaded = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path)}, overrides={"tools.planner": name})
-    container = Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        models=("offline/offline",),
-        root=tmp_path,
-        environ={},
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    container = build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            models=("offline/offline",),
+            root=tmp_path,
+            environ={},
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions({}),
+        )
     )
 
-    assert container.planner() is PLANNERS[name]
+    assert container.parts().calls.planner is PLANNERS[name]

@@ -16,7 +16,7 @@ from tests.support.real_session import RealSession, SessionStage, says, shell
 
 def count_told(session: RealSession, text: str) -> int:
     """How many messages of the conversation have this text."""
-    messages = session.container.conversation().messages
+    messages = session.container.parts().core.conversation.messages
     return sum(isinstance(each, UserMessage) and text in each.text for each in messages)
 
 
@@ -70,7 +70,7 @@ async def test_what_was_told_outlives_the_process_and_is_read_once(tmp_path: Pat
 async def test_a_secret_of_one_session_is_in_no_text_for_another(tmp_path: Path) -> None:
     stage = SessionStage(tmp_path)
     async with stage.opened(NewSession()) as opener:
-        opener.container.mask().learn("TOKEN", "hunter2-hunter2")
+        opener.container.inputs().mask.learn("TOKEN", "hunter2-hunter2")
         await opener.turn(prompt="the token is hunter2-hunter2")
         shared = opener.agent.exchanges.share(ContextExtent.FULL)
         result = opener.agent.exchanges.result

@@ -42,7 +42,7 @@ def stage(tmp_path: Path) -> SessionStage:
 
 def results(rig: TaskRig) -> list[tuple[str, bool]]:
     """What the owner's model read of the last batch."""
-    messages = rig.session.container.conversation().messages
+    messages = rig.session.container.parts().core.conversation.messages
     last = next(m for m in reversed(messages) if isinstance(m, ToolResults))
     return [(result.output, result.is_error) for result in last.results]
 
@@ -213,14 +213,14 @@ async def test_a_file_that_it_changes_is_given_back_by_an_undo_of_its_owners_tur
         call("read_file", path="a.txt"), call("edit_file", path="a.txt", old_text="before", new_text="after")
     )
     async with task_rig(stage, {"change a.txt": [changes, says("changed")]}) as rig:
-        runner = rig.session.container.subagents()
+        runner = rig.session.container.parts().agent.subagents
         container = rig.session.container
 
         async def give(_arguments: object, context: object) -> str:
             task = SubagentTask(prompt="change a.txt", tools=frozenset({"read_file", "edit_file"}))
             return str((await runner.run(task, context)).message)
 
-        tool = container.tool_set().find("task").tool
+        tool = container.parts().calls.tool_set.find("task").tool
         tool.execute = give
         await rig.turn(task("change a.txt"))
         assert (stage.root / "a.txt").read_text(encoding="utf-8") == "after\n"
@@ -236,7 +236,7 @@ async def test_the_mode_of_its_owner_holds_for_it_at_any_time(stage: SessionStag
         "w": [Step(answer=calls_response(write("n.txt", "n")), gate=gate), says("written")],
     }
     async with task_rig(stage, scripts, person=person) as rig:
-        runner = rig.session.container.subagents()
+        runner = rig.session.container.parts().agent.subagents
         working = asyncio.create_task(
             runner.run(SubagentTask(prompt="w", tools=frozenset({"write_file"})), a_context())
         )
@@ -281,7 +281,7 @@ async def test_its_session_can_be_opened_and_continued_by_its_id(stage: SessionS
         id_ = f"{rig.id}-t1"
     async with stage.opened(NamedSession(id_)) as again:
         assert again.agent.is_resumed
-        assert again.container.conversation().messages[0] == UserMessage("look")
+        assert again.container.parts().core.conversation.messages[0] == UserMessage("look")
         again.script[:] = [says("more")]
         assert (await again.agent.run.execute("go on")).text == "more"
 

@@ -38,7 +38,9 @@ async def _get_result(stage: SessionStage, tool: str) -> str:
     async with stage.opened() as session:
         await session.turn(call(tool, path="a.txt"))
         (results,) = (
-            each for each in session.container.conversation().messages if isinstance(each, ToolResults)
+            each
+            for each in session.container.parts().core.conversation.messages
+            if isinstance(each, ToolResults)
         )
     return results.results[0].output
 

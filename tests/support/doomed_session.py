@@ -20,6 +20,7 @@ from typing import Any
 from domain.events.event import CallProgressed, Event
 from infrastructure.container import Container
 from tests.support.real_session import LedgerThat, SessionStage, call
+from tests.support.session_parts import change_ledger
 
 _PATIENCE_SECS = 60
 
@@ -41,7 +42,7 @@ class _Fate:
 
     def adjust(self, container: Container) -> None:
         if self.moment in ("before", "after"):
-            container.ledger.override(LedgerThat(container.ledger(), **{self.moment: self.befall}))
+            change_ledger(container, lambda ledger: LedgerThat(ledger, **{self.moment: self.befall}))
 
 
 def _die() -> None:

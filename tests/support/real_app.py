@@ -16,9 +16,11 @@ from domain.events.report import RunReport
 from domain.review.mode import Mode
 from domain.review.questions import ReviewRequest
 from domain.sessions.past_session import SessionChoice
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import choose_model
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
@@ -43,19 +45,22 @@ def real_container(
         cwd=project, environ=environ, config_file=None, overrides={"review.mode": mode.value}
     )
     model = choose_model(loaded, environ).model
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        models=(model,),
-        participants=(model,),
-        moderator=model,
-        root=project,
-        environ=environ,
-        config_files=loaded.files,
-        origins=loaded.origins,
-        approver=person,
-        observer=observer or _Unheard(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            models=(model,),
+            participants=(model,),
+            moderator=model,
+            root=project,
+            environ=environ,
+            config_files=loaded.files,
+            origins=loaded.origins,
+            approver=person,
+            observer=observer or _Unheard(),
+            trust=open_trust_decisions(environ),
+        )
     )
 
 

@@ -26,15 +26,17 @@ from domain.sessions.replay import replay_state
 from domain.sessions.restoration import RestorePlan
 from domain.sessions.state import PastTurn, SessionState
 from domain.text.json_value import JsonValue
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
 from infrastructure.storage import open_record
-from infrastructure.tools.builtin.seen import SeenFiles
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Sent
 from tests.support.headless_run import configure, environment
+from tests.support.session_parts import change_inputs, put
 
 MODEL = "fake/model"
 Adjust = Callable[[Container], object]
@@ -100,23 +102,26 @@ class SessionStage:
         environ = self.environ
         loaded = load_settings(cwd=self.root, environ=environ, overrides={})
         record = open_record(loaded.settings.storage, environ, choice or LatestSession(), cwd=str(self.root))
-        container = Container(
-            settings=loaded.settings,
-            models=(MODEL,),
-            root=self.root,
-            environ=environ,
-            config_files=loaded.files,
-            origins=loaded.origins,
-            approver=person or FakePerson(),
-            observer=observer or _Unheard(),
-            mask=SecretMask(),
-            record=record,
+        container = build_container(
+            SessionInputs(
+                settings=loaded.settings,
+                models=(MODEL,),
+                root=self.root,
+                environ=environ,
+                config_files=loaded.files,
+                origins=loaded.origins,
+                approver=person or FakePerson(),
+                observer=observer or _Unheard(),
+                mask=SecretMask(),
+                record=record,
+                trust=open_trust_decisions(environ),
+            )
         )
         gateway = FakeGateway({MODEL: []})
-        container.gateway.override(gateway)
+        change_inputs(container, gateway=gateway)
         adjust(container)
         if self.has_seen_all:
-            container.seen.override(_AllSeen(container.conversation()))
+            put(container.parts().calls.seen, find_knowledge=_know_as_it_is)
         agent = container.agent()
         await agent.open()
         try:
@@ -132,13 +137,11 @@ class SessionStage:
         return done.stdout.decode()
 
 
-class _AllSeen(SeenFiles):
-    """The model knows every file as it is."""
-
-    def find_knowledge(self, path: str) -> FileKnowledge | None:
-        if not os.path.isfile(path):
-            return None
-        return FileKnowledge(sha256=sha256(Path(path).read_bytes()).hexdigest(), is_whole=True)
+def _know_as_it_is(path: str) -> FileKnowledge | None:
+    """The model knows every file."""
+    if not os.path.isfile(path):
+        return None
+    return FileKnowledge(sha256=sha256(Path(path).read_bytes()).hexdigest(), is_whole=True)
 
 
 class RealSession:
@@ -190,7 +193,7 @@ class RealSession:
         """Take back a turn and all after it, by default the last; the plan by which it was done."""
         number = self.last.number if turn is None else turn
         plan = await self.agent.rewind.plan(number)
-        root = self.container.root()
+        root = self.container.inputs().root
         await self.agent.rewind.rewind_to(
             number,
             conversation=conversation,
@@ -203,12 +206,12 @@ class RealSession:
         """The next prompt works, and all that is known agrees."""
         await self.check()
         await self.turn(shell("true"), prompt="and now?")
-        assert UserMessage("and now?") in self.container.conversation().messages
+        assert UserMessage("and now?") in self.container.parts().core.conversation.messages
         await self.check()
 
     async def check(self) -> None:
         """Conversation, state and record agree, and the record holds."""
-        messages = self.container.conversation().messages
+        messages = self.container.parts().core.conversation.messages
         assert messages == self.state.messages
         archive = self.agent.record.archive
         verified = await archive.verify(self.agent.session_id)

@@ -25,6 +25,7 @@ from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_session import FakeSession, Step
 from tests.support.real_session import MODEL, Adjust, RealSession, SessionStage, call, says
+from tests.support.session_parts import change_inputs
 
 Answers = Sequence[LlmResponse | ProviderError | Step]
 
@@ -159,7 +160,7 @@ async def task_rig(
     gateway, seen = TaskGateway(tasks), RecordingObserver()
 
     def adjust_all(container: Container) -> None:
-        container.gateway.override(gateway)
+        change_inputs(container, gateway=gateway)
         adjust(container)
 
     async with stage.opened(choice, person=person, observer=seen, adjust=adjust_all) as session:

@@ -3,8 +3,8 @@ import pytest
 from domain.review.escalation import Escalation
 from domain.review.guards import GuardSettings
 from domain.review.permissions import Answer
-from infrastructure.building_blocks import build_permission_rules, build_quorum_policy
-from infrastructure.permissions.in_force import build_guard_settings
+from infrastructure.permissions.in_force import build_guard_settings, build_permission_rules
+from infrastructure.settings_conversion import build_quorum_policy
 from tests.support.settings_machine import Machine
 
 

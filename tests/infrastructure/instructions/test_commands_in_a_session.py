@@ -23,6 +23,7 @@ from infrastructure.container import Container
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import MODEL, RealSession, SessionStage, says, shell, write
+from tests.support.session_parts import change_inputs
 
 
 class Trusting(FakePerson):
@@ -66,7 +67,7 @@ def put(stage: SessionStage, name: str, text: str) -> Path:
 
 
 def said(session: RealSession) -> list[str]:
-    messages = session.container.conversation().messages
+    messages = session.container.parts().core.conversation.messages
     return [message.text for message in messages if isinstance(message, UserMessage)]
 
 
@@ -133,7 +134,7 @@ async def test_the_persons_own_needs_no_trust_and_a_broken_one_says_where(stage:
 async def test_what_is_no_command_is_said_as_it_is(stage: SessionStage, prompt: str) -> None:
     put(stage, "fix.md", "Fix it.")
     put(stage, "mode.md", "Mode.")
-    adjust = lambda container: container.reserved_commands.override(("mode",))  # noqa: E731
+    adjust = lambda container: change_inputs(container, reserved_commands=("mode",))  # noqa: E731
     async with stage.opened(person=Trusting(), adjust=adjust) as session:
         await session.turn(prompt=prompt)
 
@@ -209,7 +210,7 @@ async def test_the_model_answers_that_the_command_names_and_then_the_sessions_ow
     gateway = FakeGateway({MODEL: [], "fake/small-2": [says("small")]})
 
     def adjust(container: Container) -> None:
-        container.gateway.override(gateway)
+        change_inputs(container, gateway=gateway)
 
     async with stage.opened(person=Trusting(), adjust=adjust) as session:
         report = await session.agent.run.execute("/quick")

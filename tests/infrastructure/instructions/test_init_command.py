@@ -32,7 +32,7 @@ def stage(tmp_path: Path) -> SessionStage:
 
 
 def said(session: RealSession) -> list[str]:
-    messages = session.container.conversation().messages
+    messages = session.container.parts().core.conversation.messages
     return [message.text for message in messages if isinstance(message, UserMessage)]
 
 

@@ -55,7 +55,7 @@ def stage(tmp_path: Path) -> SessionStage:
 
 
 def system_of(session: RealSession) -> str:
-    return session.container.system_prompt().text
+    return session.container.parts().models.system_prompt.text
 
 
 def read(path: str) -> ToolCall:

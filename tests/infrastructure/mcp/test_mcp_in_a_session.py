@@ -14,8 +14,10 @@ from domain.conversation.history import UserMessage
 from domain.events.masking import SecretMask
 from domain.review.questions import Reject
 from domain.text.json_value import JsonValue
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.infrastructure.mcp.server_bench import SERVER
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
@@ -32,19 +34,22 @@ class Session:
         command = json.dumps([sys.executable, "-I", "-S", SERVER, json.dumps(PLAN)])
         (root / "own.toml").write_text(f"{more}\n[mcp.servers.plain]\ncommand = {command}\n")
         environ = {"HOME": str(root)}
-        self.container = Container(
-            record=no_record(),
-            mask=SecretMask(),
-            settings=load_settings(cwd=root, environ=environ, config_file=root / "own.toml").settings,
-            models=("offline/offline",),
-            root=root,
-            environ=environ,
-            approver=person,
-            observer=RecordingObserver(),
+        self.container = build_container(
+            SessionInputs(
+                record=no_record(),
+                mask=SecretMask(),
+                settings=load_settings(cwd=root, environ=environ, config_file=root / "own.toml").settings,
+                models=("offline/offline",),
+                root=root,
+                environ=environ,
+                approver=person,
+                observer=RecordingObserver(),
+                trust=open_trust_decisions(environ),
+            )
         )
 
     async def __aenter__(self) -> Session:
-        self.servers = self.container.tool_servers()
+        self.servers = self.container.parts().conversation.tool_servers
         self.servers.begin()
         assert await self.servers.settle() == ()
         return self
@@ -54,7 +59,9 @@ class Session:
 
     async def call(self, **arguments: JsonValue) -> BatchResult:
         call = a_call(ECHO, arguments)
-        return await self.container.runtime().run(ToolBatch(id="batch-1", calls=((a_context(), call),)))
+        return await self.container.parts().calls.runtime.run(
+            ToolBatch(id="batch-1", calls=((a_context(), call),))
+        )
 
 
 async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_the_answer(
@@ -69,7 +76,7 @@ async def test_a_call_is_reviewed_with_the_server_and_its_arguments_and_gives_th
         assert packet.call.arguments == {"text": "hello"}
         assert packet.seal.unsealed is not None
         assert packet.seal.unsealed.startswith(f"what the MCP server plain ({sys.executable} -I -S {SERVER} ")
-        assert ECHO in [schema["name"] for schema in session.container.tool_set().list_schemas()]
+        assert ECHO in [schema["name"] for schema in session.container.parts().calls.tool_set.list_schemas()]
 
 
 async def test_a_rejected_call_does_not_reach_the_server_and_unfit_arguments_ask_nobody(tmp_path: Path) -> None:
@@ -98,15 +105,19 @@ async def test_rules_speak_of_tools_of_servers(tmp_path: Path) -> None:
 
 async def test_the_settings_can_name_and_leave_out_tools_of_servers(tmp_path: Path) -> None:
     async with Session(tmp_path, FakePerson(), f'tools.disabled = ["{ECHO}"]') as session:
-        assert ECHO not in session.container.tool_set().names
+        assert ECHO not in session.container.parts().calls.tool_set.names
     async with Session(tmp_path, FakePerson(), f'tools.enabled = ["read_file", "{ECHO}"]') as session:
-        assert session.container.tool_set().names == ("read_file", ECHO)
+        assert session.container.parts().calls.tool_set.names == ("read_file", ECHO)
 
 
 async def test_a_prompt_that_names_a_resource_brings_its_text(tmp_path: Path) -> None:
     async with Session(tmp_path, FakePerson()) as session:
-        said = await session.container.mentions().attach(UserMessage("look at @plain:notes://one."))
+        said = await session.container.parts().conversation.mentions.attach(
+            UserMessage("look at @plain:notes://one.")
+        )
 
         assert [file.content for file in said.files] == ["remember the milk"]
-        left = await session.container.mentions().attach(UserMessage("write to ann@plain:notes://one"))
+        left = await session.container.parts().conversation.mentions.attach(
+            UserMessage("write to ann@plain:notes://one")
+        )
         assert left.files == ()

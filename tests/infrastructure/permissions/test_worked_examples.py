@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from domain.events.masking import SecretMask
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
 from infrastructure.permissions.trial import try_call
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
@@ -57,16 +59,19 @@ def _container(root: Path, home: Path, example: _Example) -> Container:
             **{f"permissions.{answer}": rules for answer, rules in lists.items()},
         },
     )
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        models=("offline/offline",),
-        root=root,
-        environ={"HOME": str(home)},
-        origins=loaded.origins,
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            models=("offline/offline",),
+            root=root,
+            environ={"HOME": str(home)},
+            origins=loaded.origins,
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions({"HOME": str(home)}),
+        )
     )
 
 
@@ -89,9 +94,9 @@ async def test_an_example_of_the_page_is_decided_as_it_says(example: _Example, t
             tool,
             arguments,
             tools=container.tools(),
-            schema=container.schema(),
+            schema=container.parts().calls.schema,
             review=container.review(),
             rules=container.rules().rules,
-            roots=container.paths().roots,
+            roots=container.parts().shared.paths.roots,
         )
         assert answer == wanted, account

@@ -9,12 +9,10 @@ import pytest
 from application.events.event_bus import EventBus
 from domain.errors import ModeRefused
 from domain.review.mode import Mode
-from infrastructure.building_blocks import build_mode_check
-from infrastructure.building_blocks import build_sandbox as sandbox_of
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.run_command import RunCommand
-from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
 from infrastructure.session_paths import list_own_paths
 from tests.infrastructure.commands.command_bench import tool_in
 from tests.infrastructure.commands.job_bench import JobBench
@@ -28,6 +26,15 @@ class _Session:
     """A review, and the sandbox that depends on it."""
 
     def __init__(self, household: Household, mode: Mode = Mode.ASK, **table: object) -> None:
+        settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
+        own = list_own_paths(settings, [household.root], household.environ, ())
+        self.sandbox = build_sandbox(
+            settings.tools.run_command,
+            household.policy(),
+            household.environ,
+            own=own,
+            get_mode=lambda: self.review.mode,
+        )
         self.review = a_review(
             person=FakePerson(),
             events=EventBus(()),
@@ -35,18 +42,12 @@ class _Session:
             root=str(household.root),
             refusal=build_mode_check(self.sandbox),
         )
-        settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
-        own = list_own_paths(settings, [household.root], household.environ, ())
-        self._sandbox = sandbox_of(settings, household.policy(), household.environ, own, self.review)
         self.tool: RunCommand = tool_in(
             household.root,
             inherited=household.environ,
-            sandbox=self._sandbox,
+            sandbox=self.sandbox,
             judge=gate_for(household.root).judge,
         )
-
-    def sandbox(self) -> Sandbox:
-        return self._sandbox
 
 
 async def is_confined(session: _Session) -> bool:

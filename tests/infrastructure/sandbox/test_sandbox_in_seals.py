@@ -11,13 +11,13 @@ from domain.calls.seal import Seal
 from domain.calls.summary import extract_text
 from domain.errors import HookFailure, StaleSeal, ToolError
 from domain.review.mode import Mode
-from infrastructure.building_blocks import build_sandbox as sandbox_of
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
+from infrastructure.execution.sandbox.opening import build_sandbox
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.session_paths import list_own_paths
 from infrastructure.tools.custom.tool import CustomTool
@@ -35,7 +35,13 @@ def a_tool(household: Household, review: Review, **table: object) -> RunCommand:
     """A command's tool as a session with these settings has it."""
     settings = Settings(tools=ToolsTable(run_command=RunCommandTable(**table)))  # type: ignore[arg-type]
     own = list_own_paths(settings, [household.root], household.environ, ())
-    sandbox = sandbox_of(settings, household.policy(), household.environ, own, review)
+    sandbox = build_sandbox(
+        settings.tools.run_command,
+        household.policy(),
+        household.environ,
+        own=own,
+        get_mode=lambda: review.mode,
+    )
     return tool_in(household.root, inherited=household.environ, sandbox=sandbox)
 
 

@@ -25,6 +25,7 @@ from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.otlp_receiver import attributes, receiving
 from tests.support.real_session import MODEL, SessionStage, call, says, write
+from tests.support.session_parts import change_inputs
 from tests.support.subagent_stage import task, task_rig
 
 
@@ -116,7 +117,7 @@ async def test_each_stage_of_a_review_is_an_event_with_the_digest_of_what_was_re
     gateway, seen, person = FakeGateway({MODEL: [], **votes}), RecordingObserver(), FakePerson()
 
     def adjust(container: Container) -> None:
-        container.gateway.override(gateway)
+        change_inputs(container, gateway=gateway)
 
     async with stage.opened(observer=seen, person=person, adjust=adjust) as session:
         session.script = gateway.scripts[MODEL]

@@ -9,8 +9,10 @@ from domain.events.event import CallProgressed
 from domain.events.masking import SecretMask
 from domain.review.questions import Reject
 from domain.text.json_value import JsonValue
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
@@ -35,22 +37,27 @@ class Session:
         (root / "own.toml").write_text(_SETTINGS)
         (root / "append.sh").write_text('echo working >&2\necho "$2" >> "$1"\ncat "$1"\n')
         self.observer = RecordingObserver()
-        self.container = Container(
-            record=no_record(),
-            mask=SecretMask(),
-            settings=load_settings(
-                cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
-            ).settings,
-            models=("offline/offline",),
-            root=root,
-            environ={},
-            approver=person,
-            observer=self.observer,
+        self.container = build_container(
+            SessionInputs(
+                record=no_record(),
+                mask=SecretMask(),
+                settings=load_settings(
+                    cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
+                ).settings,
+                models=("offline/offline",),
+                root=root,
+                environ={},
+                approver=person,
+                observer=self.observer,
+                trust=open_trust_decisions({}),
+            )
         )
 
     async def call(self, **arguments: JsonValue) -> BatchResult:
         call = a_call("append", arguments)
-        return await self.container.runtime().run(ToolBatch(id="batch-1", calls=((a_context(), call),)))
+        return await self.container.parts().calls.runtime.run(
+            ToolBatch(id="batch-1", calls=((a_context(), call),))
+        )
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from infrastructure.tools import mentioned_files
 from tests.support.builders import a_call
 from tests.support.pictures import png
 from tests.support.real_session import RealSession, SessionStage
+from tests.support.session_parts import put
 
 
 @pytest.fixture
@@ -133,7 +134,7 @@ async def test_a_line_that_does_not_fit_is_not_attached_and_its_file_does_not_co
     async with stage.opened() as session:
         await session.turn(prompt="@wide.txt and @small.txt")
         wide, small = prompts(session)[-1].files
-        seen = session.container.seen()
+        seen = session.container.parts().calls.seen
 
     assert (wide.is_attached, small.content) == (False, "     1\tone")
     assert "has no room left" in wide.note
@@ -146,7 +147,7 @@ async def test_a_model_without_a_window_gets_whole_files(tmp_path: Path) -> None
     (stage.root / "a.txt").write_text("one\n")
 
     async with stage.opened() as session:
-        gauge = session.container.gauge()
+        gauge = session.container.parts().conversation.gauge
         gauge._known_window = lambda _model: 0
         await session.turn(prompt="@a.txt")
 
@@ -218,7 +219,7 @@ async def test_where_a_hook_is_to_see_each_reading_nothing_is_attached(stage: Se
     )
 
     def adjust(container: object) -> None:
-        container.registrations.override([hook])  # type: ignore[attr-defined]
+        put(container.parts().shared, registrations=[hook])  # type: ignore[attr-defined]
 
     async with stage.opened(adjust=adjust) as session:
         await session.turn(prompt="@a.py")

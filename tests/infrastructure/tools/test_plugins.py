@@ -9,10 +9,12 @@ import pytest
 
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
 from infrastructure.tools.choice import load_plugin_tools
 from infrastructure.tools.registration import check_tools
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
@@ -98,15 +100,18 @@ def refusal(root: Path) -> str:
 def a_container(root: Path, text: str = "") -> Container:
     (root / "own.toml").write_text(text)
     loaded = load_settings(cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml")
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        models=("offline/offline",),
-        root=root,
-        environ={},
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            models=("offline/offline",),
+            root=root,
+            environ={},
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions({}),
+        )
     )
 
 
@@ -141,7 +146,10 @@ def test_a_session_has_the_tools_of_plug_ins_and_of_the_settings_beside_its_own(
     container = a_container(tmp_path, text)
 
     assert list(container.tools())[-2:] == ["shout", "hello"]
-    assert [schema["name"] for schema in container.tool_set().list_schemas()][-2:] == ["shout", "hello"]
+    assert [schema["name"] for schema in container.parts().calls.tool_set.list_schemas()][-2:] == [
+        "shout",
+        "hello",
+    ]
 
 
 def test_the_settings_can_take_a_tool_of_a_plug_in_away(install: Install, tmp_path: Path):

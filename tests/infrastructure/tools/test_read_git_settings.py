@@ -57,7 +57,7 @@ async def test_a_search_below_a_folder_leaves_such_settings_out_and_says_so(tmp_
     (stage.root / "mirror.git/config").write_text(IN_ADDRESS)
     async with stage.opened() as session:
         await session.turn(call("grep_search", path=".", pattern="url"))
-        (result,) = session.container.conversation().messages[2].results
+        (result,) = session.container.parts().core.conversation.messages[2].results
 
     assert "not-a-real-one" not in result.output
     assert "1 sensitive file was not searched" in result.output

@@ -18,6 +18,7 @@ from tests.support.builders import a_call
 from tests.support.fake_ports import FakePerson
 from tests.support.pictures import png
 from tests.support.real_session import SessionStage
+from tests.support.session_parts import put
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ async def test_an_image_is_shown_with_the_result_and_its_content_is_kept_beside_
         await session.turn(look("shot.png"))
         messages = session.state.messages
         (image,) = brought(messages)[0].images
-        stored = await session.container.contents().get(image.sha256)
+        stored = await session.container.inputs().record.contents.get(image.sha256)
         sent = session.requests[1].messages
 
     assert outputs(messages) == [f"[image shot.png 40×30] of {len(content)} bytes is shown with this result"]
@@ -173,7 +174,7 @@ async def test_where_the_content_cannot_be_kept_nothing_is_shown_and_the_result_
         async def full(_contents: object) -> None:
             raise LedgerError("the disk is full")
 
-        monkeypatch.setattr(session.container.contents(), "put", full)
+        monkeypatch.setattr(session.container.inputs().record.contents, "put", full)
         await session.turn(look("x.png"))
         (output,) = outputs(session.state.messages)
 
@@ -196,7 +197,7 @@ async def test_a_hook_that_withholds_the_result_withholds_the_image_with_it(stag
     )
 
     def adjust(container: Container) -> None:
-        container.registrations.override([hook])
+        put(container.parts().shared, registrations=[hook])
 
     async with stage.opened(adjust=adjust) as session:
         await session.turn(look("x.png"))

@@ -10,6 +10,7 @@ from infrastructure.container import Container
 from tests.infrastructure.tools.test_read_images import Withholding, brought, look, outputs
 from tests.support.papers import pdf
 from tests.support.real_session import SessionStage
+from tests.support.session_parts import put
 
 REMEDY = "run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
 
@@ -38,7 +39,7 @@ async def test_a_pdf_is_shown_with_the_result_and_its_content_is_kept_beside_the
         await session.turn(look("report.pdf"))
         messages = session.state.messages
         (paper,) = brought(messages)[0].documents
-        stored = await session.container.contents().get(paper.sha256)
+        stored = await session.container.inputs().record.contents.get(paper.sha256)
         sent = session.requests[1].messages
 
     assert outputs(messages) == [f"[PDF report.pdf 12 pages] of {len(content)} bytes is shown with this result"]
@@ -47,7 +48,7 @@ async def test_a_pdf_is_shown_with_the_result_and_its_content_is_kept_beside_the
     async with stage.opened() as again:
         assert again.state.messages == messages
         assert again.state.mended == ()
-        kept = again.container.attachments().build_message("and [PDF report.pdf 12 pages]?")
+        kept = again.container.parts().calls.attachments.build_message("and [PDF report.pdf 12 pages]?")
     assert kept.documents == (paper,)
 
 
@@ -107,7 +108,7 @@ async def test_a_hook_that_withholds_the_result_withholds_the_pdf_with_it(stage:
     )
 
     def adjust(container: Container) -> None:
-        container.registrations.override([hook])
+        put(container.parts().shared, registrations=[hook])
 
     async with stage.opened(adjust=adjust) as session:
         await session.turn(look("a.pdf"))

@@ -12,8 +12,10 @@ from domain.errors import ToolError
 from domain.events.masking import SecretMask
 from domain.text.json_value import JsonObject
 from domain.text.output import Inline, Printed, Stored
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
@@ -52,15 +54,18 @@ def a_container(root: Path) -> Container:
     on = {"fetch": True, "search": "searxng", "search_url": "http://127.0.0.1:1"}
     overrides = {f"tools.web.{key}": value for key, value in on.items()}
     environ = {"HOME": str(root), "XDG_STATE_HOME": str(root / "state")}
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
-        models=("offline/offline",),
-        root=root,
-        environ=environ,
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
+            models=("offline/offline",),
+            root=root,
+            environ=environ,
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions(environ),
+        )
     )
 
 

@@ -7,9 +7,11 @@ import pytest
 
 from domain.errors import ConfigError
 from domain.events.masking import SecretMask
+from infrastructure.composition.inputs import SessionInputs
 from infrastructure.config.loading import load_settings
 from infrastructure.config.web_table import WebTable
-from infrastructure.container import Container
+from infrastructure.container import Container, build_container
+from infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
@@ -19,15 +21,18 @@ OFF = {"web_fetch", "web_search"}
 def a_container(root: Path, environ: Mapping[str, str] | None = None, **web: object) -> Container:
     overrides: dict[str, object] = {f"tools.{key.replace('__', '.')}": value for key, value in web.items()}
     loaded = load_settings(cwd=root, environ={"HOME": str(root)}, overrides=overrides)
-    return Container(
-        record=no_record(),
-        mask=SecretMask(),
-        settings=loaded.settings,
-        models=("offline/offline",),
-        root=root,
-        environ=environ or {},
-        approver=FakePerson(),
-        observer=RecordingObserver(),
+    return build_container(
+        SessionInputs(
+            record=no_record(),
+            mask=SecretMask(),
+            settings=loaded.settings,
+            models=("offline/offline",),
+            root=root,
+            environ=environ or {},
+            approver=FakePerson(),
+            observer=RecordingObserver(),
+            trust=open_trust_decisions(environ or {}),
+        )
     )
 
 
@@ -63,7 +68,7 @@ def test_the_key_of_the_search_is_kept_from_commands(tmp_path: Path):
     )
 
     assert "web_search" in container.tools()
-    assert "MY_SEARCH" in container.secret_names()
+    assert "MY_SEARCH" in container.parts().shared.secret_names
 
 
 def test_naming_a_tool_that_is_off_says_how_to_switch_it_on(tmp_path: Path):

@@ -1,0 +1,299 @@
+"""The conversation of a session, and the session as front ends hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from application.context.context_gauge import ContextGauge
+from application.context.context_manager import ContextManager
+from application.context.summariser import Summariser
+from application.inbox.inbox import Inbox
+from application.instructions.custom_commands import CustomCommands
+from application.instructions.init_command import InitCommand
+from application.instructions.memory import Memory
+from application.instructions.project_instructions import ProjectInstructions
+from application.instructions.prompt_commands import PromptCommands
+from application.ports.subagents import SubagentSessions
+from application.session.agent_session import AgentSession
+from application.session.rewind import Rewind
+from application.session.server_questions import ServerQuestions
+from application.session.session_context import SessionContext
+from application.session.session_exchanges import SessionExchanges
+from application.subagents.defined_tasks import DefinedTasks
+from application.subagents.plan_task_runner import PlanTaskRunner
+from application.subagents.subagent_runner import SubagentRunner
+from application.turn.agent_limits import AgentLimits
+from application.turn.command_terms import CommandTerms
+from application.turn.dialogue import Dialogue
+from application.turn.mentions import Mentions
+from application.turn.run_agent import RunAgent
+from application.turn.user_commands import UserCommandRunner
+from infrastructure import session_tools
+from infrastructure import settings_conversion as conversion
+from infrastructure.answerer import name_answerer
+from infrastructure.changes.opening import build_final_review
+from infrastructure.changes.repository_files import RepositoryFiles
+from infrastructure.composition.answers import ChangeParts, ModelParts
+from infrastructure.composition.calls import CallParts
+from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from infrastructure.execution.commands.orphans import OrphanFinder
+from infrastructure.execution.commands.user_shell import UserShell
+from infrastructure.file_index.finder import WorkspaceFiles
+from infrastructure.instructions.command_files import CommandFiles
+from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
+from infrastructure.instructions.memory_files import MemoryFiles
+from infrastructure.instructions.trust import find_instruction_files
+from infrastructure.instructions.trusted_commands import TrustedCommands
+from infrastructure.mcp.pins import open_pinned_tools
+from infrastructure.mcp.servers import McpServers
+from infrastructure.permissions.session_rules import SessionRuleService
+from infrastructure.prices.model_figures import build_window_lookup
+from infrastructure.references.github import open_references
+from infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from infrastructure.tools.mentioned_files import MentionedFiles
+from infrastructure.wall_clock import read_wall_clock_ms
+
+
+class ConversationParts:
+    """What an agent talks with: instructions, attachments and names. A subagent has one of its own."""
+
+    def __init__(
+        self,
+        given: SessionInputs,
+        core: CoreParts,
+        shared: SharedParts,
+        reviews: ReviewParts,
+        calls: CallParts,
+        models: ModelParts,
+        terms: SubagentTerms,
+    ) -> None:
+        settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
+        folders, review = shared.workspace.folders, reviews.review
+        budget = conversion.build_context_budget(settings)
+        self.gauge: Final = ContextGauge(
+            core.conversation,
+            window=build_window_lookup(settings.providers, settings.context_budget.models),
+            budget=budget,
+            tool_bytes=calls.tool_set.count_schema_bytes,
+            instructions=lambda: models.system_prompt.sizes,
+        )
+        self.context_manager: Final = ContextManager(
+            conversation=core.conversation,
+            events=core.events,
+            outputs=calls.outputs,
+            summariser=Summariser(
+                gateway=reviews.metered,
+                events=core.events,
+                prices=shared.prices,
+                shape=calls.hooks.on_message_send,
+            ),
+            gauge=self.gauge,
+            budget=budget,
+            values=lambda: calls.runtime.state.values,
+        )
+        self.tool_servers: Final = McpServers(
+            settings.mcp.servers,
+            tools=calls.tool_set,
+            pins=open_pinned_tools(environ),
+            questions=ServerQuestions(reviews.masking_approver, core.events),
+            attachments=calls.call_attachments,
+            cwd=root,
+            environ=environ,
+            secret_names=shared.secret_names,
+            is_offered=session_tools.decide_server_tools(settings, kind),
+            learn=given.mask.learn,
+            credentials=given.server_credentials,
+        )
+        self.mentions: Final = Mentions(
+            MentionedFiles(workspace=shared.workspace, seen=calls.seen),
+            review,
+            calls.hooks,
+            room=lambda: self.gauge.compute_room_for_files(models.session.serving),
+            servers=self.tool_servers,
+            references=open_references(settings.tools.references, root, environ),
+        )
+        self.dialogue: Final = Dialogue(
+            session=models.session,
+            schemas=calls.phase_tools.list_schemas,
+            events=core.events,
+            prices=shared.prices,
+            context_keeper=self.context_manager,
+            responses=core.state.responses,
+            secrets=shared.secrets,
+            pending_messages=calls.pending_messages,
+            # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
+            mentions=None if terms.is_owned else self.mentions,
+            offers=session_tools.build_tool_offer(settings),
+        )
+        found = find_instruction_files(root, environ, settings, folders)
+        self.instructions: Final = ProjectInstructions(
+            models.system_prompt,
+            finder=TrustedInstructions(
+                found,
+                seen=calls.seen,
+                decisions=given.trust,
+                approver=given.approver,
+                before=list_former_folders(given.record.records),
+            ),
+            environment=shared.environment,
+            events=core.events,
+            pending_messages=calls.pending_messages,
+            apply=models.session.reopen,
+            max_bytes=settings.agent.instructions_max_bytes,
+            skills=calls.skills,
+            agents=session_tools.choose_offered_agents(calls.agents, calls.tools),
+            folders=folders,
+        )
+        self.memory: Final = Memory(
+            MemoryFiles(found, decisions=given.trust), review=review, events=core.events, kind=kind
+        )
+        commands = TrustedCommands(
+            CommandFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
+        )
+        self.custom_commands: Final = PromptCommands(
+            CustomCommands(commands, reserved=given.reserved_commands),
+            self.tool_servers,
+            InitCommand(kind=kind, review=review),
+        )
+        self.command_terms: Final = CommandTerms(self.custom_commands, review, models.session, shared.gateway)
+        self.files: Final = WorkspaceFiles(folders, environ)
+
+
+class AgentParts:
+    """The session as front ends hold it. `get_subagents` answers with what opens the sessions of subagents."""
+
+    def __init__(
+        self,
+        given: SessionInputs,
+        core: CoreParts,
+        shared: SharedParts,
+        reviews: ReviewParts,
+        calls: CallParts,
+        models: ModelParts,
+        reviewed: ChangeParts,
+        conversation: ConversationParts,
+        get_subagents: Callable[[], SubagentSessions],
+    ) -> None:
+        settings, record, root = given.settings, given.record, given.root
+        events, review = core.events, reviews.review
+        self.subagents: Final = SubagentRunner(
+            record.session_id,
+            sessions=get_subagents,
+            events=events,
+            most=settings.tools.task.max_parallel,
+        )
+        self.defined_tasks: Final = DefinedTasks(
+            calls.agents,
+            calls.tool_set,
+            lambda: models.session_models.current,
+            shared.gateway,
+            events,
+        )
+        self.plan_tasks: Final = PlanTaskRunner(calls.plans, self.subagents, calls.tool_set)
+        self.run: Final = RunAgent(
+            session_id=record.session_id,
+            dialogue=conversation.dialogue,
+            runtime=calls.runtime,
+            review=review,
+            events=events,
+            hooks=calls.hooks,
+            limits=AgentLimits(
+                max_tool_turns=settings.agent.max_tool_turns,
+                max_turn_end_retries=settings.agent.max_turn_end_retries,
+            ),
+            attachments=calls.attachments,
+            instructions=conversation.instructions,
+            begin_turn=models.begin_turn,
+            commands=conversation.command_terms,
+            diagnostics=shared.diagnostics,
+            tool_servers=conversation.tool_servers,
+            spenders=[models.panel, models.review_panel],
+            subagents=self.subagents,
+            final_review=build_final_review(
+                calls.plan_changes,
+                get_panel=lambda: models.review_panel,
+                moderator=given.moderator,
+                reviewers=settings.models.review,
+                events=events,
+                dialogue=conversation.dialogue,
+                policy=reviewed.policy,
+            ),
+        )
+        rewind = Rewind(
+            run=self.run,
+            events=events,
+            keeper=shared.keeper,
+            contents=record.contents,
+            jobs=calls.jobs,
+            restorer=WorkspaceRestorer(shared.workspace, shared.reader),
+            withdraw_folders=reviews.folders.withdraw_undone,
+        )
+        shell = UserShell(
+            root=root,
+            environ=given.environ,
+            max_output_bytes=settings.tools.run_command.max_output_bytes,
+            open_spill=calls.open_spill,
+        )
+        self.session: Final = AgentSession(
+            self.run,
+            cwd=str(root),
+            models=models.session_models,
+            context=SessionContext(conversation.context_manager, models.session_models),
+            spending=shared.spending,
+            review=review,
+            consensus=models.consensus,
+            rules=SessionRuleService(
+                shared.rules,
+                file=shared.rule_file,
+                folder=shared.workspace.cwd,
+                tools=calls.tools,
+                schema=calls.schema,
+                review=review,
+                roots=shared.paths.roots,
+            ),
+            rewind=rewind,
+            files=conversation.files,
+            folders=reviews.folders,
+            user_commands=UserCommandRunner(
+                shell=shell,
+                events=events,
+                outputs=calls.outputs,
+                pending_messages=calls.pending_messages,
+                limits=conversion.build_command_limits(settings),
+            ),
+            exchanges=SessionExchanges(
+                record.session_id,
+                kind=record.form,
+                events=events,
+                pending_messages=calls.pending_messages,
+            ),
+            memory=conversation.memory,
+            custom_commands=conversation.custom_commands,
+            skills=calls.skills,
+            agents=calls.agents,
+            tool_servers=conversation.tool_servers,
+            jobs=calls.jobs,
+            plans=calls.plans,
+            plan_tasks=self.plan_tasks,
+            outputs=calls.outputs,
+            reviewed_files=RepositoryFiles(root, given.environ),
+            inbox=Inbox(
+                record.archive,
+                record.storage.answers,
+                clock=read_wall_clock_ms,
+                answered_by=name_answerer(),
+            ),
+            record=models.visible_record,
+            mask=given.mask,
+            events=events,
+            orphan_finder=OrphanFinder(),
+            background=[
+                shared.keeper,
+                calls.early_search,
+                shared.environment,
+                conversation.tool_servers,
+            ],
+            sandbox=shared.sandbox,
+        )

@@ -1,0 +1,200 @@
+"""What happens in a session, what it shares with its subagents, and who decides that its calls may run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Final
+
+from application.events.event_bus import EventBus
+from application.inbox.inbox_approver import InboxApprover
+from application.ports.models import LlmGateway
+from application.review.masking_approver import MaskingApprover
+from application.review.review import Review
+from application.review.voting import Voting
+from application.session.session_folders import SessionFolders
+from application.spending.metered_gateway import MeteredGateway
+from application.spending.spend_limiter import SpendLimiter
+from application.turn.turn_diagnostics import TurnDiagnostics
+from domain.conversation.history import Conversation
+from domain.review.mode import Mode
+from infrastructure import settings_conversion as conversion
+from infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from infrastructure.diagnostics.checking_command import build_checking_commands
+from infrastructure.execution.commands.environment import build_command_environment
+from infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
+from infrastructure.execution.sandbox.places import list_homes
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.execution.shell.programs import SystemPrograms
+from infrastructure.files.addable_folders import AddableFolders
+from infrastructure.files.workspace import Workspace
+from infrastructure.hooks.registrations import build_hook_registrations
+from infrastructure.instructions.environment import MachineEnvironment
+from infrastructure.managed_policy import build_spend_ceilings
+from infrastructure.own_code import find_own_code
+from infrastructure.permissions import in_force
+from infrastructure.prices.model_figures import build_price_table
+from infrastructure.secrets.known import SessionSecrets, build_secret_test
+from infrastructure.session_paths import build_path_policy, list_own_paths
+from infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from infrastructure.store.snapshots.reading import FileReader
+from infrastructure.store.snapshots.saved_index import open_saved_index
+
+
+class CoreParts:
+    """What happens in this session, and what has happened by now."""
+
+    def __init__(self, given: SessionInputs) -> None:
+        record = given.record
+        self.events: Final = EventBus(
+            observers=[given.observer], ledger=record.ledger, mask=given.mask, past=record.records
+        )
+        self.state: Final = self.events.state
+        self.conversation: Final = Conversation(self.state.messages)
+
+
+class SharedParts:
+    """What decides, runs, pays and keeps for a session and its subagents. `get_mode` says what is in force."""
+
+    def __init__(
+        self, given: SessionInputs, core: CoreParts, gateway: LlmGateway, get_mode: Callable[[], Mode]
+    ) -> None:
+        settings, environ, record = given.settings, given.environ, given.record
+        self._given: Final = given
+        self.gateway: Final = gateway
+        self.workspace: Final = Workspace(roots=[given.root])
+        self.own: Final = list_own_paths(
+            settings, self.workspace.roots, environ, given.config_files, given.sockets
+        )
+        self.paths: Final = build_path_policy(
+            settings,
+            self.workspace.roots,
+            self.own,
+            given.config_files,
+            folders=self.workspace.folders,
+            code=find_own_code(settings, self.workspace.cwd, environ),
+        )
+        self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
+        self.secrets.gather()  # before anything is said or recorded
+
+        self.prices: Final = build_price_table(settings.providers, settings.prices, environ)
+        self.spending: Final = SpendLimiter(
+            conversion.build_spend_caps(settings),
+            prices=self.prices,
+            approver=given.approver,
+            events=core.events,
+            always_asked=settings.models.review,
+            is_free=conversion.build_free_model_test(settings.providers),
+            ceilings=build_spend_ceilings(given.policy),
+        )
+
+        self.guards: Final = in_force.build_guard_settings(settings)
+        self.rule_file: Final = in_force.open_rule_file(environ)
+        self.saved_rules: Final = in_force.load_saved_rules(self.rule_file, self.workspace.cwd)
+        self.rules: Final = in_force.build_rule_book(
+            settings,
+            origins=given.origins,
+            saved=self.saved_rules,
+            store=self.rule_file,
+            paths=self.paths,
+            guards=self.guards,
+            list_plan_rules=in_force.build_plan_rule_list(core.events),
+        )
+
+        self.secret_names: Final = conversion.list_key_names(settings)
+        variables = build_command_environment(environ, self.secret_names)
+        self.gate: Final = ShellGate(self.paths, SystemPrograms(variables["PATH"], self.paths))
+        self.sandbox: Final = build_sandbox(
+            settings.tools.run_command,
+            self.paths,
+            environ,
+            own=self.own,
+            get_mode=get_mode,
+            root=given.root,
+            session_id=record.session_id,
+            git_approvals=core.state.git_approvals,
+        )
+        self.environment: Final = MachineEnvironment(
+            self.workspace.cwd,
+            variables=variables,
+            judge=self.gate.judge,
+            sandbox=self.sandbox.find_state,
+            command_timeout_secs=settings.tools.run_command.timeout_secs,
+            max_tool_turns=settings.agent.max_tool_turns,
+        )
+        self.registrations: Final = build_hook_registrations(
+            settings.hooks,
+            workspace=self.workspace.cwd,
+            environ=environ,
+            secret_names=self.secret_names,
+            sandbox=self.sandbox,
+        )
+        checks = build_checking_commands(
+            settings.diagnostics,
+            workspace=self.workspace.cwd,
+            environ=environ,
+            secret_names=self.secret_names,
+            sandbox=self.sandbox,
+        )
+        self.diagnostics: Final = TurnDiagnostics(checks, core.events)
+
+        self.store: Final = record.storage.open_blobs(given.mask) if settings.tools.output.store else None
+        self._holds_secret: Final = build_secret_test(given.mask)
+        self.reader: Final = FileReader(
+            self.workspace, self.paths, self._holds_secret, on_sensitive=self.secrets.learn_from_file
+        )
+
+    @cached_property
+    def keeper(self) -> WorkspaceKeeper:
+        """Reads the index of an earlier session, for whom files are changed."""
+        given = self._given
+        return WorkspaceKeeper(
+            self.workspace,
+            self.reader,
+            given.record.contents,
+            holds_secret=self._holds_secret,
+            own_paths=[str(path) for path in self.own],
+            saved_index=open_saved_index(
+                given.settings, given.environ, self.paths, given.record, self._holds_secret
+            ),
+        )
+
+
+class ReviewParts:
+    """Who decides that a call may run, and what they may spend: no request goes past the limiter."""
+
+    def __init__(
+        self, given: SessionInputs, core: CoreParts, shared: SharedParts, terms: SubagentTerms
+    ) -> None:
+        settings, record = given.settings, given.record
+        self.masking_approver: Final = MaskingApprover(given.approver, given.mask)
+        self.metered: Final = MeteredGateway(shared.gateway, shared.spending)
+        self.review_gateway: Final = MeteredGateway(shared.gateway, shared.spending, may_ask=False)
+        self.folders: Final = SessionFolders(
+            shared.workspace.folders,
+            check=AddableFolders(shared.paths, list_homes(given.environ)),
+            events=core.events,
+            configured=settings.workspace.directories,
+            wanted=given.wanted_folders,
+            learn=shared.secrets.learn_workspace,
+        )
+        self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.policy)
+        self.voting: Final = Voting(
+            gateway=self.review_gateway,
+            policy=self.quorum_policy,
+            events=core.events,
+            prices=shared.prices,
+        )
+        self.review: Final = Review(
+            person=InboxApprover(self.masking_approver, record.storage.answers, record.session_id),
+            paths=shared.paths,
+            mode=settings.review.mode,
+            events=core.events,
+            rules=shared.rules,
+            voting=self.voting,
+            guards=shared.guards,
+            refusal=build_mode_check(shared.sandbox, given.policy, settings.models.review),
+            within=terms.owner_review,
+            folders=self.folders,
+            plan_task=terms.asker.plan_task,
+        )

@@ -1,0 +1,76 @@
+"""What front ends hand a session, and what a subagent takes over from the session that it works for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from application.calls.one_session import OneSession
+from application.instructions.system_prompt import SystemPrompt
+from application.ports.models import LlmGateway
+from application.ports.people import Approver, Observer
+from application.review.review import Review
+from application.session.session_folders import WantedFolder
+from application.session.session_record import SessionRecord
+from domain.conversation.effort import Effort
+from domain.events.masking import SecretMask
+from domain.lazy_dataclass import dataclass
+from domain.subagents.subagent_task import Asker
+from infrastructure.changes.repository_changes import ReadChange
+from infrastructure.config.model_choice import StoredKey, find_no_stored_key
+from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from infrastructure.config.schema import Settings
+from infrastructure.trust.decisions import TrustDecisions
+
+if TYPE_CHECKING:
+    from infrastructure.mcp.server_credentials import ServerCredentials
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionInputs:
+    """What a session is about and with whom, as `build_session` describes it.
+
+    `gateway` opens the sessions with models in place of the providers of the settings.
+    """
+
+    settings: Settings
+    root: Path
+    environ: Mapping[str, str]
+    approver: Approver
+    observer: Observer
+    record: SessionRecord
+    mask: SecretMask
+    trust: TrustDecisions
+    models: Sequence[str] = ()
+    chosen_efforts: Mapping[str, Effort] = field(default_factory=dict)
+    participants: Sequence[str] = ()
+    debaters: Sequence[str] = ()
+    moderator: str = ""
+    config_files: Sequence[Path] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    covered: Mapping[str, object] = field(default_factory=dict)
+    policy: ManagedPolicy = NO_POLICY
+    stored_key: StoredKey = find_no_stored_key
+    sockets: Sequence[Path] = ()
+    wanted_folders: Sequence[WantedFolder] = ()
+    reserved_commands: Collection[str] = ()
+    read_change: ReadChange = field(default_factory=ReadChange)
+    server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
+    gateway: LlmGateway | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SubagentTerms:
+    """How a session differs that works for another; by default it works for none."""
+
+    owner_review: Review | None = None
+    asker: Asker = field(default_factory=Asker)
+    one_session: OneSession = field(default_factory=OneSession)
+    wanted_tools: Collection[str] | None = None
+    system_prompt: SystemPrompt | None = None
+
+    @property
+    def is_owned(self) -> bool:
+        return self.owner_review is not None

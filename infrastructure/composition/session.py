@@ -1,0 +1,131 @@
+"""All parts of one session, group by group: each is built when it is first asked for, after those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from application.ports.models import LlmGateway
+from application.ports.subagents import SubagentSessions
+from domain.lazy_dataclass import dataclass
+from infrastructure import settings_conversion as conversion
+from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from infrastructure.managed_policy import build_model_check
+from infrastructure.models.registry import ProviderRegistry
+
+if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
+    from infrastructure.composition.agent import AgentParts, ConversationParts
+    from infrastructure.composition.answers import ChangeParts, ModelParts
+    from infrastructure.composition.calls import CallParts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SessionParts:
+    """A session; what a subagent shares with its `owner` is the owner's.
+
+    `open_subagents` makes what opens the sessions of those that work for this one.
+    """
+
+    given: SessionInputs
+    open_subagents: Callable[[SessionParts], SubagentSessions]
+    owner: SharedParts | None = None
+    terms: SubagentTerms = field(default_factory=SubagentTerms)
+
+    @cached_property
+    def gateway(self) -> LlmGateway:
+        """Also before the rest: SDKs take long to load."""
+        given, storage = self.given, self.given.record.storage
+        return given.gateway or ProviderRegistry(
+            settings=conversion.build_provider_settings(given.settings.providers),
+            environ=given.environ,
+            stored_key=given.stored_key,
+            contents=storage.contents,
+            pacer=storage.pacer,
+            explain_refusal=build_model_check(given.policy, given.settings.providers),
+        )
+
+    def warm_up_models(self, model: str) -> None:
+        """Import what sends requests to this model. Blocks."""
+        if isinstance(self.gateway, ProviderRegistry):
+            self.gateway.warm_up(model)
+
+    def build(self) -> None:
+        """Build all that can be wrong. Raises ConfigError and ProviderError."""
+        self.models.visible_record  # noqa: B018
+        self.reviews.folders.require_wanted()
+
+    @cached_property
+    def core(self) -> CoreParts:
+        return CoreParts(self.given)
+
+    @cached_property
+    def shared(self) -> SharedParts:
+        return self.owner or SharedParts(
+            self.given, self.core, self.gateway, get_mode=lambda: self.reviews.review.mode
+        )
+
+    @cached_property
+    def reviews(self) -> ReviewParts:
+        return ReviewParts(self.given, self.core, self.shared, self.terms)
+
+    @cached_property
+    def reviewed(self) -> ChangeParts:
+        from infrastructure.composition.answers import ChangeParts
+
+        return ChangeParts(self.given, self.shared, self.reviews)
+
+    @cached_property
+    def calls(self) -> CallParts:
+        from infrastructure.composition.calls import CallParts
+
+        return CallParts(
+            self.given,
+            self.core,
+            self.shared,
+            self.reviews,
+            self.terms,
+            get_changes=lambda: self.reviewed.changes,
+            measure_document_room=self._measure_document_room,
+            get_subagents=lambda: self.agent.subagents,
+            get_tasks=lambda: self.agent.defined_tasks,
+            get_plan_tasks=lambda: self.agent.plan_tasks,
+        )
+
+    def _measure_document_room(self) -> int:
+        """The window is measured with all tools in it: asked no sooner than a PDF is read."""
+        return self.conversation.gauge.compute_room_for_document(self.models.session.serving)
+
+    @cached_property
+    def models(self) -> ModelParts:
+        from infrastructure.composition.answers import ModelParts
+
+        return ModelParts(
+            self.given, self.core, self.shared, self.reviews, self.calls, self.reviewed, self.terms
+        )
+
+    @cached_property
+    def conversation(self) -> ConversationParts:
+        from infrastructure.composition.agent import ConversationParts
+
+        return ConversationParts(
+            self.given, self.core, self.shared, self.reviews, self.calls, self.models, self.terms
+        )
+
+    @cached_property
+    def agent(self) -> AgentParts:
+        from infrastructure.composition.agent import AgentParts
+
+        return AgentParts(
+            self.given,
+            self.core,
+            self.shared,
+            self.reviews,
+            self.calls,
+            self.models,
+            self.reviewed,
+            self.conversation,
+            get_subagents=lambda: self.open_subagents(self),
+        )

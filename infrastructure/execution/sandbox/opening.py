@@ -1,0 +1,86 @@
+"""Opens the sandbox of a session, and says which modes it allows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+from domain.review.approved_call import GitApproval
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.shell.sandbox import SandboxOn
+from infrastructure.config.paths import locate_state_folder
+from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from infrastructure.config.tools_table import RunCommandTable
+from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.sandbox.session_tmp import SessionTmp
+from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+
+
+def build_sandbox(
+    table: RunCommandTable,
+    policy: PathPolicy,
+    environ: Mapping[str, str],
+    *,
+    own: Sequence[Path],
+    get_mode: Callable[[], Mode],
+    root: Path = Path(),
+    session_id: str = "",
+    git_approvals: Collection[GitApproval] = (),
+) -> Sandbox:
+    """What commands are held to while `get_mode` is in force. `own` is hidden from them. `git_approvals` are
+    those recorded; one of this very session and workspace, `session_id` and `root`, holds again.
+    """
+    shared = locate_shared_tmp(environ)
+    return Sandbox(
+        choice=table.sandbox,
+        policy=policy,
+        environ=environ,
+        own=own,
+        readable=table.sandbox_readable,
+        writable=table.sandbox_writable,
+        network=_decide_network(table.network, get_mode),
+        tmp=SessionTmp(shared) if shared is not None else None,
+        unfinished=_keep_unfinished_commands(policy, environ, session_id),
+        is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
+        and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
+    )
+
+
+def _keep_unfinished_commands(
+    policy: PathPolicy, environ: Mapping[str, str], session_id: str
+) -> UnfinishedCommands | None:
+    state = locate_state_folder(environ)
+    if state is None or not session_id:
+        return None
+    return UnfinishedCommands(state / "unfinished-commands" / session_id, policy)
+
+
+def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:
+    """Where the folders lie that the commands of sessions share as `/tmp`; None where there is no home."""
+    state = locate_state_folder(environ)
+    return state / "sandbox" if state is not None else None
+
+
+def build_mode_check(
+    sandbox: Sandbox, policy: ManagedPolicy = NO_POLICY, reviewers: Sequence[str] = ()
+) -> Callable[[Mode], Awaitable[str | None]]:
+    """Tells why a mode cannot be had here, by the managed policy or for want of a sandbox."""
+
+    async def find_refusal(mode: Mode) -> str | None:
+        if (why := policy.explain_mode_refusal(mode, reviewers)) is not None:
+            return why
+        if not mode.traits.needs_sandbox:
+            return None
+        state = await sandbox.find_state()
+        if isinstance(state, SandboxOn):
+            return None
+        return f"the mode {mode} needs a sandbox, and {state.why}: {state.remedy}"
+
+    return find_refusal
+
+
+def _decide_network(choice: str, get_mode: Callable[[], Mode]) -> Callable[[], bool]:
+    """Whether a command reaches the network: not where nobody looks at it, unless the settings say so."""
+    return lambda: choice == "on" or (choice == "auto" and get_mode().traits.network)

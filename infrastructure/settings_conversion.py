@@ -1,0 +1,138 @@
+"""What the settings say, in the terms of those that it concerns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+from application.review.quorum_policy import QuorumPolicy
+from domain.conversation.compaction import ContextBudget
+from domain.conversation.spend_caps import SpendCap, SpendCaps
+from domain.review.ballot import QuorumRule
+from domain.review.lens import parse_lens
+from domain.secrets.key_variables import CLOUD_KEYS
+from domain.text.output import COMMAND_LIMITS, OutputLimits
+from infrastructure.config.custom_tool import CustomToolDeclaration
+from infrastructure.config.custom_tool_table import build_declaration
+from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from infrastructure.config.provider_table import ProviderTable
+from infrastructure.config.schema import Settings
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.tools.web.selection import WebSettings
+
+
+def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) -> QuorumPolicy:
+    """Who votes, and how the votes are counted. Raises ConfigError for a calibration that cannot be read."""
+    policy = QuorumPolicy(
+        reviewers=settings.models.review,
+        rule=QuorumRule.parse(settings.quorum.rule),
+        min_votes=settings.quorum.min_votes,
+        vote_timeout_secs=settings.quorum.vote_timeout_secs,
+        efforts=settings.models.effort,
+        lenses={name: parse_lens(text) for name, text in settings.quorum.lenses.items()},
+        escalate_below=settings.quorum.escalate_below if settings.quorum.escalate else None,
+        min_families=managed.min_families,
+        max_plan_revisions=settings.agent.max_plan_revisions,
+    )
+    if not settings.quorum.calibration or not policy.reviewers:
+        return policy
+    from infrastructure.benchmark.calibration_file import load_calibration
+
+    path = Path(settings.quorum.calibration).expanduser()
+    return replace(policy, calibration=load_calibration(path, policy))
+
+
+def build_spend_caps(settings: Settings) -> SpendCaps:
+    """The spend caps that are set: 0 is none."""
+    table = settings.agent
+    figures = {
+        SpendCap.COST: table.max_cost_usd,
+        SpendCap.TOKENS: table.max_tokens,
+        SpendCap.TURN_COST: table.max_cost_usd_per_turn,
+        SpendCap.TURN_TOKENS: table.max_tokens_per_turn,
+    }
+    return SpendCaps({cap: Decimal(repr(figure)) for cap, figure in figures.items() if figure})
+
+
+def build_free_model_test(providers: Mapping[str, ProviderTable]) -> Callable[[str], bool]:
+    """Answers whether "provider/model" runs in this process and costs nothing."""
+    free = frozenset(name for name, table in providers.items() if table.type == "offline")
+    return lambda model: model.partition("/")[0] in free
+
+
+def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
+    """How each provider is reached."""
+    return {
+        name: ProviderSettings(
+            type=table.type,
+            client=table.client,
+            region=table.region or None,
+            project=table.project or None,
+            api_version=table.api_version or None,
+            program=table.program or None,
+            base_url=table.base_url or None,
+            api_key_env=table.api_key_env,
+            timeout_secs=table.timeout_secs,
+            max_retries=table.max_retries,
+            requests_per_minute=table.requests_per_minute,
+            max_output_tokens=table.max_output_tokens or None,
+            headers=table.headers,
+        )
+        for name, table in tables.items()
+    }
+
+
+def list_key_names(settings: Settings) -> frozenset[str]:
+    """The environment variables that hold keys, which no command may see."""
+    names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
+    names |= {table.bearer_token_env for table in settings.mcp.servers.values()}
+    return frozenset(names - {""}) | CLOUD_KEYS
+
+
+def build_web_settings(settings: Settings) -> WebSettings:
+    """What the web tools may do."""
+    table = settings.tools.web
+    return WebSettings(
+        fetch=table.fetch,
+        search=table.search,
+        search_url=table.search_url,
+        search_key_env=table.search_key_env,
+        max_bytes=table.max_bytes,
+        timeout_secs=table.timeout_secs,
+    )
+
+
+def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
+    """The tools declared in the settings."""
+    return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
+
+
+def build_output_limits(settings: Settings) -> OutputLimits:
+    """When an output is kept aside, and how long its summary may be."""
+    table = settings.tools.output
+    return OutputLimits(
+        inline_bytes=table.inline_bytes,
+        summary_bytes=table.summary_bytes,
+        head_lines=table.head_lines,
+        tail_lines=table.tail_lines,
+    )
+
+
+def build_command_limits(settings: Settings) -> OutputLimits:
+    """How much the model gets of what a command prints."""
+    table = settings.tools.run_command
+    return replace(COMMAND_LIMITS, inline_bytes=table.inline_bytes, summary_bytes=table.summary_bytes)
+
+
+def build_context_budget(settings: Settings) -> ContextBudget:
+    """How a conversation is kept within its model's window."""
+    table = settings.context_budget
+    return ContextBudget(
+        compact_at=table.compact_at,
+        max_entry_bytes=table.max_entry_bytes,
+        max_total_bytes=table.max_total_bytes,
+        recent_full_count=table.recent_full_count,
+        assumed_window=table.window_tokens,
+    )

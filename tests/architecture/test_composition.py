@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.test_import_contracts import ROOT
+
+WIRING = [
+    *sorted((ROOT / "infrastructure/composition").glob("*.py")),
+    *(ROOT / "infrastructure" / name for name in ("bootstrap.py", "owned_sessions.py", "gate/sessions.py")),
+]
+
+
+def plant(source: str) -> tuple[str, set[tuple[int, str]]]:
+    """The source with a wrong name for every keyword of every call, and where they are."""
+    lines, planted = source.splitlines(keepends=True), set()
+    keywords = [
+        keyword
+        for call in ast.walk(ast.parse(source))
+        if isinstance(call, ast.Call) and not (isinstance(call.func, ast.Name) and call.func.id == "dataclass")
+        for keyword in call.keywords
+        if keyword.arg is not None
+    ]
+    for keyword in sorted(keywords, key=lambda each: (each.lineno, each.col_offset), reverse=True):
+        assert keyword.arg is not None
+        row, end = keyword.lineno - 1, keyword.col_offset + len(keyword.arg)
+        lines[row] = f"{lines[row][:end]}_planted{lines[row][end:]}"
+        planted.add((keyword.lineno, f"{keyword.arg}_planted"))
+    return "".join(lines), planted
+
+
+def test_the_wiring_hands_over_nothing_that_the_type_checker_cannot_see() -> None:
+    for path in WIRING:
+        calls = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        assert not [call.lineno for call in calls if any(keyword.arg is None for keyword in call.keywords)]
+        assert "add_kwargs" not in path.read_text("utf-8")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_wrong_keyword_anywhere_in_the_wiring_is_an_error_of_the_type_checker(tmp_path: Path) -> None:
+    shadows, planted = [], set()
+    for number, path in enumerate(WIRING):
+        text, places = plant(path.read_text(encoding="utf-8"))
+        copy = tmp_path / f"{number}.py"
+        copy.write_text(text, encoding="utf-8")
+        shadows += ["--shadow-file", str(path.relative_to(ROOT)), str(copy)]
+        planted |= {(str(path.relative_to(ROOT)), name) for _, name in places}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path / "cache"), "--no-error-summary", *shadows],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    found = re.findall(r"^(\S+?):\d+:.*[Uu]nexpected keyword argument \"(\w+)\"", done.stdout, re.MULTILINE)
+    assert len(planted) > 300
+    assert planted - set(found) == set(), done.stdout[-3000:]
