@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 from application.ports.people import Approver, Observer
+from application.program_lookup import note_writable
 from application.session.session_folders import WantedFolder
 from application.session.session_record import SessionRecord
 from domain.conversation.effort import Effort
@@ -28,8 +29,10 @@ from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.execution.sandbox.opening import locate_shared_tmp
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.mcp.server_credentials import ServerCredentials
+from infrastructure.own_code import leave_out_workspace
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from infrastructure.session_paths import list_writable_paths
 from infrastructure.storage import open_blob_store, open_record
 from infrastructure.telemetry_choice import send_telemetry
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
@@ -112,6 +115,9 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     # No daemon: a process that ended while their native modules load would crash.
     Thread(target=parts.warm_up_models, args=(models[0],), name="SDK").start()
     parts.build()  # what is wrong is reported now, not at the first prompt
+    leave_out_workspace(root)
+    note_writable(parts.shared.workspace.folders)
+    note_writable(list_writable_paths(loaded.settings, root, os.environ))
     Thread(target=_warm_up, args=(parts, warm_up), name="warm-up", daemon=True).start()
     return container
 
@@ -203,6 +209,7 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     """
     parts.warm_up_models(parts.models.session.model)
     parts.calls.schema.warm_up(parts.calls.spec)
+    len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
     parts.shared.sandbox.detect_state()
     if (shared := locate_shared_tmp(os.environ)) is not None:
         with suppress(OSError):  # of no consequence but for the disk; the next start tries again

@@ -7,9 +7,10 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from domain.review.path_policy import PathPolicy
+from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
 from infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from infrastructure.config.schema import Settings
+from infrastructure.execution.sandbox.places import expand_path
 from infrastructure.storage import list_storage_paths
 
 
@@ -20,8 +21,9 @@ def build_path_policy(
     config_files: Sequence[Path] = (),
     *,
     folders: Sequence[str] | None = None,
+    code: OwnCode = NO_CODE,
 ) -> PathPolicy:
-    """The roots of the workspace, the patterns of the person, and what is quorum's own.
+    """The roots of the workspace, the patterns of the person, what is quorum's own, and its code.
 
     `folders` are the roots where they may grow. A file of settings that lies in the workspace, wherever
     --config found it, is as protected as a project's.
@@ -35,9 +37,16 @@ def build_path_policy(
     return PathPolicy(
         roots=folders if folders is not None else tuple(map(str, roots)),
         own=tuple(map(os.path.realpath, own)),
+        code=code,
         protected=(*settings.review.protected, *named),
         sensitive=settings.review.sensitive,
     )
+
+
+def list_writable_paths(settings: Settings, root: Path, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What the person lets commands in the sandbox write beside the workspace, canonical."""
+    named = settings.tools.run_command.sandbox_writable
+    return tuple(os.path.realpath(expand_path(path, environ, root)) for path in named)
 
 
 def list_own_paths(

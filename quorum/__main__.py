@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
     from pathlib import Path
 
     from quorum.options import Options
@@ -22,24 +24,48 @@ INTERRUPTED = 130
 _PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # they run without a screen
 
 
+class OwnPackages:
+    """Finds quorum's own packages in one folder, whatever else the import path has of their names."""
+
+    names = frozenset(("application", "domain", "infrastructure", "quorum", "tui"))
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Where such a package is; None for all other modules."""
+        return PathFinder.find_spec(name, [self._folder]) if path is None and name in self.names else None
+
+
 def use_own_packages() -> None:
-    """Put quorum's own packages first on the import path, and PYTHONPATH and the working directory last.
+    """Find quorum's own packages by their names alone, and put PYTHONPATH and the working directory last.
 
     The packages have plain names, such as `domain`, that a project may have too; and a project on PYTHONPATH
-    may hold a module with the name of a dependency. Python would import either in place of ours.
+    may hold a module with the name of a dependency. Python would import either in place of ours. Nothing else
+    is imported from a checkout. Links are resolved, lest one that is replaced later leads elsewhere.
     """
-    here = os.path.dirname(_make_absolute(__file__))
-    own = (
-        here if os.path.isdir(os.path.join(here, "tui")) else os.path.dirname(here)
-    )  # installed, or a checkout
-    added = {_make_absolute(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
-    last = [place for place in sys.path if _make_absolute(place) in added]
-    sys.path[:] = [own, *(place for place in sys.path if place not in last), *last]
+    here = os.path.realpath(os.path.dirname(__file__))
+    is_installed = os.path.isdir(os.path.join(here, "tui"))
+    own = here if is_installed else os.path.dirname(here)  # a checkout holds them beside this one
+    if (package := sys.modules.get("quorum")) is not None:  # not where this file is run by its path
+        package.__path__[:] = [here]
+    sys.meta_path[:] = [
+        OwnPackages(own),
+        *(each for each in sys.meta_path if not isinstance(each, OwnPackages)),
+    ]
+    added = {os.path.realpath(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
+    added.update(() if is_installed else (own,))
+    known = list(dict.fromkeys(map(_make_absolute, sys.path)))
+    last = [place for place in known if place in added]
+    sys.path[:] = [*(place for place in known if place not in last), *last]
+    if sys.executable:  # its own name may be a link that says which environment it belongs to
+        folder, name = os.path.split(sys.executable)
+        sys.executable = os.path.join(_make_absolute(folder), name)
 
 
 def _make_absolute(place: str) -> str:
     try:
-        return os.path.abspath(place)
+        return os.path.realpath(place)
     except OSError:  # the working directory was deleted
         return place
 

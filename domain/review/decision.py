@@ -119,13 +119,19 @@ def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
     protected = sorted(path for path in subject.written if paths.is_protected(path))
     sensitive = sorted(path for path in subject.read | subject.written if paths.is_sensitive(path))
     return [
-        *(_Voice(Answer.ASK, "protected path", f"{path} is a protected path") for path in protected),
+        *(_Voice(Answer.ASK, "protected path", _explain_protection(path, paths)) for path in protected),
         *(_Voice(Answer.ASK, "sensitive path", f"{path} is a sensitive file") for path in sensitive),
         *(
             _Voice(Answer.ASK, "sensitive path", f"a token may stand in {path}")
             for path in sorted(subject.access.secret.difference(sensitive))
         ),
     ]
+
+
+def _explain_protection(path: str, paths: PathPolicy) -> str:
+    if paths.code.covers(path):
+        return f"{path} is a protected path: quorum itself loads or starts it, outside the sandbox"
+    return f"{path} is a protected path"
 
 
 def _judge_objections(objections: Sequence[Objection], mode: Mode, *, has_rule: bool) -> list[_Voice]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
@@ -180,6 +181,48 @@ def _build_short_name(name: str) -> str | None:
     return rf"{first}~[0-9]" + (re.escape(f".{ending[:3]}") if ending else "")
 
 
+# The interpreter imports them, or looks for them, before a program can say from where.
+_IMPORTED_AT_START = frozenset(name.casefold() for name in sys.stdlib_module_names) | {
+    *("sitecustomize", "usercustomize"),
+    *("application", "domain", "infrastructure", "quorum", "tui"),
+}
+_MODULE_ENDINGS = (".py", ".pyc", ".so")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnCode:
+    """What quorum itself loads and starts, as absolute paths, which may grow while it loads more.
+
+    `places` are files and folders, with all below them. `import_folders` are folders of the import path that
+    hold other files, too: of those the modules count that are imported when the interpreter starts.
+    """
+
+    places: Collection[str] = ()
+    import_folders: Collection[str] = ()
+
+    def covers(self, path: str) -> bool:
+        """Whether a canonical path is such code, or would be loaded as such."""
+        path = _normalise_path(path)
+        if is_below_any(path, map(_normalise_folder, self.places)):
+            return True
+        inside = (_normalise_folder(folder).rstrip("/") + "/" for folder in self.import_folders)
+        return any(
+            path.startswith(folder) and _is_imported_at_start(*path[len(folder) :].split("/")[:2])
+            for folder in inside
+        )
+
+
+def _is_imported_at_start(name: str, inner: str = "") -> bool:
+    """Whether a module's file, or a file in a package's folder, is of one that is imported at a start."""
+    stem, dot, _ = name.partition(".")
+    if stem not in _IMPORTED_AT_START:
+        return False
+    return name.endswith(_MODULE_ENDINGS) if dot else inner.startswith("__init__.")
+
+
+NO_CODE = OwnCode()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPolicy:
     """Patterns as in ignore files, compared without regard to case.
@@ -188,11 +231,13 @@ class PathPolicy:
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.
     A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
+    `code` is what quorum itself loads and starts: protected wherever it lies.
     `roots` may grow while a session lasts, see `WorkspaceRoots`.
     """
 
     roots: Sequence[str]
     own: tuple[str, ...] = ()
+    code: OwnCode = NO_CODE
     protected: tuple[str, ...] = PROTECTED
     sensitive: tuple[str, ...] = SENSITIVE
 
@@ -202,7 +247,9 @@ class PathPolicy:
 
     def is_protected(self, path: str) -> bool:
         """Whether writing this path is always asked about."""
-        return self._is_own(path) or _matches_any(self._list_names(path), self.protected)
+        return (
+            self._is_own(path) or _matches_any(self._list_names(path), self.protected) or self.code.covers(path)
+        )
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from domain.lazy_dataclass import dataclass
 
@@ -44,3 +44,6 @@ class SandboxOff:
 
 
 SandboxState: TypeAlias = SandboxOn | SandboxOff
+
+Keys: TypeAlias = Literal["all", "own", "none"]
+"""Which of the kernel's keys a process reaches: all, those of a session keyring of its own, or none."""

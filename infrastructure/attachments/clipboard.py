@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from application.program_lookup import filter_environment, find_program
 from domain.errors import AttachmentError
 from domain.text.amounts import format_size
 from infrastructure.execution.program import open_program
-from infrastructure.execution.program_path import filter_program_path
 
 _PATIENCE_SECS = 5.0
 _PIECE = 1 << 16
@@ -28,13 +26,16 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
 
     The program that reads it is none that lies in the `workspace`, a resolved path.
     """
-    command = _choose_command(environ, filter_program_path(environ.get("PATH", os.defpath), (workspace,)))
+    command = _choose_command(environ, (str(workspace),))
     if command is None:
         raise AttachmentError(
             "no program reads images from the clipboard here: install wl-paste, xclip or pngpaste"
         )
     try:
-        async with open_program(command, environment=environ) as process, asyncio.timeout(_PATIENCE_SECS):
+        async with (
+            open_program(command, environment=filter_environment(environ)) as process,
+            asyncio.timeout(_PATIENCE_SECS),
+        ):
             content = await _read_output(process, most_bytes)
             failed = await process.wait() != 0
     except TimeoutError as error:
@@ -46,10 +47,10 @@ async def read_clipboard_image(environ: Mapping[str, str], most_bytes: int, work
     return content
 
 
-def _choose_command(environ: Mapping[str, str], path: str) -> tuple[str, ...] | None:
+def _choose_command(environ: Mapping[str, str], workspace: Sequence[str]) -> tuple[str, ...] | None:
     for variable, (program, *arguments) in _PROGRAMS:
         runs = not variable or environ.get(variable)
-        if runs and (found := shutil.which(program, path=path)) is not None:
+        if runs and (found := find_program(program, environ.get("PATH"), workspace)):
             return (found, *arguments)
     return None
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from application.program_lookup import filter_environment, find_program
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
@@ -48,12 +48,16 @@ class GitReader:
     """Reads the repository that a folder lies in. All methods block, and raise ToolError where git fails."""
 
     def __init__(self, root: Path, environ: Mapping[str, str], stop: Stop | None = None) -> None:
-        git = shutil.which("git", path=os.pathsep.join(PROGRAM_FOLDERS))
+        git = find_program("git", os.pathsep.join(PROGRAM_FOLDERS))
         if git is None:
             raise ToolError("git is not installed, and a change cannot be read without it")
         self._git = git
         self._stop = stop or Stop()
-        self._environment = {**build_command_environment(environ, ()), **GIT_ENVIRONMENT, **_MORE_ENVIRONMENT}
+        self._environment = {
+            **filter_environment(build_command_environment(environ, ())),
+            **GIT_ENVIRONMENT,
+            **_MORE_ENVIRONMENT,
+        }
         self._root = root
         self.top = Path(os.fsdecode(self.run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
         self._root = self.top

@@ -31,6 +31,7 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.managed_policy import build_spend_ceilings
+from infrastructure.own_code import find_own_code
 from infrastructure.permissions import in_force
 from infrastructure.prices.model_figures import build_price_table
 from infrastructure.secrets.known import SessionSecrets, build_secret_test
@@ -66,7 +67,12 @@ class SharedParts:
             settings, self.workspace.roots, environ, given.config_files, given.sockets
         )
         self.paths: Final = build_path_policy(
-            settings, self.workspace.roots, self.own, given.config_files, folders=self.workspace.folders
+            settings,
+            self.workspace.roots,
+            self.own,
+            given.config_files,
+            folders=self.workspace.folders,
+            code=find_own_code(settings, self.workspace.cwd, environ),
         )
         self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
         self.secrets.gather()  # before anything is said or recorded

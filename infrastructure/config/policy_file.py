@@ -55,6 +55,10 @@ SWITCHES: Mapping[KeyPath, object] = {
     ("tools", "references"): False,
 }
 """Settings that a policy can only switch off, and the value that does it."""
+PATHS: frozenset[KeyPath] = frozenset(
+    {("tools", "run_command", "sandbox_readable"), ("tools", "run_command", "sandbox_writable")}
+)
+"""Lists of paths, of which a policy says in which ones they must lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ class _PolicyReading:
 def _explain_unbounded(assignment: Assignment) -> str | None:
     """Why a policy cannot set this, None where it can."""
     path, value = assignment.path, assignment.value
-    if path in (RAISED, RULE):
+    if path in (RAISED, RULE) or path in PATHS:
         return None
     if path in SWITCHES:
         off = SWITCHES[path]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import cast
@@ -14,7 +15,7 @@ from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from domain.review.mode import Mode
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import find_key
-from infrastructure.config.policy_file import RAISED, RULE, SWITCHES
+from infrastructure.config.policy_file import PATHS, RAISED, RULE, SWITCHES
 from infrastructure.config.policy_table import (
     MIN_FAMILIES,
     MIN_REVIEWERS,
@@ -89,6 +90,9 @@ class PolicyLimits:
             return self._choose_rule(str(bound.value), str(present.value))
         if bound.path in SWITCHES:
             return bound.value
+        if bound.path in PATHS:
+            wanted, allowed = cast("tuple[str, ...]", present.value), cast("tuple[str, ...]", bound.value)
+            return tuple(path for path in wanted if any(_lies_in(path, each) for each in allowed))
         if key.project is ProjectRule.NARROW:
             wanted, allowed = cast("tuple[str, ...]", present.value), cast("tuple[str, ...]", bound.value)
             return tuple(name for name in wanted if name in allowed) or allowed
@@ -243,6 +247,18 @@ def choose_stricter_mode(wanted: Mode, policy: ManagedPolicy, reviewers: Sequenc
         if mode.is_as_strict_as(wanted) and policy.explain_mode_refusal(mode, reviewers) is None
     ]
     return max(stricter, key=lambda mode: mode.traits.rank)
+
+
+def _lies_in(path: str, allowed: str) -> bool:
+    """Whether a path of the settings is an allowed one or lies in it, as both are spelled."""
+    path, allowed = path.rstrip("/") or "/", allowed.rstrip("/") or "/"
+    if path == allowed:
+        return True
+    if os.pardir in path.split("/"):  # the rest does not say where it leads
+        return False
+    if os.path.normpath(allowed) == os.curdir:
+        return not os.path.isabs(path) and path.partition("/")[0] != "~"
+    return os.path.normpath(path).startswith(os.path.normpath(allowed).rstrip("/") + "/")
 
 
 def _is_looser(value: object, loosest: bool | int) -> bool:

@@ -15,7 +15,7 @@ from domain.errors import DiagnosticsFailed, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import SandboxOn
 from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
-from infrastructure.execution.commands.declared_program import expand_declared_command, find_program
+from infrastructure.execution.commands.declared_program import expand_declared_command, find_declared_program
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
 from infrastructure.execution.sandbox.confinement import Launch
@@ -86,11 +86,11 @@ class CheckingCommand:
         Raises DiagnosticsFailed where it cannot be started, takes too long, prints too much, is killed, makes
         protected paths in the sandbox, or ends with an error and says nothing.
         """
-        launch = await asyncio.to_thread(self._launch, tuple(map(self.label, files)))
+        launch, environment = await asyncio.to_thread(self._launch, tuple(map(self.label, files)))
         printed = _PrintedStreams()
         notes: list[str] = []
         try:
-            ending = await self._run(launch.argv, printed)
+            ending = await self._run(launch, environment, printed)
         finally:
             notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=False))
         if notes:
@@ -111,7 +111,7 @@ class CheckingCommand:
             raise DiagnosticsFailed(f"{self._argv[0]} exited with {ending.exit_code} and printed nothing")
         return lines
 
-    async def _run(self, argv: Sequence[str], printed: _PrintedStreams) -> Ending:
+    async def _run(self, launch: Launch, environment: Mapping[str, str], printed: _PrintedStreams) -> Ending:
         process: SupervisedProcess | None = None
 
         def add(stream: bytearray, data: bytes) -> None:
@@ -121,9 +121,10 @@ class CheckingCommand:
 
         try:
             process = SupervisedProcess(
-                argv,
+                launch.argv,
+                keys=launch.keys,
                 cwd=self._workspace,
-                environment=self._environment,
+                environment=environment,
                 timeout_secs=self._timeout_secs,
                 on_output=lambda data: add(printed.output, data),
                 on_errors=lambda data: add(printed.errors, data),
@@ -132,24 +133,25 @@ class CheckingCommand:
         except OSError as error:
             raise DiagnosticsFailed(f"{self._argv[0]} could not be started: {error}") from error
 
-    def _launch(self, files: Sequence[str]) -> Launch:
-        """The program, its arguments and the files, in the sandbox where there is one."""
-        program = find_program(self._argv[0], self._environment)
-        if program is None:
-            raise DiagnosticsFailed(
-                f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"
-            )
-        arguments = [part for word in self._argv[1:] for part in (files if word == FILES else (word,))]
-        argv = (program, *arguments)
-        if self._sandbox is None:
-            return Launch(argv=argv)
+    def _launch(self, files: Sequence[str]) -> tuple[Launch, Mapping[str, str]]:
+        """The program, its arguments and the files, in the sandbox where there is one, and the environment."""
+        name, *words = self._argv
+        arguments = [part for word in words for part in (files if word == FILES else (word,))]
+        sandbox = self._sandbox
         try:
-            if isinstance(self._sandbox.detect_state(), SandboxOn):
-                return self._sandbox.wrap(argv, self._workspace, self._environment, network=False)
-            self._sandbox.confine()  # raises where the settings require a sandbox
+            is_confined = sandbox is not None and isinstance(sandbox.detect_state(), SandboxOn)
+            program, environment = find_declared_program(
+                name, self._environment, cwd=self._workspace, is_confined=is_confined
+            )
+            argv = (program, *arguments)
+            if sandbox is None:
+                return Launch(argv=argv), environment
+            if is_confined:
+                return sandbox.wrap(argv, self._workspace, environment, network=False), environment
+            sandbox.confine()  # raises where the settings require a sandbox
         except ToolError as error:
             raise DiagnosticsFailed(str(error)) from error
-        return Launch(argv=argv)
+        return Launch(argv=argv), environment
 
     def _matches(self, path: str) -> bool:
         relative = self._make_relative(path)

@@ -6,11 +6,11 @@ import ctypes
 import importlib
 import os
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from application.program_lookup import find_program
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
 from infrastructure.debug_log.log_file import locate_debug_log_folder
@@ -49,7 +49,7 @@ def _search_engine() -> Finding:
 
 def _check_programs(environ: Mapping[str, str]) -> list[Finding]:
     path = environ.get("PATH")
-    git, bash = (shutil.which(name, path=path) for name in ("git", "bash"))
+    git, bash = (find_program(name, path) for name in ("git", "bash"))
     return [
         report_ok("git", escape_path(Path(git))) if git else warn("git", "not found", "install git"),
         report_ok("bash", escape_path(Path(bash)))

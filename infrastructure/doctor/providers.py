@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from application.program_lookup import explain_missing, find_program
 from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
 from domain.lazy_dataclass import dataclass
@@ -165,10 +165,10 @@ def _check_key(
 
 
 def _check_copilot(program: str, environ: Mapping[str, str]) -> _ProviderFact:
-    found = shutil.which(program, path=environ.get("PATH", ""))
+    found = find_program(program, environ.get("PATH", ""))
     if found is not None:
         return _ProviderFact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
-    return _ProviderFact(f"the program {program} is not found", _COPILOT_INSTALLATION)
+    return _ProviderFact(explain_missing(program, environ.get("PATH", "")), _COPILOT_INSTALLATION)
 
 
 def _check_extra(extra: str, module: str) -> _ProviderFact:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from application.program_lookup import explain_missing, filter_environment, find_program
 from domain.errors import QuorumError
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.fed_process import start_with_payload
@@ -40,9 +40,10 @@ class StatusCommand:
         another code than 0, or takes longer than `TIMEOUT_SECS`. Cancelled, it ends the program.
         """
         name = self._argv[0]
-        program = await asyncio.to_thread(shutil.which, name, path=self._environment.get("PATH", os.defpath))
+        path = self._environment.get("PATH")
+        program = await asyncio.to_thread(find_program, name, path)
         if program is None:
-            raise StatusCommandError(f"there is no program {name}; name one by its absolute path or on PATH")
+            raise StatusCommandError(await asyncio.to_thread(explain_missing, name, path))
         output, errors = bytearray(), CommandOutput(_MOST_BYTES)
 
         def feed(data: bytes) -> None:
@@ -53,7 +54,7 @@ class StatusCommand:
                 (program, *self._argv[1:]),
                 json.dumps(session, ensure_ascii=False).encode("utf-8", "replace"),
                 cwd=self._cwd,
-                environment=self._environment,
+                environment=filter_environment(self._environment),
                 timeout_secs=TIMEOUT_SECS,
                 on_output=feed,
                 on_errors=errors.feed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import TypeAlias
 
+from application.program_lookup import filter_environment, find_program
 from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
@@ -71,11 +71,11 @@ async def _list_with_git(cwd: Path, environ: Mapping[str, str]) -> bytes:
     Listing runs nothing of the repository's own: neither filters nor hooks have a part in it, and a program
     that watches its files is switched off.
     """
-    git = shutil.which("git", path=os.pathsep.join(PROGRAM_FOLDERS))
+    git = find_program("git", os.pathsep.join(PROGRAM_FOLDERS))
     if git is None:
         return b""
     arguments = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-    environment = {**build_command_environment(environ, ()), **GIT_ENVIRONMENT}
+    environment = {**filter_environment(build_command_environment(environ, ())), **GIT_ENVIRONMENT}
     pieces, size = [], 0
     try:
         async with (

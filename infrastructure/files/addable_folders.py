@@ -18,7 +18,11 @@ class AddableFolders:
         self._policy = policy
         self._homes = tuple(map(os.path.realpath, homes))
         self._everywhere = PathPolicy(
-            roots=(), own=policy.own, protected=policy.protected, sensitive=policy.sensitive
+            roots=(),
+            own=policy.own,
+            code=policy.code,
+            protected=policy.protected,
+            sensitive=policy.sensitive,
         )
 
     def resolve(self, path: str) -> str:

@@ -13,10 +13,11 @@ from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, describe_poi
 from domain.errors import HookFailure, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.declared_program import find_program
+from infrastructure.execution.commands.declared_program import find_declared_program
 from infrastructure.execution.commands.fed_process import start_with_payload
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import Ending, SupervisedProcess
+from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.hooks.command_answer import CommandAnswer, read_answer
 
@@ -91,7 +92,7 @@ class CommandHook(UniformHook):
         raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
 
     async def _run(self, payload: bytes, printed: _Printed) -> Ending:
-        argv = await asyncio.to_thread(self._build_line)
+        launch, environment = await asyncio.to_thread(self._launch)
         process: SupervisedProcess | None = None
 
         def feed(data: bytes) -> None:
@@ -101,37 +102,30 @@ class CommandHook(UniformHook):
 
         try:
             with start_with_payload(
-                argv,
+                launch.argv,
                 payload,
                 cwd=self._cwd,
-                environment=self._environment,
+                environment=environment,
                 timeout_secs=self._timeout_secs,
                 on_output=feed,
                 on_errors=printed.errors.feed,
+                keys=launch.keys,
             ) as process:
                 return await process.wait()
         except OSError as error:
             raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
 
-    def _build_line(self) -> tuple[str, ...]:
-        """The command line, in its sandbox. Raises HookFailure where a part of it is not to be had."""
-        argv = (self._find_program(), *self._argv[1:])
-        if self._sandbox is None:
-            return argv
+    def _launch(self) -> tuple[Launch, Mapping[str, str]]:
+        """The command line, in its sandbox, and its environment. Raises HookFailure where there is none."""
+        name, *words = self._argv
         try:
-            confinement = self._sandbox.confine()
+            confinement = self._sandbox.confine() if self._sandbox is not None else Confinement()
+            program, environment = find_declared_program(
+                name, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
+            )
         except ToolError as error:
             raise HookFailure(str(error)) from error
-        return confinement.launch(argv, cwd=self._cwd, environment=self._environment).argv
-
-    def _find_program(self) -> str:
-        """The program's absolute path. Raises HookFailure where there is none."""
-        found = find_program(self._argv[0], self._environment)
-        if found is None:
-            raise HookFailure(
-                f"there is no program {self._argv[0]}; name one by its absolute path or put it on PATH"
-            )
-        return found
+        return confinement.launch((program, *words), cwd=self._cwd, environment=environment), environment
 
 
 def _describe_ending(ending: Ending, point: HookPoint) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
 from pathlib import Path
 
+from application.program_lookup import filter_environment, find_program
 from domain.instructions.environment import Environment, RepositoryState
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.sandbox import SandboxOn, SandboxState
@@ -127,11 +128,14 @@ def _read_first_line(path: Path) -> str:
 
 def _count_changes(cwd: Path, environment: dict[str, str]) -> int | None:
     """How many files git finds changed or new; None where that takes too long or is not known."""
+    program, *words = _STATUS.split()
+    if (found := find_program(program, environment.get("PATH"))) is None:
+        return None
     try:
         done = subprocess.run(
-            _STATUS.split(),
+            (found, *words),
             cwd=cwd,
-            env=environment,
+            env=filter_environment(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PATIENCE_SECS,

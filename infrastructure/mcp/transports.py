@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from application.program_lookup import explain_missing, filter_environment, find_program
 from domain.errors import ToolError
 from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.execution.commands.declared_program import find_program
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
@@ -34,10 +35,10 @@ def find_obstacle(
         if table.bearer_token_env and not environ.get(table.bearer_token_env):
             return f"the environment variable {table.bearer_token_env} is not set"
         return ""
-    program = table.command[0]
-    if find_program(program, _build_environment(table, environ, secret_names, credentials)) is None:
-        missing = make_printable(program, newlines=False)
-        return f"there is no program {missing} here; correct its command, or install it"
+    program = _locate_program(table)
+    path = _build_environment(table, environ, secret_names, credentials).get("PATH")
+    if find_program(program, path) is None:
+        return make_printable(explain_missing(program, path), newlines=False)
     return ""
 
 
@@ -70,10 +71,15 @@ def open_transport(
     from infrastructure.mcp.stdio_transport import StdioTransport
 
     environment = _build_environment(table, environ, secret_names, credentials)
-    program, *words = table.command
-    path = find_program(program, environment)
+    path = find_program(_locate_program(table), environment.get("PATH"))
     assert path is not None  # `find_obstacle` has found it
-    return StdioTransport((path, *words), cwd=cwd, environment=environment)
+    return StdioTransport((path, *table.command[1:]), cwd=cwd, environment=filter_environment(environment))
+
+
+def _locate_program(table: McpServerTable) -> str:
+    """The name of the program, or its absolute path where a path is given."""
+    program = table.command[0]
+    return os.path.abspath(program) if "/" in program else program
 
 
 def _build_environment(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from application.program_lookup import explain_missing, filter_environment, find_as_shell_does, find_program
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
@@ -17,7 +16,6 @@ from domain.text.reference import find_repository
 from infrastructure.config.paths import list_folders_up_to_repository
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.fed_process import start_with_payload
-from infrastructure.execution.program_path import filter_program_path
 
 TIMEOUT_SECS = 15.0
 _MOST_BYTES = 4_000_000
@@ -40,9 +38,11 @@ async def run_gh(
     """What `gh` prints, of which no more than `most_bytes` is kept. It runs outside of the workspace, `root`:
     nothing in it is executed. Raises ToolError."""
     limit = TIMEOUT_SECS if timeout_secs is None else timeout_secs
-    environment = build_command_environment(environ, ())
-    path = filter_program_path(environment.get("PATH", os.defpath), [await asyncio.to_thread(root.resolve)])
-    program = await asyncio.to_thread(shutil.which, "gh", path=path)
+    more = (str(root),)
+    environment = filter_environment(build_command_environment(environ, ()), more)
+    program = await asyncio.to_thread(find_program, "gh", environment["PATH"], more)
+    if program is None and find_as_shell_does("gh", environ.get("PATH")) is not None:
+        raise ToolError(explain_missing("gh", environ.get("PATH"), more))
     if program is None:
         raise ToolError(_MISSING)
     login = {name: environ[name] for name in _LOGIN if name in environ}
@@ -52,7 +52,7 @@ async def run_gh(
             (program, *words),
             b"",
             cwd=Path("/"),
-            environment={**environment, "PATH": path, **_QUIET, **login},
+            environment={**environment, **_QUIET, **login},
             timeout_secs=limit,
             on_output=lambda data: output.extend(data[: most_bytes - len(output)]),
             on_errors=lambda data: errors.extend(data[: _MOST_BYTES - len(errors)]),

@@ -7,11 +7,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from application.program_lookup import note_writable
 from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import parse_model_overrides
 from infrastructure.config.toml_file import TomlFile
 from infrastructure.instructions.project_contents import list_wanted_contents
+from infrastructure.session_paths import list_writable_paths
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
 from infrastructure.trust.trust_file import TrustedFiles, open_trust_file
 from quorum.options import Options
@@ -87,6 +89,7 @@ def _load(
         instead=instead,
         needs_project=needs_project,
     )
+    note_writable((str(root), *list_writable_paths(loaded.settings, root, os.environ)))
     if trusted.warning is None or loaded.standing is None:
         return loaded
     return replace(loaded, warnings=(trusted.warning, *loaded.warnings))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.review.path_policy import PathPolicy, is_git_folder_name
+from domain.review.path_policy import OwnCode, PathPolicy, is_git_folder_name
 
 POLICY = PathPolicy(roots=("/w",), own=("/home/me/.config/quorum",))
 
@@ -170,3 +170,27 @@ def test_wildcards_mean_in_any_place_what_they_mean_to_the_shell(
 
 def test_no_pattern_of_the_defaults_is_a_single_letter_by_mistake() -> None:
     assert all(len(pattern.strip("*/")) > 2 for pattern in (*POLICY.protected, *POLICY.sensitive))
+
+
+CODE = PathPolicy(roots=("/w",), code=OwnCode(places=("/w/venv", "/w/run.py"), import_folders=("/w",)))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/w/venv", "/w/venv/lib/new.pth", "/w/VENV/bin/python", "/w/run.py"),
+        *("/w/sitecustomize.py", "/w/usercustomize.cpython-311-x86_64-linux-gnu.so", "/w/Json.py"),
+        *("/w/encodings/__init__.py", "/w/quorum/__init__.pyc", "/w/tui.py"),
+    ],
+)
+def test_code_that_quorum_loads_is_protected_and_can_be_read(path: str) -> None:
+    assert CODE.is_protected(path)
+    assert not CODE.is_sensitive(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/w/venv2/x", "/w/a.py", "/w/sub/json.py", "/w/json/data.py", "/w/site/index.html", "/w/code.css"],
+)
+def test_files_beside_code_that_quorum_loads_are_not_protected(path: str) -> None:
+    assert not CODE.is_protected(path)

@@ -11,7 +11,7 @@ from domain.calls.tool import RiskLevel
 from domain.review.decision import Decision, decide
 from domain.review.mode import Mode
 from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
+from domain.review.path_policy import OwnCode, PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
 from domain.review.plain_request import Asked
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
@@ -299,3 +299,16 @@ def test_what_was_asked_for_roughly_is_objected_to_where_nobody_sees_the_call(mo
 
 def test_a_rule_does_not_let_run_what_was_asked_for_roughly() -> None:
     assert _decide_objected(Mode.ASK, Asked.EFFECT, "run_command(rm *)").answer is ASK
+
+
+@pytest.mark.parametrize("mode", [mode for mode in Mode if mode is not Mode.READ_ONLY])
+def test_an_edit_of_code_that_quorum_loads_is_asked_about_in_every_mode_and_under_rules(
+    mode: Mode,
+) -> None:
+    paths = PathPolicy(roots=("/w",), code=OwnCode(places=("/w/a.py",)))
+    rule = Rule.parse("edit_file", ALLOW, "settings")
+
+    decision = decide(Subject(tool="edit_file", risk=HIGH, access=EDIT), paths=paths, mode=mode, rules=[rule])
+
+    assert decision.answer is ASK
+    assert "quorum itself loads or starts it" in decision.reasons[0]

@@ -89,7 +89,7 @@ async def test_it_runs_outside_of_the_project_and_is_not_taken_from_there(machin
     path = f"{machine.project}:.:{machine.bin}:/usr/bin:/bin"
     missing = await machine.references(PATH=f"{machine.project}:.").read(Reference(number=12), 3_000)
     assert missing is not None
-    assert "not installed" in missing.note
+    assert "gh was found only at" in missing.note
     machine.answers(ISSUE)
     file = await machine.references(PATH=path).read(Reference(number=12), 3_000)
     assert file is not None

@@ -109,7 +109,7 @@ def test_the_list_names_state_and_place_of_each_and_starts_none(
 
     old, gone, off = capsys.readouterr().out.splitlines()
     assert old == f"old: on, http://127.0.0.1:1/mcp ({file}:6)"
-    assert gone.startswith("gone: on, but there is no program no-such-program here;")
+    assert gone.startswith("gone: on, but there is no program no-such-program on PATH;")
     assert off.startswith("off: off, http://…@x.example (")
 
 

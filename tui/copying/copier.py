@@ -14,7 +14,6 @@ from textual.app import App
 
 from domain.text.amounts import format_amount, format_size
 from domain.text.printable import SEQUENCE, make_printable
-from tui.terminal.programs import find_program
 
 _PATIENCE_SECS = 3.0
 _SURE_BYTES = 74_000
@@ -113,7 +112,9 @@ def find_clipboard_program(environment: Mapping[str, str], workspace: Path) -> l
 
 
 def _find_programs(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
-    found = find_program(command[0], environment, workspace)
+    from application.program_lookup import find_program
+
+    found = find_program(command[0], environment.get("PATH"), (str(workspace),))
     return [found, *command[1:]] if found else None
 
 
@@ -123,11 +124,14 @@ async def send_to_program(command: list[str], text: str) -> bool:
 
 
 def _run(command: list[str], given: bytes) -> bool:
+    from application.program_lookup import filter_environment
+
     try:
         # Such programs stay behind to serve the clipboard, and must not hold on to anything of ours.
         ended = subprocess.run(
             command,
             input=given,
+            env=filter_environment(os.environ),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,

@@ -15,8 +15,8 @@ from pathlib import Path
 from textual.app import App, SuspendNotSupported
 
 from application.cancellation import run_shielded
+from application.program_lookup import explain_missing, filter_environment, find_program
 from tui.keys.keyboard_guard import Guarded
-from tui.terminal.programs import find_program
 
 _LAST_SECS = 2.0
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
@@ -33,18 +33,19 @@ def find_editor_command(environ: Mapping[str, str], workspace: Path) -> list[str
 
     One that is named without its folder is none of the workspace.
     """
+    path, closed = environ.get("PATH"), (str(workspace),)
     for name in ("VISUAL", "EDITOR"):
         if text := environ.get(name, "").strip():
             try:
                 first, *rest = shlex.split(text)
             except ValueError as error:
                 raise EditorFailed(f"${name} cannot be understood: {str(error).lower()}") from error
-            if os.path.dirname(first):
+            if os.path.isabs(first):
                 return [first, *rest]
-            if (found := find_program(first, environ, workspace)) is None:
-                raise EditorFailed(f"{first}, of ${name}, was not found on PATH outside this folder")
+            if (found := find_program(first, path, closed)) is None:
+                raise EditorFailed(f"the editor of ${name}: {explain_missing(first, path, closed)}")
             return [found, *rest]
-    found = next((path for name in _USUAL if (path := find_program(name, environ, workspace))), None)
+    found = next((each for name in _USUAL if (each := find_program(name, path, closed))), None)
     if found is None:
         raise EditorFailed("no editor was found; name yours in $VISUAL or $EDITOR")
     return [found]
@@ -116,7 +117,7 @@ def _describe_status(status: int) -> str:
 
 async def _run(command: list[str]) -> int:
     """The exit status of a command that has the terminal. It does not outlive whoever waits for it."""
-    process = await asyncio.create_subprocess_exec(*command)  # noqa: TID251 - it has no pipes but the terminal
+    process = await asyncio.create_subprocess_exec(*command, env=filter_environment(os.environ))  # noqa: TID251 - it has no pipes but the terminal
     try:
         return await process.wait()
     finally:

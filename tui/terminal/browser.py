@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import sys
-import webbrowser
 from collections.abc import Mapping
 
 from tui.transcript.cells.links import is_web
+
+_PATIENCE_SECS = 20.0
+# Python knows the browsers of each system, and looks them up on PATH: so in a process whose PATH is safe.
+_OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
 
 
 def has_windows(around: Mapping[str, str]) -> bool:
@@ -21,7 +25,34 @@ def has_windows(around: Mapping[str, str]) -> bool:
 
 
 async def open_address(address: str) -> bool:
-    """Open a web address, and nothing else; whether that could be done."""
+    """Open a web address, and nothing else, in a browser that no command of a session may write; whether that
+    could be done.
+    """
     if not is_web(address) or not has_windows(os.environ):
         return False
-    return await asyncio.to_thread(webbrowser.open, address)
+    return await asyncio.to_thread(_open, address)
+
+
+def _open(address: str) -> bool:
+    from application.program_lookup import filter_environment
+
+    environment = filter_environment(os.environ)
+    if named := environment.pop("BROWSER", ""):
+        # A relative path would be looked for in the folder that is open.
+        usable = [each for each in named.split(os.pathsep) if "/" not in each or each.startswith("/")]
+        environment |= {"BROWSER": os.pathsep.join(usable)} if usable else {}
+    try:
+        done = subprocess.run(
+            (sys.executable, "-I", "-c", _OPEN, address),
+            env=environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            timeout=_PATIENCE_SECS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

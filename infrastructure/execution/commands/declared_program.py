@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from domain.errors import ConfigError
+from application.program_lookup import explain_missing, filter_environment, find_as_shell_does, find_program
+from domain.errors import ConfigError, ToolError
 
 
 def expand_declared_command(
@@ -29,6 +29,17 @@ def expand_declared_command(
     return (program, *words)
 
 
-def find_program(name: str, environment: Mapping[str, str]) -> str | None:
-    """The absolute path of a program by its name on PATH or its absolute path; None where there is none."""
-    return shutil.which(name, path=environment.get("PATH", os.defpath))
+def find_declared_program(
+    name: str, environment: Mapping[str, str], *, cwd: Path, is_confined: bool
+) -> tuple[str, dict[str, str]]:
+    """The absolute path of a program, and the environment to start it with. Looks at files.
+
+    `is_confined`: it runs in the sandbox, where one that a command may write does no harm. A path begins at
+    `cwd`. Raises ToolError that says why there is none.
+    """
+    path = environment.get("PATH")
+    named = str(cwd / name) if "/" in name else name
+    found = find_as_shell_does(named, path) if is_confined else find_program(named, path)
+    if found is None:
+        raise ToolError(explain_missing(named, path))
+    return found, dict(environment) if is_confined else filter_environment(environment)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from domain.shell.sandbox import Keys
 from infrastructure.execution.commands.process import SupervisedProcess
 
 # The supervisor gives every command an empty standard input: this puts the payload in its place, leaves no name
@@ -24,6 +25,7 @@ def start_with_payload(
     timeout_secs: float,
     on_output: Callable[[bytes], None],
     on_errors: Callable[[bytes], None],
+    keys: Keys = "all",
 ) -> Iterator[SupervisedProcess]:
     """The running program, whose absolute path `argv` begins with. Leave the context when it has ended.
 
@@ -40,4 +42,5 @@ def start_with_payload(
             timeout_secs=timeout_secs,
             on_output=on_output,
             on_errors=on_errors,
+            keys=keys,
         )

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
+from application.program_lookup import select_loader_environment
 from domain.lazy_dataclass import dataclass
+from domain.shell.sandbox import Keys
 from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 
@@ -46,13 +50,13 @@ class SupervisedProcess:
     streams come to `on_output` in the order printed. `owner` is what its processes are found by should they
     outlive us: the batch of the call, where it belongs to one. Where `timeout_secs` is None it may continue for
     ever. `stdin` is a descriptor to hand down beside the three usual ones: a program that `argv` names takes it
-    over as its standard input, which is empty otherwise. `guards` are those of a sandbox, see the supervisor.
-    `supervisor_secs` is how long the supervisor may take
-    over ending it before we do that ourselves.
+    over as its standard input, which is empty otherwise. `keys` are those it reaches of the kernel's, `guards`
+    are those of a sandbox, see the supervisor. `supervisor_secs` is how long the supervisor may take over
+    ending it before we do that ourselves.
     Raises OSError where the supervisor cannot be started, for example in a folder that is gone.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that commands differ in meets here
         self,
         argv: Sequence[str],
         *,
@@ -64,8 +68,10 @@ class SupervisedProcess:
         owner: str = "",
         stdin: int | None = None,
         guards: Sequence[bytes] = (),
+        keys: Keys = "all",
         supervisor_secs: float = 4.0,
     ) -> None:
+        self._keys = keys
         self._handed_down = () if stdin is None else (stdin,)
         self._supervisor_secs = supervisor_secs
         self._loop = asyncio.get_running_loop()
@@ -154,14 +160,14 @@ class SupervisedProcess:
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
             words = [_find_supervisor_program(), str(lifeline), str(control), str(_GRACE_SECS), str(len(argv))]
-            words.append(str(len(guards)))
+            words += [self._keys, str(len(guards))]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,
                 stdout=output,
                 stderr=errors,
                 cwd=cwd,
-                env=_select_loader_environment(),
+                env=select_loader_environment(os.environ),  # the command's travels apart
                 pass_fds=(lifeline, control, *self._handed_down),
                 start_new_session=True,
             )
@@ -270,9 +276,19 @@ def _find_supervisor_program() -> str:
     """The supervisor's file; compiled where that is at hand, which saves it some milliseconds."""
     spec = supervisor.__spec__
     compiled = spec.cached if spec is not None else None
-    return compiled if compiled is not None and os.path.exists(compiled) else supervisor.__file__
+    if compiled is not None and is_compiled_from(compiled, supervisor.__file__):
+        return compiled
+    return supervisor.__file__
 
 
-def _select_loader_environment() -> dict[str, str]:
-    """What the interpreter may need to start at all. The command's environment travels apart."""
-    return {name: value for name, value in os.environ.items() if name.startswith(("LD_", "DYLD_"))}
+def is_compiled_from(compiled: str, source: str) -> bool:
+    """Whether a compiled file is of this source as it is now: run by its path, nobody else would look."""
+    try:
+        status = os.stat(source)
+        with open(compiled, "rb") as file:
+            head = file.read(16)
+    except OSError:  # nothing was compiled, or only that is installed
+        return False
+    changed = int(status.st_mtime) & 0xFFFFFFFF
+    size = status.st_size & 0xFFFFFFFF
+    return head == MAGIC_NUMBER + struct.pack("<III", 0, changed, size)

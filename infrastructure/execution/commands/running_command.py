@@ -64,6 +64,7 @@ class RunningCommand:
                 environment=environment,
                 timeout_secs=timeout_secs,
                 on_output=self._live.feed,
+                keys=launch.keys,
                 owner=owner,
                 guards=launch.guards,
             )

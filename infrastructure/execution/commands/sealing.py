@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from application.program_lookup import find_as_shell_does
 from domain.calls.seal import Seal, SealedFile
 from domain.errors import StaleSeal
 from domain.text.late_pattern import compile_late
-from infrastructure.execution.commands.environment import build_command_environment, compute_environment_delta
+from infrastructure.execution.commands.environment import compute_environment_delta
 from infrastructure.files.held_files import refuse_held
 
 _UNSEALED = "further effects of the command are not sealed"
@@ -69,7 +69,7 @@ def seal_arguments(
     named: Sequence[str],
     root: Path,
     inherited: Mapping[str, str],
-    secret_names: Collection[str],
+    environment: Mapping[str, str],
     projected: Mapping[str, bytes],
     sandbox: str | None = None,
 ) -> Seal:
@@ -82,7 +82,7 @@ def seal_arguments(
         cwd=str(root),
         files=tuple(_seal_files((*argv, *named), root, root, projected)),
         executables=(os.path.realpath(argv[0]),),
-        environment=compute_environment_delta(inherited, build_command_environment(inherited, secret_names)),
+        environment=compute_environment_delta(inherited, environment),
         unsealed=f"{_UNSEALED}; run without a shell: {shlex.join(argv)}",
         sandbox=sandbox,
     )
@@ -94,12 +94,6 @@ def require_unchanged(approved: Seal, now: Seal) -> None:
         parts = ("cwd", "files", "executables", "environment", "sandbox")
         changed = [part for part in parts if getattr(approved, part) != getattr(now, part)]
         raise StaleSeal(f"{' and '.join(changed) or 'the seal'} changed since the approval; nothing was run")
-
-
-def find_program(name: str, *, cwd: Path, path: str) -> str | None:
-    """The absolute path by which a program is run, links kept: some look at the name they are called by."""
-    where = str(cwd / name) if "/" in name else name
-    return shutil.which(where, path=path)
 
 
 def _split_words(command: str) -> list[str]:
@@ -122,7 +116,7 @@ def _find_executables(words: list[str], cwd: Path, path: str) -> Iterator[str]:
         elif is_command_next and not _ASSIGNMENT.match(word):
             is_command_next = False
             is_plain = word not in _BUILTINS and not _EXPANDED.search(word)
-            if is_plain and (found := find_program(word, cwd=cwd, path=path)):
+            if is_plain and (found := find_as_shell_does(str(cwd / word) if "/" in word else word, path)):
                 yield os.path.realpath(found)
 
 

@@ -6,9 +6,10 @@ standard library only, and little of that: it is started anew for every command.
 
 Arguments: the file descriptor of the lifeline (a pipe whose other end only quorum holds; its end of file
 means "end everything"), that of the control pipe, the seconds between TERM and KILL, the number of words
-of the command, and that of its guards. Standard input: those words, the guards, then the environment as
-NAME=VALUE, each followed by NUL. With guards the command is one of bubblewrap: what it starts waits until each
-guarded file was seen to be covered, as the files may be moved while the mounts are made.
+of the command, what it is to reach of the keys that the kernel keeps: "all", "own" (those of a session
+keyring of its own) or "none", and the number of its guards. Standard input: those words, the guards, then the
+environment as NAME=VALUE, each followed by NUL. With guards the command is one of bubblewrap: what it starts
+waits until each guarded file was seen to be covered, as the files may be moved while the mounts are made.
 Sent on the control pipe, a line each: `shell PID`, `failed WHY`, `exit CODE` (negative: the signal),
 `ended COUNT`, `left PID …` and at last `done`.
 
@@ -34,6 +35,21 @@ else:  # the part of `signal` that is written in C: without `enum`, a third of t
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP = 22
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+_EPERM, _ENOSYS = 1, 38
+# Of each architecture its name in the audit of system calls, and the first of add_key, request_key and keyctl.
+_KEY_CALLS = {
+    "x86_64": (0xC000003E, 248),
+    "i686": (0x40000003, 286),
+    "aarch64": (0xC00000B7, 217),
+    "armv7l": (0x40000028, 309),
+    "riscv64": (0xC00000F3, 217),
+    "loongarch64": (0xC0000102, 217),
+    "ppc64le": (0xC0000015, 269),
+    "s390x": (0x80000016, 278),
+}
 _SETTLE_SECS = 0.1  # for what is about to end by itself, such as the reader of `> >(…)`
 _KILL_SECS = 2.0
 _TICK_SECS = 0.02
@@ -111,7 +127,7 @@ def list_processes_by_ps() -> ProcessTable:
     """The table as `ps` prints it, where there is no /proc."""
     import subprocess  # slow to load, and needed only here
 
-    with subprocess.Popen(["ps", "-axo", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE) as ps:
+    with subprocess.Popen(["/bin/ps", "-axo", "pid=,ppid=,pgid=,stat="], stdout=subprocess.PIPE) as ps:
         lines = ps.communicate()[0].decode("ascii", "replace").splitlines()
     rows = [line.split() for line in lines]
     return {
@@ -163,10 +179,60 @@ def _call_prctl(option: int, value: int) -> bool:
     return sys.platform == "linux" and bool(ctypes.CDLL(None).prctl(option, value, 0, 0, 0) == 0)
 
 
+class _Instruction(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_ushort),
+        ("if_true", ctypes.c_ubyte),
+        ("if_false", ctypes.c_ubyte),
+        ("value", ctypes.c_uint),
+    )
+
+
+class _Filter(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+def close_keyrings(*, is_whole: bool) -> None:
+    """Have this process, and the program that it becomes, leave its session keyring for an empty one.
+
+    `is_whole`: the system calls for keys are refused from then on, also those of the machine's other
+    architectures; no program can gain rights then by whose it is. Does nothing where the numbers of the calls
+    are not known. Raises OSError.
+    """
+    machine = os.uname().machine
+    if machine not in _KEY_CALLS:
+        return
+    kernel = ctypes.CDLL(None, use_errno=True)
+    first = _KEY_CALLS[machine][1]
+    if kernel.syscall(first + 2, _KEYCTL_JOIN_SESSION_KEYRING, None) < 0 and ctypes.get_errno() != _ENOSYS:
+        raise OSError(ctypes.get_errno(), "no keyring of its own could be made for the command")
+    if not is_whole:
+        return
+    words = [(0x20, 0, 0, 4)]  # the architecture that the call is made for
+    for architecture, number in _KEY_CALLS.values():
+        words += [
+            (0x15, 0, 6, architecture),
+            (0x20, 0, 0, 0),  # the number of the call
+            (0x54, 0, 0, 0xBFFFFFFF),  # without the mark of x32
+            (0x35, 0, 2, number),
+            (0x25, 1, 0, number + 2),
+            (0x06, 0, 0, 0x00050000 | _EPERM),
+            (0x06, 0, 0, 0x7FFF0000),
+        ]
+    words.append((0x06, 0, 0, 0x7FFF0000))
+    instructions = (_Instruction * len(words))(*(_Instruction(*word) for word in words))
+    filtering = _Filter(len(words), instructions)
+    if kernel.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or kernel.prctl(
+        _PR_SET_SECCOMP, 2, ctypes.byref(filtering), 0, 0
+    ):
+        raise OSError(ctypes.get_errno(), "the keys of the kernel could not be closed to the command")
+
+
 class Supervisor:
     """Watches one command. It waits on two descriptors only: the lifeline and the news of ended children."""
 
-    def __init__(self, *, lifeline: int, control: int, grace_secs: float) -> None:
+    def __init__(self, *, lifeline: int, control: int, grace_secs: float, keys: str) -> None:
+        self._keys = keys
         self._lifeline = lifeline
         self._control = control
         self._grace_secs = grace_secs
@@ -257,7 +323,9 @@ class Supervisor:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() == supervisor:  # otherwise it died before the line above could bind us to it
+        if self._keys != "all":
+            close_keyrings(is_whole=self._keys == "none")
+        if os.getppid() == supervisor:  # otherwise it died before the binding above
             os.execve(argv[0], argv, environment)
 
     def _wait(self, seconds: float | None) -> None:
@@ -319,12 +387,18 @@ def _read_child(info: int) -> int:
 
 
 def main() -> None:
-    """Read the order from the arguments and standard input, and carry it out."""
-    lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 5))
+    """Read the order from the arguments and standard input, and carry it out.
+
+    With "try", keys, and the words of a command as arguments it only becomes that command.
+    """
+    if sys.argv[1] == "try":
+        close_keyrings(is_whole=sys.argv[2] == "none")
+        os.execv(sys.argv[3], sys.argv[3:])
+    lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 6))
     with open(0, "rb", closefd=False) as order:
         fields = order.read().split(b"\0")[:-1]
     environment = dict(field.split(b"=", 1) for field in fields[words + guards :])
-    Supervisor(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3])).run(
+    Supervisor(lifeline=lifeline, control=control, grace_secs=float(sys.argv[3]), keys=sys.argv[5]).run(
         fields[:words], environment, fields[words : words + guards]
     )
     os._exit(0)  # skips the interpreter's tidying up, for which quorum would wait

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.shell.sandbox import Keys
 from domain.text.late_pattern import compile_late
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
@@ -73,7 +74,8 @@ _MOST_SEARCHED = 20_000
 class Launch:
     """A command line as it is really run.
 
-    `is_confined` tells whether that is inside a sandbox; `is_complete` whether the whole workspace could be
+    `is_confined` tells whether that is inside a sandbox; `keys` what it reaches of those that the kernel keeps;
+    `is_complete` whether the whole workspace could be
     looked through for protected and sensitive files; `has_network` whether it reaches the network; `check`
     looks for protected paths that it makes; `notes` are sentences about it. `is_hidden`
     tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
@@ -84,6 +86,7 @@ class Launch:
 
     argv: tuple[str, ...]
     is_confined: bool = False
+    keys: Keys = "all"
     is_complete: bool = True
     has_network: bool = True
     check: ProtectedPathCheck | None = None
@@ -180,9 +183,14 @@ class Confinement:
     opens_git: bool = False
 
     @property
+    def is_confined(self) -> bool:
+        """Whether the command runs inside a sandbox."""
+        return self.line is not None
+
+    @property
     def is_closed(self) -> bool:
         """Whether the command runs inside a sandbox, and without network."""
-        return self.line is not None and not self.network
+        return self.is_confined and not self.network
 
     def launch(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Launch:
         """The command line to run, which begins with a program's absolute path. Reads folders; call it off the

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from domain.review.workspace_roots import is_below_any
+from infrastructure.execution.sandbox.own_code import list_code
 from infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
@@ -191,6 +192,9 @@ class _Search:
             for path in _list_named(top, (*self._policy.protected, *self._policy.sensitive)):
                 if os.path.lexists(path):
                     self._judge(path, os.path.basename(path), bound=False)
+        for path in list_code(self._policy.code, tops):
+            if (identity := identify(path)) is not None:
+                self._found.places[path] = identity
         self._tops = tuple(tops)
         waiting = deque(_Waiting(top, os.path.basename(top) in _PACKAGES) for top in tops)
         while waiting and self._found.complete:

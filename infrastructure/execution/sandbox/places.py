@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -171,6 +172,7 @@ _SOCKETS = (
 )
 _SOCKET_PATH = compile_late(r"(?:unix:(?://|path=)?)?(?P<path>/[^,;]*)")
 TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
+_BOUND_SOCKETS = "/proc/net/unix"
 _RESOLVER = "/etc/resolv.conf"
 
 
@@ -216,6 +218,26 @@ def list_socket_places(environ: Mapping[str, str]) -> tuple[str, ...]:
     named = (os.path.normpath(found["path"]) for found in matches if found)
     # A folder so named may hold anything, the workspace too.
     return (*(path for path in named if not os.path.isdir(path)), *_SOCKETS)
+
+
+def list_bound_sockets() -> tuple[str, ...]:
+    """The sockets in the file system that programs have open now, canonical: those that were named by a whole
+    path, and none of containers.
+    """
+    try:
+        with open(_BOUND_SOCKETS, "rb") as table:
+            parts = (line.rstrip(b"\n").partition(b" /") for line in table)
+            found = dict.fromkeys(os.path.realpath(b"/" + path) for _, _, path in parts if path)
+    except OSError:  # not Linux; there is no sandbox then
+        return ()
+    return tuple(os.fsdecode(path) for path in found if _is_socket(path))
+
+
+def _is_socket(path: bytes) -> bool:
+    try:
+        return stat.S_ISSOCK(os.lstat(path).st_mode)
+    except OSError:  # gone, or in a folder that is closed to us
+        return False
 
 
 def expand_path(path: str, environ: Mapping[str, str], root: Path) -> str:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
-from infrastructure.execution.program_path import filter_program_path
+from application.program_lookup import (
+    explain_missing,
+    find_as_shell_does,
+    find_program,
+    select_loader_environment,
+)
+from domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
 
 PROGRAM = "bwrap"
+# What commands are started by.
+_SUPERVISOR = str(Path(__file__).parents[1] / "commands" / "supervisor.py")
 LIMIT_SECS = 2.0
 # Everything that a command is later run with and that a kernel may refuse.
 NAMESPACES = (
@@ -61,18 +68,29 @@ def look_for_sandbox(
             why="there is no sandbox for this system",
             remedy="run quorum on Linux, or in a virtual machine or container of its own",
         )
-    program = shutil.which(PROGRAM, path=filter_program_path(path or os.defpath, untrusted))
+    path, closed = path or os.defpath, tuple(map(str, untrusted))
+    program = find_program(PROGRAM, path, closed)
+    if program is None and find_as_shell_does(PROGRAM, path) is not None:
+        return SandboxOff(why=explain_missing(PROGRAM, path, closed), remedy=_INSTALL)
     if program is None:
         return SandboxOff(why=f"bubblewrap is not installed ({PROGRAM} is not on PATH)", remedy=_INSTALL)
     try:
         version = _run_trial([program, "--version"], limit_secs)
         if not version.startswith("bubblewrap "):
             raise _Failed(f"{program} does not say that it is bubblewrap")
-        true = shutil.which("true", path=os.defpath) or "/bin/true"
-        _run_trial([program, *_TRIAL, "--", true], limit_secs)
+        true = find_program("true", os.defpath) or "/bin/true"
+        guarded = [sys.executable, "-I", "-S", _SUPERVISOR, "try", choose_keys(program)]
+        _run_trial([*guarded, program, *_TRIAL, "--", true], limit_secs)
     except _Failed as failure:
         return SandboxOff(why=f"bubblewrap does not work here: {failure}", remedy=_PERMIT)
     return SandboxOn(program=program, version=version)
+
+
+def choose_keys(program: str) -> Keys:
+    """Which of the kernel's keys commands reach: with bubblewrap as a setuid program, which could not gain its
+    rights once system calls are refused, those of a session keyring of their own.
+    """
+    return "own" if os.stat(program).st_mode & stat.S_ISUID else "none"
 
 
 class _Failed(Exception):
@@ -88,7 +106,7 @@ def _run_trial(argv: Sequence[str], limit_secs: float) -> str:
             capture_output=True,
             timeout=limit_secs,
             check=False,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
+            env={**select_loader_environment(os.environ), "PATH": os.defpath, "LC_ALL": "C"},
         )
     except subprocess.TimeoutExpired as error:
         raise _Failed(f"it did not answer within {limit_secs:g} s") from error

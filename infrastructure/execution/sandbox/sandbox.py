@@ -23,13 +23,14 @@ from infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
     expand_path,
+    list_bound_sockets,
     list_homes,
     list_private_folders,
     list_secret_places,
     list_socket_places,
     list_tool_folders,
 )
-from infrastructure.execution.sandbox.preflight import NAMESPACES, look_for_sandbox
+from infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
@@ -274,7 +275,7 @@ class Sandbox:
     ) -> Launch:
         git = self._find_git_folder() if opens_git and self._is_git_open else None
         view = SandboxView(
-            self._read_surroundings(git),
+            self._read_surroundings(git, network=network),
             self._policy,
             argv[0],
             cache=self._folders,
@@ -295,6 +296,7 @@ class Sandbox:
         return Launch(
             argv=words,
             is_confined=True,
+            keys=choose_keys(state.program),
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
@@ -320,7 +322,7 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
-    def _read_surroundings(self, git: str | None = None) -> Surroundings:
+    def _read_surroundings(self, git: str | None = None, *, network: bool = True) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
         return Surroundings(
@@ -334,6 +336,7 @@ class Sandbox:
                 *(expand_path(path, self._environ, root) for path in self._writable),
                 *((git,) if git is not None else ()),
             ),
+            sockets=() if network else list_bound_sockets(),
         )
 
 

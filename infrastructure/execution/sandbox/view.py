@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
@@ -12,6 +12,7 @@ from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedF
 from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.opened_repository import OpenedRepository
+from infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
 from infrastructure.execution.sandbox.preflight import GROUND
 from infrastructure.execution.sandbox.session_tmp import SharedTmp
 from infrastructure.files.standing_roots import list_standing_roots
@@ -32,7 +33,7 @@ class Surroundings:
     """Places of the machine, as absolute paths; those that do not exist are passed over.
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
-    `readable` and `writable` are what the person added.
+    `readable` and `writable` are what the person added. `sockets` are closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -42,6 +43,7 @@ class Surroundings:
     own: tuple[str, ...]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    sockets: tuple[str, ...] = ()
 
 
 class SandboxView:
@@ -72,11 +74,13 @@ class SandboxView:
         self._hidden = _sort_outermost_first((*surroundings.private, *homes))
         self._writable = _select_existing(surroundings.writable)
         asked = _select_existing((*surroundings.readable, *self._writable))
+        self._code = lock_code(policy.code, self._writable, self._roots)
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not _holds(asked, p)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
         places = list(list_repository_places(self._roots[0]))
         for root in self._roots[1:]:
             places += [place for place in list_repository_places(root) if not _holds((place,), root)]
+        self._sockets = [p for p in surroundings.sockets if p not in asked]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
@@ -110,9 +114,7 @@ class SandboxView:
                 yield from ("--tmpfs", folder)
         for path in self._kept:
             yield from ("--ro-bind", path, path)
-        for path in self._writable:
-            if not _holds(self._roots, path) and not _holds(self._own, path):
-                yield from ("--bind", path, path)
+        yield from self._list_opened_outside()
         masked = self._list_masked()
         for path in masked:
             if not _holds(self._roots, path):
@@ -186,7 +188,7 @@ class SandboxView:
 
     def _list_masked(self) -> list[str]:
         """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
-        found = (*self._own, *self._secrets, *_select_existing(self.guarded.sensitive))
+        found = (*self._own, *self._secrets, *self._sockets, *_select_existing(self.guarded.sensitive))
         in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
         masked: list[str] = []
         for path in _sort_outermost_first(in_sight):
@@ -194,14 +196,21 @@ class SandboxView:
                 masked.append(path)
         return masked
 
+    def _list_opened_outside(self) -> Iterator[str]:
+        """What the person opened outside of the roots, without quorum's code in it."""
+        outside = [path for path in self._writable if not _holds((*self._roots, *self._own), path)]
+        code = [path for path in self._code if _holds(outside, path)]
+        yield from _mount(outside, opened=outside, protected=(), code=code)
+
     def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
-        for path in _sort_outermost_first(self.guarded.protected):
-            if _holds(self._roots, path) and not _holds(self._writable, path):
-                yield from ("--ro-bind", path, path)
-        for path in self._writable:
-            if _holds(self._roots, path) and path not in self._roots:
-                yield from ("--bind", path, path)
+        protected = [path for path in self.guarded.protected if _holds(self._roots, path)]
+        yield from _mount(
+            self._roots,
+            opened=[path for path in self._writable if _holds(self._roots, path) and path not in self._roots],
+            protected=[path for path in protected if not _holds(self._writable, path)],
+            code=[path for path in self._code if _holds(self._roots, path)],
+        )
         for path in self._list_opened(".git"):
             for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
@@ -223,6 +232,19 @@ def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
 def _holds(folders: Iterable[str], path: str) -> bool:
     """Whether a path is one of the folders or lies in one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _mount(
+    folders: Sequence[str], *, opened: Iterable[str], protected: Sequence[str], code: Sequence[str]
+) -> Iterator[str]:
+    """Arguments that make all of this writable or read-only in folders that can be written, outermost first.
+
+    What lies around code is mounted as it is, too: a folder that is a mount cannot be renamed.
+    """
+    around = (path for path in list_folders_around(code, folders) if not _holds(protected, path))
+    flags = dict.fromkeys((*around, *opened), "--bind") | dict.fromkeys((*protected, *code), "--ro-bind")
+    for path in _sort_outermost_first(flags):
+        yield from (flags[path], path, path)
 
 
 def _mask(path: str) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 
+from application.program_lookup import find_as_shell_does
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_spec import NotReadOnly
 from domain.shell.read_only_commands import SHELL_BUILTINS
@@ -41,7 +41,7 @@ class SystemPrograms:
         """
         if by_shell and name in SHELL_BUILTINS:
             return
-        found = shutil.which(name, path=self._path)
+        found = find_as_shell_does(name, self._path)
         # One that is not there does nothing.
         if found is None:
             return

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Mapping
 from dataclasses import field
-from pathlib import Path
 from urllib.parse import urlsplit
 
+from application.program_lookup import explain_missing, filter_environment, find_program
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
 from infrastructure.models.shared.api_client import ProviderSettings
@@ -126,19 +126,24 @@ def _read_key(provider: str, key_env: str | None, environ: Mapping[str, str]) ->
 
 def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> str:
     searched = environ.get("PATH", "")
-    found = shutil.which(program, path=searched)
+    named = os.path.abspath(program) if "/" in program else program  # the CLI is started in another folder
+    found = find_program(named, searched)
     if found is not None:
-        return str(Path(found).absolute())  # the CLI is started in another folder than ours
-    place = "at that path" if "/" in program else f"in the folders of PATH ({searched or 'which is empty'})"
+        return found
     raise _make_configuration_error(
-        f'the GitHub Copilot CLI of provider {provider}, "{program}", is not a program {place}; install it '
-        f"with npm install -g @github/copilot, or name it with program in [providers.{provider}]"
+        f"the GitHub Copilot CLI of provider {provider} cannot be started: "
+        f"{explain_missing(named, searched)} (`npm install -g @github/copilot` installs it; program in "
+        f"[providers.{provider}] names it)"
     )
 
 
 def _select_environment(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
     names = _PASSED_ON | _LOGIN if with_login else _PASSED_ON
-    kept = {name: value for name, value in environ.items() if name in names or name.startswith("LC_")}
+    kept = {
+        name: value
+        for name, value in filter_environment(environ).items()
+        if name in names or name.startswith("LC_")
+    }
     return {**kept, "NO_COLOR": "1", "COPILOT_AUTO_UPDATE": "false"}
 
 

@@ -19,12 +19,13 @@ from domain.text.json_value import JsonObject
 from domain.text.output import Printed, Spilled, ToolOutput
 from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from infrastructure.execution.commands.declared_program import find_declared_program
 from infrastructure.execution.commands.environment import build_command_environment
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
 from infrastructure.execution.commands.run_command import DEFAULT_OUTPUT_BYTES
-from infrastructure.execution.commands.sealing import find_program, require_unchanged, seal_arguments
+from infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.tools.custom.result import CustomOutput
@@ -92,8 +93,7 @@ class CustomTool:
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
         """
-        environment = build_command_environment(self._inherited, self._secret_names)
-        launch = await asyncio.to_thread(self._launch, arguments, context.controls.seal, environment)
+        launch, environment = await asyncio.to_thread(self._launch, arguments, context.controls.seal)
         return await self._run(launch, environment, context)
 
     async def _run(
@@ -119,6 +119,7 @@ class CustomTool:
                 timeout_secs=timeout_secs,
                 on_output=on_output,
                 on_errors=on_errors,
+                keys=launch.keys,
                 owner=context.batch_id,
             )
         except OSError as error:
@@ -146,33 +147,39 @@ class CustomTool:
     def _build_confinement(self) -> Confinement:
         return self._sandbox.confine() if self._sandbox is not None else Confinement()
 
-    def _launch(self, arguments: JsonObject, approved: Seal | None, environment: Mapping[str, str]) -> Launch:
-        """The line to run, if it is still what was approved."""
-        argv, confinement = self._build_argv(arguments), self._build_confinement()
+    def _launch(self, arguments: JsonObject, approved: Seal | None) -> tuple[Launch, Mapping[str, str]]:
+        """The line to run and its environment, if it is still what was approved."""
+        confinement = self._build_confinement()
+        argv, environment = self._build_argv(arguments, confinement)
         if approved is not None:
             require_unchanged(approved, self._seal(arguments, {}, confinement))
-        return confinement.launch(argv, cwd=self._root, environment=environment)
+        return confinement.launch(argv, cwd=self._root, environment=environment), environment
 
-    def _build_argv(self, arguments: JsonObject) -> tuple[str, ...]:
-        """The program by its absolute path, and its arguments. Looks at files."""
+    def _build_argv(
+        self, arguments: JsonObject, confinement: Confinement
+    ) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        """The program by its absolute path and its arguments, and its environment. Looks at files."""
         self._resolve_resources(arguments)
         name, *words = self._template.fill_words(arguments)
-        path = build_command_environment(self._inherited, self._secret_names)["PATH"]
-        program = find_program(name, cwd=self._root, path=path)
-        if program is None:
-            raise ToolError(
-                f"there is no program {name} here; the person can correct "
-                f"tools.custom.{self._declaration.name}.command"
+        given = build_command_environment(self._inherited, self._secret_names)
+        try:
+            program, environment = find_declared_program(
+                name, given, cwd=self._root, is_confined=confinement.is_confined
             )
-        return (program, *words)
+        except ToolError as error:
+            raise ToolError(
+                f"{error}; the person can correct tools.custom.{self._declaration.name}.command"
+            ) from error
+        return (program, *words), environment
 
     def _seal(self, arguments: JsonObject, projected: Mapping[str, bytes], confinement: Confinement) -> Seal:
+        argv, environment = self._build_argv(arguments, confinement)
         return seal_arguments(
-            self._build_argv(arguments),
+            argv,
             named=self._list_paths(arguments),
             root=self._root,
             inherited=self._inherited,
-            secret_names=self._secret_names,
+            environment=environment,
             projected=projected,
             sandbox=confinement.description,
         )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import py_compile
 import re
 import secrets
 import signal
@@ -14,7 +15,7 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from infrastructure.execution.commands import supervisor
-from infrastructure.execution.commands.process import SupervisedProcess
+from infrastructure.execution.commands.process import SupervisedProcess, is_compiled_from
 from infrastructure.execution.commands.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
@@ -275,3 +276,18 @@ def test_a_family_is_all_below_the_roots_and_the_group() -> None:
 
     assert supervisor.find_family(table, roots={10}, group=7) == {11, 12, 20, 21}
     assert supervisor.find_family(table, roots={10}, group=None) == {11, 12}
+
+
+def test_a_compiled_supervisor_is_run_only_if_it_is_of_the_source_as_it_is_now(tmp_path: Path) -> None:
+    source, compiled = tmp_path / "program.py", tmp_path / "program.pyc"
+    source.write_text("x = 1\n")
+    py_compile.compile(str(source), str(compiled))
+    assert is_compiled_from(str(compiled), str(source))
+
+    source.write_text("x = 1000\n")
+    assert not is_compiled_from(str(compiled), str(source))
+    py_compile.compile(
+        str(source), str(compiled), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH
+    )
+    assert not is_compiled_from(str(compiled), str(source))
+    assert not is_compiled_from(str(tmp_path / "none.pyc"), str(source))

@@ -68,7 +68,7 @@ async def test_a_program_that_fails_is_named_with_the_reason(tmp_path: Path, bod
 
 
 async def test_a_program_that_is_not_there_is_named_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(StatusCommandError, match="there is no program nowhere; name one"):
+    with pytest.raises(StatusCommandError, match="there is no program nowhere on PATH; install it"):
         await command(tmp_path, "nowhere").print_line({})
 
 

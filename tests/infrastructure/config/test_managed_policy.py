@@ -13,7 +13,15 @@ from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import find_key, list_keys
 from infrastructure.config.loading import LoadedSettings, list_setting_values
 from infrastructure.config.model_choice import choose_model
-from infrastructure.config.policy_file import POLICY_PLACE, RAISED, RULE, SWITCHES, PolicyPlace, read_policy
+from infrastructure.config.policy_file import (
+    PATHS,
+    POLICY_PLACE,
+    RAISED,
+    RULE,
+    SWITCHES,
+    PolicyPlace,
+    read_policy,
+)
 from infrastructure.config.report import check, show
 from infrastructure.config.toml_text import format_key, parse_key_path
 from infrastructure.permissions.in_force import build_guard_settings
@@ -71,6 +79,12 @@ _TIGHTENED: Mapping[str, tuple[str, object, object]] = {
     "quorum.rule": ('quorum.rule = "unanimous"', "atleast:1", "unanimous"),
     "tools.run_command.sandbox": ('tools.run_command.sandbox = "require"', "off", "require"),
     "tools.run_command.network": ('tools.run_command.network = "off"', "on", "off"),
+    "tools.run_command.sandbox_writable": (
+        'tools.run_command.sandbox_writable = ["~/.cache"]',
+        ["~/.cache/uv", "~", ".git", "~/.cache/../.ssh", "/root/.cache/x"],
+        ["~/.cache/uv"],
+    ),
+    "tools.run_command.sandbox_readable": ("tools.run_command.sandbox_readable = []", ["~/data"], []),
     "tools.run_command.max_jobs": ("tools.run_command.max_jobs = 0", 9, 0),
     "tools.web.fetch": ("tools.web.fetch = false", True, False),
     "tools.web.search": ('tools.web.search = ""', "brave", ""),
@@ -150,7 +164,9 @@ def test_no_layer_of_settings_goes_beyond_the_policy(tmp_path: Path, key: str, l
 def test_each_setting_that_a_policy_can_bound_is_tried_from_each_layer() -> None:
     """Also those that come later: a setting that an untrusted project may tighten can be bounded."""
     tightening = set(ProjectRule) - {ProjectRule.OWN, ProjectRule.NEVER, ProjectRule.FREE}
-    bounded = {key.path for key in list_keys() if key.project in tightening} | {RAISED, RULE} | set(SWITCHES)
+    bounded = (
+        {key.path for key in list_keys() if key.project in tightening} | {RAISED, RULE} | set(SWITCHES) | PATHS
+    )
 
     assert {format_key(path) for path in bounded} <= set(_TIGHTENED)
 
@@ -418,6 +434,31 @@ def test_a_guard_that_the_policy_does_not_demand_is_switched_off_as_before(machi
 
     assert not build_guard_settings(loaded.settings).network
     assert not [warning for warning in loaded.warnings if "guard" in warning]
+
+
+@pytest.mark.parametrize(
+    ("allowed", "counts"),
+    [
+        ([], []),
+        (["~"], ["~/.cache/uv/"]),
+        (["."], [".git", "build/x"]),
+        (["build/"], ["build/x"]),
+        (["/srv"], ["/srv/data"]),
+        (["/srv/data"], ["/srv/data"]),
+        (["/"], ["/srv/data", "/srvother"]),
+        (["~", ".", "/"], ["~/.cache/uv/", ".git", "build/x", "/srv/data", "/srvother"]),
+        (["../beside"], ["../beside"]),
+    ],
+)
+def test_commands_write_in_addition_only_in_paths_that_the_policy_lists(
+    machine: Machine, allowed: list[str], counts: list[str]
+) -> None:
+    wanted = ["~/.cache/uv/", ".git", "build/x", "/srv/data", "/srvother", "../beside", "build/../../other"]
+    machine.policy(_line("tools.run_command.sandbox_writable", allowed))
+
+    loaded = _user(machine, "tools.run_command.sandbox_writable", wanted)
+
+    assert list(loaded.settings.tools.run_command.sandbox_writable) == counts
 
 
 # ---------------------------------------------------------------- a file that cannot be trusted or read

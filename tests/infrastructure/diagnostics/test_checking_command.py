@@ -87,7 +87,7 @@ async def test_a_program_that_takes_too_long_is_a_failure(tmp_path: Path) -> Non
 
 
 async def test_a_program_that_is_not_there_is_a_failure_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(DiagnosticsFailed, match="no program no-such-checker; name one by its absolute path"):
+    with pytest.raises(DiagnosticsFailed, match="no program no-such-checker on PATH; install it"):
         await a_command(tmp_path, "no-such-checker", "{files}").run([])
 
 

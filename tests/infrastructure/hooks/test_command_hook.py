@@ -227,7 +227,7 @@ async def test_a_command_that_is_killed_is_an_error(programs: Programs):
 
 @pytest.mark.requirement("C11")
 async def test_a_program_that_is_not_there_is_an_error_that_names_it(programs: Programs):
-    with pytest.raises(HookFailure, match="there is no program no-such-program; name one by its absolute path"):
+    with pytest.raises(HookFailure, match="there is no program no-such-program on PATH; install it"):
         await programs.command("no-such-program").answer(a_call_draft())
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from domain.calls.summary import extract_text
-from domain.review.path_policy import PathPolicy
+from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
 from domain.shell.sandbox import SandboxOff
 from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.preflight import look_for_sandbox
@@ -37,6 +37,7 @@ class Household:
     more_roots: list[Path] = field(default_factory=list)
     readable: list[str] = field(default_factory=list)
     writable: list[str] = field(default_factory=list)
+    code: OwnCode = NO_CODE
     network: bool = True
     tmp: SessionTmp | None = None
 
@@ -48,7 +49,7 @@ class Household:
         return file
 
     def policy(self) -> PathPolicy:
-        return PathPolicy(roots=(str(self.root), *map(str, self.more_roots)))
+        return PathPolicy(roots=(str(self.root), *map(str, self.more_roots)), code=self.code)
 
     def sandbox(self, choice: str = "auto") -> Sandbox:
         return Sandbox(

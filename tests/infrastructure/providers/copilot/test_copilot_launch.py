@@ -30,12 +30,12 @@ def test_the_program_is_looked_up_in_the_path_of_the_given_environment(tmp_path:
 
 def test_a_missing_program_is_reported_with_where_it_was_sought_and_how_to_install_it(tmp_path: Path) -> None:
     text = _refusal(tmp_path, program="copilot-of-tomorrow")
-    assert f"not a program in the folders of PATH ({tmp_path})" in text
+    assert "there is no program copilot-of-tomorrow on PATH" in text
     assert "npm install -g @github/copilot" in text
 
 
 def test_a_path_that_is_no_program_is_reported_as_such(tmp_path: Path) -> None:
-    assert '"/nowhere/copilot", is not a program at that path' in _refusal(tmp_path, program="/nowhere/copilot")
+    assert "there is no program at /nowhere/copilot" in _refusal(tmp_path, program="/nowhere/copilot")
 
 
 def test_headers_and_clouds_are_refused_by_name(tmp_path: Path) -> None:

@@ -1,0 +1,111 @@
+"""Where programs are found that quorum starts outside the sandbox: nowhere that a command may write.
+
+All of quorum looks programs up here. The folders that commands may write are those of all sessions of this
+process: what a command in one may write is no program for another.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from domain.review.workspace_roots import is_below_any
+
+_writable: list[Sequence[str]] = []
+_MOST_LINKS = 40
+
+
+def note_writable(folders: Sequence[str]) -> None:
+    """Look no program up in these canonical folders from now on, nor in what is added to them later."""
+    if not any(known is folders or tuple(known) == tuple(folders) for known in _writable):
+        _writable.append(folders)
+
+
+def find_program(name: str, path: str | None, more: Sequence[str] = ()) -> str | None:
+    """The absolute path of a program by its name on `path`, as PATH is written; links in it are kept.
+
+    None where there is none, or only one that a command may write or lead elsewhere; `more` are folders in
+    which they may, beside those that are known. An absolute path is taken as it is: somebody chose it. Looks at
+    files.
+    """
+    if "/" in name:
+        return shutil.which(name) if os.path.isabs(name) else None
+    closed = _list_writable(more)
+    found = (shutil.which(name, path=entry) for entry in _list_entries(path, closed))
+    return next((each for each in found if each is not None and not _leads_through(each, closed)), None)
+
+
+def filter_path(path: str | None, more: Sequence[str] = ()) -> str:
+    """`path` without its relative entries and those that lie where a command may write, or lead through there.
+
+    Programs that are started outside the sandbox get this one: they look others up.
+    """
+    return os.pathsep.join(_list_entries(path, _list_writable(more)))
+
+
+def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
+    """The same environment with such a PATH."""
+    return {**environment, "PATH": filter_path(environment.get("PATH"), more)}
+
+
+def select_loader_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """What an interpreter may need to start at all, without folders of libraries that a command may write."""
+    given = {name: value for name, value in environment.items() if name.startswith(("LD_", "DYLD_"))}
+    return {name: filter_path(value) if name.endswith("PATH") else value for name, value in given.items()}
+
+
+def explain_missing(name: str, path: str | None, more: Sequence[str] = ()) -> str:
+    """Why `find_program` finds none, one clause."""
+    if "/" in name and not os.path.isabs(name):
+        return f"{name} is a relative path, which leads elsewhere in every folder; name it by its absolute path"
+    if "/" in name:
+        return f"there is no program at {name}; correct its path"
+    entries = (path if path is not None else os.defpath).split(os.pathsep)
+    passed = [each for entry in entries if (each := shutil.which(name, path=entry or os.curdir)) is not None]
+    if not passed:
+        return f"there is no program {name} on PATH; install it, or name it by its absolute path"
+    return (
+        f"{name} was found only at {passed[0]}, where commands of a session may write, so it is not started "
+        "outside the sandbox; install it elsewhere, or name it by its absolute path"
+    )
+
+
+def find_as_shell_does(name: str, path: str | None) -> str | None:
+    """What a command's shell would run for a name or path, wherever it lies. It is not to be started."""
+    return shutil.which(name, path=path)
+
+
+def _list_writable(more: Sequence[str]) -> list[str]:
+    known = [folder for folders in (*_writable, more) for folder in folders]
+    if not known:  # no session yet: it would be in the folder that the process is in
+        with suppress(FileNotFoundError):  # which was deleted, and then holds nothing
+            known = [os.getcwd()]
+    return [folder for folder in map(os.path.realpath, known) if folder != "/"]
+
+
+def _list_entries(path: str | None, closed: Sequence[str]) -> Iterator[str]:
+    for entry in (path if path is not None else os.defpath).split(os.pathsep):
+        if os.path.isabs(entry) and not _leads_through(entry, closed):
+            yield entry
+
+
+def _leads_through(path: str, folders: Sequence[str]) -> bool:
+    """Whether a path, or a link on the way to what it means, lies in one of these folders."""
+    reached, waiting, links = "/", path.split("/")[::-1], 0
+    while waiting:
+        name = waiting.pop()
+        if name in ("", os.curdir):
+            continue
+        reached = os.path.dirname(reached) if name == os.pardir else os.path.join(reached, name)
+        if is_below_any(reached, folders):
+            return True
+        if os.path.islink(reached):
+            links += 1
+            if links > _MOST_LINKS:
+                return True
+            target = os.readlink(reached)
+            reached = "/" if target.startswith("/") else os.path.dirname(reached)
+            waiting += target.split("/")[::-1]
+    return False

@@ -1,0 +1,250 @@
+"""What quorum itself loads and starts: its packages, its interpreter, and the files that settings declare."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.util import cache_from_source
+from pathlib import Path
+
+from domain.review.path_policy import OwnCode
+from domain.review.workspace_roots import is_below_any
+from infrastructure.config.schema import Settings
+from infrastructure.own_packages import OWN_PACKAGES
+
+_SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
+_INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
+_OWN_FOLDER = os.path.dirname(os.path.dirname(__file__))
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_MOST_ENTRIES = 300_000
+_NOT_OF_OTHERS = OWN_PACKAGES | {"__main__", "sitecustomize", "usercustomize"}
+# They name programs of the person's own by a path, perhaps with arguments.
+_PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
+
+
+def find_own_code(settings: Settings, root: Path, environ: Mapping[str, str]) -> OwnCode:
+    """What no mode lets anybody write without a question, wherever it lies. `root` is the working directory."""
+    fixed = [*_list_interpreter_places(str(root)), *_list_declared_files(settings, root, environ)]
+    known = _drop_nested(place for each in fixed for place in _list_names(each))
+    folders = tuple(folder for folder in _list_import_folders() if not is_below_any(folder, known))
+    return OwnCode(places=LoadedPlaces(known, folders, os.path.realpath(root)), import_folders=folders)
+
+
+def leave_out_workspace(root: Path, path: list[str] | None = None) -> None:
+    """Have nothing more imported from the working directory, unless something of quorum's comes from there.
+
+    Its entries on the import path come from PYTHONPATH, a checkout, or the way quorum was started; quorum's own
+    packages are found without them.
+    """
+    path = sys.path if path is None else path
+    workspace = os.path.realpath(root)
+    installed = tuple(map(os.path.realpath, _list_installed_folders()))
+    used = set(_list_used_folders())
+
+    def is_needed(entry: str) -> bool:
+        real = os.path.realpath(entry)
+        return not is_below_any(real, (workspace,)) or is_below_any(real, installed) or real in used
+
+    path[:] = [entry for entry in path if is_needed(entry)]
+
+
+class LoadedPlaces(Collection[str]):
+    """Fixed places, and the packages and modules that were loaded from elsewhere until now.
+
+    Of the folders of the import path those count as a whole from which something of others was loaded: more of
+    it may be loaded later. Hard links of such code in `root` count, too; they are looked for once.
+    """
+
+    def __init__(self, fixed: Sequence[str], folders: Sequence[str], root: str) -> None:
+        self._fixed = tuple(fixed)
+        self._root = root
+        self._shared: tuple[str, ...] | None = None
+        self._folders = frozenset(folders)
+        self._state: tuple[int, tuple[str, ...]] = (0, self._fixed)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._list_now())
+
+    def __len__(self) -> int:
+        return len(self._list_now())
+
+    def __contains__(self, place: object) -> bool:
+        return place in self._list_now()
+
+    def _list_now(self) -> tuple[str, ...]:
+        count, places = self._state
+        if self._shared is None:
+            self._shared = tuple(_find_shared(self._root, self._fixed))
+        if count != (now := len(sys.modules)):
+            loaded = (place for place in _list_loaded_places() if not is_below_any(place, self._fixed))
+            used = self._folders.intersection(_list_used_folders())
+            places = tuple(_drop_nested((*self._fixed, *self._shared, *loaded, *used)))
+            self._state = (now, places)
+        return places
+
+
+def _list_loaded_places() -> Iterator[str]:
+    """The folders of the packages, and the files of the other modules, at the top of the import path."""
+    for _, file, folders in _list_loaded_modules():
+        for folder in folders:
+            yield from _list_names(folder)
+        if file and not folders:
+            yield from _list_names(file)
+            if file.endswith(".py"):
+                yield from _list_names(cache_from_source(file))
+
+
+def _list_used_folders() -> Iterator[str]:
+    """Where modules of others lie that were loaded, but for packages without a file of their own."""
+    for name, file, folders in _list_loaded_modules():
+        if file and name not in _NOT_OF_OTHERS:
+            yield os.path.dirname(os.path.realpath(os.path.dirname(file) if folders else file))
+
+
+def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """The names of modules at the top of the import path, with their files and, of packages, folders."""
+    for name, module in tuple(sys.modules.items()):
+        if "." not in name:
+            names = object.__getattribute__(module, "__dict__")  # to ask a lazy module would load it
+            file, folders = names.get("__file__"), names.get("__path__")
+            yield name, file if isinstance(file, str) else "", tuple(folders or ())
+
+
+def _find_shared(root: str, known: Sequence[str]) -> list[str]:
+    """What in the root is the same file as installed code by another name, as package managers make them; of an
+    environment the folder of its packages.
+    """
+    files = [file for _, file, _ in _list_loaded_modules() if file and os.path.isfile(file)]
+    if not any(os.stat(file).st_nlink > 1 for file in files):
+        return []
+    inodes, devices = _list_installed_inodes()
+    found: list[str] = []
+    for entry in _walk_files(root, known):
+        if entry.inode() in inodes and not is_below_any(entry.path, found):
+            status = entry.stat(follow_symlinks=False)
+            if status.st_nlink > 1 and status.st_dev in devices:
+                above = (str(each) for each in Path(entry.path).parents if each.name in _PACKAGE_FOLDERS)
+                found.append(next(above, entry.path))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _list_installed_inodes() -> tuple[frozenset[int], frozenset[int]]:
+    """Those of the installed packages and of quorum's own, and the devices that they are on."""
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    folders += [os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES]
+    present = [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
+    inodes = frozenset(entry.inode() for folder in present for entry in _walk_files(folder, ()))
+    return inodes, frozenset(os.stat(folder).st_dev for folder in present)
+
+
+def _walk_files(folder: str, known: Sequence[str]) -> Iterator[os.DirEntry[str]]:
+    """The files below a folder, but for those in known places. Follows no link, and ends after many."""
+    waiting, left = [folder], _MOST_ENTRIES
+    while waiting and left > 0:
+        try:
+            with os.scandir(waiting.pop()) as listing:
+                entries = list(listing)
+        except OSError:  # gone meanwhile, or closed to us
+            continue
+        left -= len(entries)
+        for entry in entries:
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry
+            elif not is_below_any(entry.path, known):
+                waiting.append(entry.path)
+
+
+def _list_interpreter_places(root: str) -> Iterator[str]:
+    yield from (os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES)
+    yield from _list_installed_folders()
+    executables = (sys.executable, getattr(sys, "_base_executable", ""))
+    for executable in filter(None, executables):
+        yield from _follow_links(executable)
+    for prefix in {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}:
+        if prefix not in _SYSTEM_PREFIXES and not is_below_any(root, (prefix, os.path.realpath(prefix))):
+            yield prefix
+        else:
+            yield os.path.join(prefix, "pyvenv.cfg")
+    if sys.pycache_prefix:
+        yield sys.pycache_prefix
+    # The script that started this process, which is the `__main__` of a module that is imported by now.
+    yield from _follow_links(os.path.abspath(sys.argv[0])) if os.path.isfile(sys.argv[0]) else ()
+    yield from (entry for entry in sys.path if os.path.isfile(entry))
+
+
+def _list_installed_folders() -> Iterator[str]:
+    paths = sysconfig.get_paths()
+    yield from (paths[kind] for kind in _INSTALLED if paths[kind] not in ("/usr/bin", "/usr/local/bin"))
+    yield os.path.join(paths["platstdlib"], "lib-dynload")
+    yield from site.getsitepackages()
+    if site.ENABLE_USER_SITE:
+        yield site.getusersitepackages()
+
+
+def _list_import_folders() -> list[str]:
+    """The folders of the import path, and those of PYTHONPATH, which the next process will look into."""
+    entries = (*sys.path, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    named = (name for entry in entries for name in _list_names(entry or "."))
+    own = (os.path.dirname(folder) for name in OWN_PACKAGES for folder in _find_package_folders(name))
+    return [folder for folder in dict.fromkeys((*named, *own)) if os.path.isdir(folder)]
+
+
+def _find_package_folders(name: str) -> Iterator[str]:
+    module = sys.modules.get(name)
+    for folder in getattr(module, "__path__", ()):
+        yield from _list_names(folder)
+
+
+def _list_declared_files(settings: Settings, root: Path, environ: Mapping[str, str]) -> Iterator[str]:
+    """The files that are named by the command lines which run outside the sandbox."""
+    for words in _list_declared_commands(settings, environ):
+        for place, word in enumerate(words):
+            path = os.path.normpath(os.path.join(root, os.path.expanduser(word)))
+            if (place == 0 and "/" not in word) or not os.path.isfile(path):
+                continue
+            yield from _follow_links(path)
+
+
+def _list_declared_commands(settings: Settings, environ: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    yield from (hook.command for hook in settings.hooks if hook.command and not hook.sandbox)
+    yield from (tool.command for tool in settings.tools.custom.values() if not tool.sandbox)
+    yield from (table.command for table in settings.diagnostics)
+    yield from (server.command for server in settings.mcp.servers.values())
+    yield from ((table.program,) for table in settings.providers.values() if table.program)
+    yield settings.tui.statusline
+    yield from (environ.get(name, "").split() for name in _PROGRAM_VARIABLES)
+
+
+def _follow_links(path: str) -> Iterator[str]:
+    """A path, and each one that leads from it to the file that is meant."""
+    yield path
+    seen = {path}
+    while os.path.islink(path):
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+        if path in seen:
+            return
+        seen.add(path)
+        yield path
+
+
+def _list_names(path: str) -> Iterator[str]:
+    """A path as it is spelled, with the links on its way, and as it is."""
+    path = os.path.abspath(path)
+    yield path
+    real = os.path.realpath(path)
+    if real != path:
+        yield real
+        yield from (str(above) for above in Path(path).parents if os.path.islink(above))
+
+
+def _drop_nested(places: Iterable[str]) -> list[str]:
+    kept: list[str] = []
+    for place in sorted(dict.fromkeys(places), key=len):
+        if not is_below_any(place, kept):
+            kept.append(place)
+    return kept

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from application import program_lookup
+from application.program_lookup import (
+    explain_missing,
+    filter_environment,
+    filter_path,
+    find_program,
+    note_writable,
+)
+from domain.review.workspace_roots import WorkspaceRoots
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one folder that commands may write, in which the process is."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.setattr(program_lookup, "_writable", [])
+    monkeypatch.chdir(folder)
+    note_writable((str(folder),))
+    return folder
+
+
+def make(file: Path) -> str:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("#!/bin/sh\n")
+    file.chmod(0o755)
+    return str(file)
+
+
+def join(*entries: Path | str) -> str:
+    return os.pathsep.join(map(str, entries))
+
+
+def test_a_program_outside_is_found_behind_one_of_the_workspace(tmp_path: Path, workspace: Path) -> None:
+    make(workspace / ".venv/bin/uvx")
+    outside = make(tmp_path / "bin/uvx")
+
+    assert find_program("uvx", join(workspace / ".venv/bin", tmp_path / "bin")) == outside
+
+
+@pytest.mark.parametrize("entry", [".", "", "./node_modules/.bin", "node_modules/.bin", "~/bin"])
+def test_a_relative_entry_is_none(workspace: Path, entry: str) -> None:
+    make(workspace / "uvx")
+    make(workspace / "node_modules/.bin/uvx")
+
+    assert find_program("uvx", entry) is None
+    assert filter_path(join(entry, "/usr/bin")) == "/usr/bin"
+
+
+def test_a_link_on_the_way_that_lies_in_the_workspace_leads_to_none(tmp_path: Path, workspace: Path) -> None:
+    real = make(tmp_path / "real/uvx")
+    (workspace / "link").symlink_to(Path(real).parent)
+    (workspace / "uvx").symlink_to(real)
+    (tmp_path / "to-folder").symlink_to(workspace / "link")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/uvx").symlink_to("../work/uvx")
+    entries = (workspace / "link", tmp_path / "to-folder", tmp_path / "work/../work/link", tmp_path / "bin")
+
+    assert [find_program("uvx", str(entry)) for entry in entries] == [None] * 4
+    assert filter_path(join(*entries)) == str(tmp_path / "bin")
+    assert find_program("uvx", join(*entries, tmp_path / "real")) == real
+
+
+def test_links_outside_are_kept_in_the_name(tmp_path: Path) -> None:
+    make(tmp_path / "store/tool-1")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/tool").symlink_to(tmp_path / "store/tool-1")
+
+    assert find_program("tool", str(tmp_path / "bin")) == str(tmp_path / "bin/tool")
+
+
+def test_a_loop_of_links_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+
+    assert find_program("uvx", str(tmp_path / "a")) is None
+
+
+def test_an_absolute_path_is_taken_wherever_it_lies_and_a_relative_one_is_not(workspace: Path) -> None:
+    program = make(workspace / "server")
+
+    assert find_program(program, "") == program
+    assert find_program("./server", str(workspace)) is None
+    assert "name it by its absolute path" in explain_missing("./server", "")
+
+
+def test_folders_that_are_added_later_and_those_of_another_session_count(tmp_path: Path) -> None:
+    program = make(tmp_path / "added/tool")
+    roots = WorkspaceRoots([str(tmp_path / "other")])
+    note_writable(roots)
+    assert find_program("tool", str(tmp_path / "added")) == program
+
+    roots.replace_added([str(tmp_path / "added")])
+    assert find_program("tool", str(tmp_path / "added")) is None
+
+
+def test_where_no_session_is_known_the_folder_that_the_process_is_in_counts(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_lookup, "_writable", [])
+    make(workspace / "bin/tool")
+
+    assert find_program("tool", str(workspace / "bin")) is None
+
+
+def test_in_a_folder_that_was_deleted_programs_are_found(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program_lookup, "_writable", [])
+    workspace.rmdir()
+
+    assert find_program("sh", "/bin") == "/bin/sh"
+
+
+def test_the_whole_file_system_as_workspace_takes_no_program_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_lookup, "_writable", [("/",)])
+
+    assert find_program("sh", "/bin") == "/bin/sh"
+
+
+def test_it_says_where_the_program_lies_that_was_passed_over(workspace: Path) -> None:
+    program = make(workspace / ".venv/bin/uvx")
+
+    assert program in explain_missing("uvx", str(workspace / ".venv/bin"))
+    assert explain_missing("no-such", str(workspace)).startswith("there is no program no-such on PATH")
+
+
+def test_a_program_that_is_started_gets_a_path_without_the_workspace(workspace: Path) -> None:
+    given = {"PATH": join(workspace / ".venv/bin", "/usr/bin", ""), "HOME": "/home/me"}
+
+    assert filter_environment(given) == {"PATH": "/usr/bin", "HOME": "/home/me"}

@@ -1,0 +1,122 @@
+"""Whatever quorum starts outside the sandbox by a bare name is none that a command of a session may write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from application import program_lookup
+from application.program_lookup import note_writable
+from domain.calls.tool import RiskLevel
+from domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
+from infrastructure.config.custom_tool import CustomToolDeclaration
+from infrastructure.config.mcp_table import McpServerTable
+from infrastructure.diagnostics.checking_command import CheckingCommand
+from infrastructure.execution.status_command import StatusCommand, StatusCommandError
+from infrastructure.hooks.command_hook import CommandHook
+from infrastructure.mcp.transports import find_obstacle
+from infrastructure.models.copilot.launch import CliLaunch
+from infrastructure.models.shared.api_client import ProviderSettings
+from infrastructure.tools.custom.tool import CustomTool
+from tests.support.hook_drafts import a_call_draft
+from tui.terminal.browser import open_address
+
+
+class Machine:
+    """A workspace whose `.venv/bin`, first on PATH, holds a program of any name; each notes that it ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.bin = folder / "work", folder / "bin"
+        self.ran = folder / "ran"
+        inside = self.root / ".venv/bin"
+        inside.mkdir(parents=True)
+        self.bin.mkdir()
+        self.environ = {"PATH": os.pathsep.join(map(str, (inside, self.bin, "/usr/bin", "/bin")))}
+        for name in ("tool-of-nobody", "helper-of-nobody", "xdg-open", "xdg-settings", "www-browser"):
+            self.write(inside / name, f"echo {name} >> {self.ran}")
+
+    def write(self, file: Path, script: str) -> None:
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine(tmp_path)
+    monkeypatch.setattr(program_lookup, "_writable", [])
+    note_writable((str(made.root),))
+    return made
+
+
+async def test_a_hook(machine: Machine) -> None:
+    hook = CommandHook(["tool-of-nobody"], cwd=machine.root, environment=machine.environ)
+
+    with pytest.raises(HookFailure, match=r"found only at .*work/.venv/bin/tool-of-nobody"):
+        await hook.answer(a_call_draft())
+
+
+async def test_a_status_command(machine: Machine) -> None:
+    command = StatusCommand(["tool-of-nobody"], cwd=machine.root, environment=machine.environ)
+
+    with pytest.raises(StatusCommandError, match="found only at"):
+        await command.print_line({})
+
+
+async def test_a_checking_command_without_a_sandbox(machine: Machine) -> None:
+    command = CheckingCommand(
+        "check", ["*"], ["tool-of-nobody"], workspace=machine.root, environment=machine.environ
+    )
+
+    with pytest.raises(DiagnosticsFailed, match="found only at"):
+        await command.run([])
+
+
+async def test_a_custom_tool(machine: Machine) -> None:
+    declaration = CustomToolDeclaration(
+        name="tool", description="d", command=("tool-of-nobody",), parameters=(), risk=RiskLevel.HIGH
+    )
+    tool = CustomTool(
+        declaration, root=machine.root, resources=lambda _: frozenset(), inherited=machine.environ
+    )
+
+    with pytest.raises(ToolError, match=r"found only at .*tools.custom.tool.command"):
+        await tool.seal({}, {})
+
+
+def test_a_tool_server(machine: Machine) -> None:
+    table = msgspec.convert({"command": ["tool-of-nobody"]}, McpServerTable)
+
+    assert "found only at" in find_obstacle(table, machine.environ)
+    whole = msgspec.convert({"command": [f"{machine.root}/.venv/bin/tool-of-nobody"]}, McpServerTable)
+    assert not find_obstacle(whole, machine.environ)
+
+
+def test_the_copilot_cli(machine: Machine) -> None:
+    settings = ProviderSettings(type="copilot", program="tool-of-nobody")
+
+    with pytest.raises(ProviderError, match="found only at"):
+        CliLaunch.of("copilot", settings, machine.environ)
+
+
+async def test_a_browser(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSH_CONNECTION", "SSH_TTY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("PATH", machine.environ["PATH"].removesuffix("/usr/bin:/bin").rstrip(":"))
+    assert not await open_address("https://example.org/")
+
+    opened = machine.ran.with_name("opened")
+    machine.write(machine.bin / "xdg-open", f'echo "$1" > {opened}')
+    assert await open_address("https://example.org/")
+    assert not machine.ran.exists()
+
+
+async def test_what_such_a_program_starts_in_turn(machine: Machine) -> None:
+    machine.write(machine.bin / "status", "helper-of-nobody; echo $PATH")
+    command = StatusCommand(["status"], cwd=machine.root, environment=machine.environ)
+
+    assert ".venv" not in await command.print_line({})
+    assert not machine.ran.exists()
