@@ -39,6 +39,7 @@ from domain.text.output import COMMAND_LIMITS, OutputLimits
 from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.custom_tool_table import build_declaration
 from infrastructure.config.paths import locate_state_folder
+from infrastructure.config.permission_table import PermissionTable
 from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
@@ -57,14 +58,24 @@ from infrastructure.tools.web.selection import WebSettings
 def build_permission_rules(
     settings: Settings, origins: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Rule, ...]:
-    """The rules of the settings. `origins` says of a key where its value came from, for the person."""
+    """The rules of the settings. `origins` says of a key where its value came from, for the person.
+
+    The rules that allow by default hold beside those that the settings list: a rule that asks or denies is
+    stricter, and so switches them off.
+    """
     table = settings.permissions
+    usual = (
+        Rule.parse(text, Answer.ALLOW, "permissions.allow, default")
+        for text in PermissionTable().allow
+        if text not in table.allow
+    )
     listed = ((Answer.ALLOW, table.allow), (Answer.ASK, table.ask), (Answer.DENY, table.deny))
-    return tuple(
+    own = (
         Rule.parse(text, answer, f"permissions.{answer}, {origins.get(f'permissions.{answer}', 'settings')}")
         for answer, texts in listed
         for text in texts
     )
+    return (*usual, *own)
 
 
 def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) -> QuorumPolicy:

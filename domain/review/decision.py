@@ -9,6 +9,7 @@ it lies outside of the approved plan: no mode stands in for that. While a plan i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from domain.calls.tool import RiskLevel
 from domain.lazy_dataclass import dataclass
@@ -17,7 +18,7 @@ from domain.review.ballot import Tally, Verdict
 from domain.review.mode import Mode
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from domain.review.permissions import Answer, Rule, Subject, explain_uncovered_word, find_matching_rules
 from domain.review.plain_request import Asked
 from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
@@ -87,7 +88,9 @@ def decide(
         return _select_strictest(allowing)
     beside_mode = _judge_beside_mode(subject, plan)
     if beside_mode:
-        return _select_strictest([by_mode, *beside_mode])
+        return _select_strictest([by_mode, *beside_mode, *_judge_words(subject, rules)])
+    if by_mode.answer is Answer.ASK and (words := _judge_words(subject, rules)):
+        return replace(_select_strictest([by_mode, *words]), by_mode=True)
     answered = [o for o in objections if o.asked is not Asked.NOT]
     return Decision(
         answer=by_mode.answer,
@@ -183,6 +186,12 @@ def _judge_beside_mode(subject: Subject, plan: PlanTerms) -> list[_Voice]:
         declared = f"what the task {plan.task_id} declares" if plan.task_id else "the approved plan"
         voices.append(_Voice(Answer.ASK, "outside the plan", f"it lies outside of {declared}"))
     return voices
+
+
+def _judge_words(subject: Subject, rules: Sequence[Rule]) -> list[_Voice]:
+    """Which word of a command keeps a rule from covering it, so that the person knows why they are asked."""
+    reason = explain_uncovered_word(rules, subject)
+    return [_Voice(Answer.ASK, "word that no rule covers", reason)] if reason else []
 
 
 def _judge_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:

@@ -14,7 +14,8 @@ from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
 from domain.review.plain_request import Asked
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from domain.review.plan_terms import NO_PLAN, PlanTerms
+from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 
 PATHS = PathPolicy(roots=("/w",))
 READ = Access.of(reads=["/w/a.py"])
@@ -299,3 +300,29 @@ def test_what_was_asked_for_roughly_is_objected_to_where_nobody_sees_the_call(mo
 
 def test_a_rule_does_not_let_run_what_was_asked_for_roughly() -> None:
     assert _decide_objected(Mode.ASK, Asked.EFFECT, "run_command(rm *)").answer is ASK
+
+
+_PYTEST = "run_command(.venv/bin/python -m pytest *)"
+
+
+def _run_pytest(*words: str) -> Subject:
+    command = SimpleCommand((".venv/bin/python", "-m", "pytest", *words))
+    part = JudgedCommand(command, objection="it is not known only to read")
+    shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it is not known only to read", parts=(part,))
+    return Subject(
+        tool="run_command", risk=HIGH, access=EXCLUSIVE, command=" ".join(command.words), shell=shell
+    )
+
+
+@pytest.mark.parametrize("plan", [NO_PLAN, PlanTerms(is_bound=True)], ids=["a rule", "an approved plan"])
+def test_the_word_for_which_a_rule_does_not_cover_a_command_is_named(plan: PlanTerms) -> None:
+    rules = [Rule.parse(_PYTEST, ALLOW, "here")]
+
+    def answer(*words: str) -> Decision:
+        return decide(_run_pytest(*words), mode=Mode.ASK, paths=PATHS, rules=rules, plan=plan)
+
+    assert answer("-q", "tests").answer is ALLOW
+    asked = answer("-q", "-p", "x")
+    assert asked.answer is ASK
+    (reason,) = [each for each in asked.reasons if each not in asked.routine_reasons and "pytest" in each]
+    assert reason == f"the * of {_PYTEST} does not cover -p"
