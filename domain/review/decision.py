@@ -50,6 +50,10 @@ class _Voice:
 
 # In `sandboxed` most calls run unasked: what is asked there is no routine.
 _ROUTINE = frozenset(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))
+_OPENED_GIT = (
+    "commands write to .git for the rest of this session: they can commit, and also change or delete branches "
+    "and commits; git's settings and hooks stay closed"
+)
 _STRICTNESS = {Answer.ALLOW: 0, Answer.ASK: 1, Answer.DENY: 2}
 
 
@@ -68,6 +72,36 @@ def decide(
 
     `allowed_tools` are those of the custom command whose turn it is; None where it names none.
     """
+    decision = _decide(
+        subject,
+        mode=mode,
+        paths=paths,
+        rules=rules,
+        objections=objections,
+        votes=votes,
+        allowed_tools=allowed_tools,
+        plan=plan,
+    )
+    if decision.answer is Answer.ASK and subject.shell is not None and subject.shell.offers_git:
+        return replace(
+            decision,
+            reasons=(*decision.reasons, f"your approval also lets {_OPENED_GIT}"),
+            spoke=(*decision.spoke, "opens .git"),
+        )
+    return decision
+
+
+def _decide(
+    subject: Subject,
+    *,
+    mode: Mode,
+    paths: PathPolicy,
+    rules: Sequence[Rule],
+    objections: Sequence[Objection],
+    votes: Tally | None,
+    allowed_tools: AllowedTools | None,
+    plan: PlanTerms,
+) -> Decision:
     said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
         *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
@@ -158,11 +192,7 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
         reason = "it asks to run outside the sandbox, where it can do all that you can"
         voices.append(_Voice(Answer.ASK, "outside the sandbox", reason))
     if subject.shell is not None and subject.shell.opens_git:
-        reason = (
-            "it asks to let commands write to .git for the rest of this session: they can commit, and also "
-            "change or delete branches and commits; git's settings and hooks stay closed"
-        )
-        voices.append(_Voice(Answer.ASK, "opens .git", reason))
+        voices.append(_Voice(Answer.ASK, "opens .git", f"it asks to let {_OPENED_GIT}"))
     return voices
 
 

@@ -326,3 +326,17 @@ def test_the_word_for_which_a_rule_does_not_cover_a_command_is_named(plan: PlanT
     assert asked.answer is ASK
     (reason,) = [each for each in asked.reasons if each not in asked.routine_reasons and "pytest" in each]
     assert reason == f"the * of {_PYTEST} does not cover -p"
+
+
+@pytest.mark.parametrize(("mode", "says"), [(Mode.ASK, True), (Mode.ACCEPT_EDITS, True), (Mode.AUTO, False)])
+def test_what_an_approval_opens_is_said_where_the_call_is_asked_about_and_makes_no_question(
+    mode: Mode, says: bool
+) -> None:
+    shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it commits", offers_git=True)
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="git commit", shell=shell)
+
+    decision = decide(subject, mode=mode, paths=PATHS)
+
+    assert (decision.answer is ASK) == says
+    assert any("also lets commands write to .git" in reason for reason in decision.reasons) == says
+    assert not any(".git" in reason for reason in decision.routine_reasons)

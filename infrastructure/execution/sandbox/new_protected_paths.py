@@ -131,7 +131,8 @@ class ProtectedPathCheck:
     def _rename(self, path: str) -> str:
         """Give a path a name that no program obeys. Raises OSError where that cannot be done."""
         folder, name = os.path.split(path)
-        root = next(root for root in self._roots if folder == root or folder.startswith(f"{root}/"))
+        roots = (*self._roots, *(repository.folder for repository in self._repositories))
+        root = next(root for root in roots if folder == root or folder.startswith(f"{root}/"))
         place = _open_folder(root, folder)
         try:
             new = self._find_free_name(name, place)
