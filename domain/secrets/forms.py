@@ -13,7 +13,7 @@ _ALPHABET = compile_late(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
 _PRONOUNCED = compile_late(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
 _PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
 _PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
-_DOTTED = rf"(?:{_PART}|[0-9]{{1,3}})(?:\.(?:{_PART}|[0-9]{{1,3}}))+"
+_DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
 _PORT_OR_PATH = r"(?::[0-9]{1,5})?(?:[:/][^@]*)?"
 _OPTION_OR_PATH = compile_late(
     rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z"
