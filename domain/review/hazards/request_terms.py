@@ -88,8 +88,9 @@ def complete_terms(
         word.startswith("--all") or (word[:1] == "-" and "/" in word) for word in run.arguments
     ):
         return None
-    if leaves_out(run) or _reaches_beside(run) or (terms := _widen_terms(terms, run)) is None:
+    if leaves_out(run) or _reaches_beside(run):
         return None
+    terms = _tighten_terms(terms, run)
     is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
@@ -128,7 +129,7 @@ def _selects_by_names(run: Invocation, script: Script) -> bool:
     return run.program != "find" or is_plain_find(run.arguments)
 
 
-def _widen_terms(terms: RequestTerms, run: Invocation) -> RequestTerms | None:
+def _tighten_terms(terms: RequestTerms, run: Invocation) -> RequestTerms:
     """The terms, stricter where an option or an operand reaches further than the table tells."""
     given = set(run.arguments)
     match run.program:

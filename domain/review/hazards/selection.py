@@ -40,13 +40,15 @@ def leaves_out(run: Invocation) -> bool:
 def is_selected_by_words(commands: Sequence[ScriptCommand]) -> bool:
     """Whether the words of a find, or the patterns of an ls, say which things another program is run on, and no
     other command has a say in it."""
-    return all(_selects_by_words(command.words) for command in commands)
+    return all(_selects_by_words(command) for command in commands)
 
 
-def _selects_by_words(words: Sequence[str]) -> bool:
+def _selects_by_words(command: ScriptCommand) -> bool:
+    words = command.words
     match words[:1]:
-        case ("xargs",):
-            return True
+        case ("xargs",):  # it reads what a pipe brings, and no file
+            reads_file = any(word.startswith(("-a", "--arg-f")) for word in words)
+            return bool(command.reads) and not (reads_file or command.redirects or command.text)
         case ("find",):
             return is_plain_find(words[1:])
         case ("ls",):

@@ -247,6 +247,8 @@ def test_most_requests_for_what_a_command_does_take_its_objections_back(number: 
         ("cat build | xargs rm -rf", "Delete build"),
         ("xargs rm -rf < build", "Delete build"),
         ("printf 'src %s' build | xargs rm -rf", "Delete build"),
+        ("find build | xargs --arg-file=list rm -rf", "Delete build"),
+        ("find build | xargs rm -rf < list", "Delete build"),
         ("find build | xargs rm -rf src", "Delete build"),
         ("find . -name build -printf '../src' | xargs rm -rf", "Delete build here"),
         ("find . ! -name build -delete", "Delete build here"),
