@@ -21,6 +21,10 @@ _OPTION_OR_PATH = compile_late(
 _HOST = compile_late(
     rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
 )
+_VERSION = compile_late(
+    rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=|:)v?[0-9]+(?:\.[0-9]+)*"
+    rf"|{_PART}(?:\.[0-9]+)+)\Z"
+)
 _COMMIT = compile_late(r"[0-9a-f]{40}\Z")
 _SHORTEST_RANDOM = 16
 _LONGEST_WORD = 6  # letters; what is longer and can be pronounced is a word
@@ -70,8 +74,9 @@ def looks_random(value: str) -> bool:
 
 
 def is_plain_name(value: str) -> bool:
-    """Whether this is written as an option, a path of words, a file, a host or an account on one."""
-    return any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST))
+    """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version of
+    a package."""
+    return any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
 
 
 def is_stand_in(value: str) -> bool:

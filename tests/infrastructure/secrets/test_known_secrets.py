@@ -329,6 +329,8 @@ def test_what_stands_for_no_key_is_left_alone(value: str, machine: Machine) -> N
         "deploy@198.51.100.7:/tmp/x",
         "db2.example.com:8443",
         "feature/login-2024",
+        "left-pad@1.3.0",
+        "python3.11",
     ],
 )
 @pytest.mark.parametrize(
