@@ -22,7 +22,7 @@ _HOST = compile_late(
     rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
 )
 _VERSION = compile_late(
-    rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=|:)v?[0-9]+(?:\.[0-9]+)*"
+    rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
     rf"|{_PART}(?:\.[0-9]+)+)\Z"
 )
 _COMMIT = compile_late(r"[0-9a-f]{40}\Z")
@@ -74,9 +74,9 @@ def looks_random(value: str) -> bool:
 
 
 def is_plain_name(value: str) -> bool:
-    """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version of
-    a package."""
-    return any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
+    """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version
+    of a package, and is not random."""
+    return not is_random(value) and any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
 
 
 def is_stand_in(value: str) -> bool:

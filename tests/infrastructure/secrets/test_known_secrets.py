@@ -362,3 +362,13 @@ def test_a_weak_password_of_a_file_is_kept_out_of_records_and_legible_to_who_app
 
     assert mask.mask_text("psql hunter22x") == "psql [secret:DB_PASSWORD]"
     assert mask.in_review.mask_text("psql hunter22x") == "psql hunter22x"
+
+
+@pytest.mark.parametrize("value", [f"-{KEY}", f"{KEY}.internal.net", f"a/{KEY}"])
+def test_what_looks_random_is_kept_out_of_records_however_it_begins(value: str, machine: Machine) -> None:
+    machine.repository.joinpath(".env").write_text(f"API_KEY='{value}'\n", encoding="utf-8")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert mask.mask_known(f"is {value}!") == "is [secret:API_KEY]!"
