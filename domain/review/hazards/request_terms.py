@@ -25,6 +25,7 @@ _MOVES = frozenset(
 _FEEDERS = frozenset({"xargs", "find"})
 _FILE_EFFECTS = frozenset({Effect.DELETE, Effect.EMPTY, Effect.DISCARD, Effect.CHANGE_RIGHTS})
 _PLACES = ("/", "~", "..", "$")
+_KINDS_OF_MANY = "files|folders|directories|all|every|everything|items|each"
 _KINDS = "files?|folders?|director(?:y|ies)|all|every|everything|items?"
 _NO_NAME = re.compile(
     r"\{\}|;|\+|--|[+-]?\d+[a-zA-Z%]?|[a-zA-Z]|.*%[pfTs].*|\\.*|HEAD([~^]\d*)*|origin|/dev/null"
@@ -106,11 +107,12 @@ def complete_terms(
     is_of_files = terms.effect in _FILE_EFFECTS and not terms.nouns
     if is_of_files and not all(_may_be_asked_for(name, paths) for name in names):
         return None
+    kinds = _KINDS
     if not _selects_by_names(run, script):  # the names may be those of what it leaves out
         names = frozenset(name for name in names if name.startswith(_PLACES))
-        is_exact = False
+        kinds, is_exact = _KINDS_OF_MANY, False
     is_fed = run.in_loop or run.program == "find"
-    kinds = _KINDS if is_of_files else ""
+    kinds = kinds if is_of_files else ""
     return replace(terms, names=names, kinds=kinds, is_fed=is_fed, is_exact=is_exact)
 
 
@@ -181,6 +183,10 @@ def _is_changing(command: ScriptCommand) -> bool:
     words = () if program in ("echo", "printf") else command.words
     return (
         program in _MOVES
+        or (
+            command.words[:2] == ("git", "stash")
+            and command.words[2:3] not in (("drop",), ("clear",), ("list",), ("show",))
+        )
         or any(_EXPANDED.search(word) and not _VARIABLE.fullmatch(word) for word in words)
         or any(re.search(r"[$`]", redirect.target) for redirect in command.redirects)
     )

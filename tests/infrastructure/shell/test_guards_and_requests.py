@@ -243,6 +243,8 @@ def test_most_requests_for_what_a_command_does_take_its_objections_back(number: 
     [
         ("ls | grep -v build | xargs rm -rf", "Delete build"),
         ("ls -I build | xargs rm -rf", "Delete build"),
+        ("ls -d */ | grep -v build | xargs rm -rf", "Delete the build folder"),
+        ("git stash push -- ':!build' && git stash drop", "Drop the stash build"),
         ("grep -L build * | xargs rm -rf", "Delete build"),
         ("cat build | xargs rm -rf", "Delete build"),
         ("xargs rm -rf < build", "Delete build"),
