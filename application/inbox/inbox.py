@@ -7,6 +7,7 @@ from collections.abc import Callable
 from application.ports.storage import AnswerStore, SessionArchive
 from domain.errors import AnswerRefused, LedgerError
 from domain.events.event import ReviewDecided
+from domain.events.masking import MaskedPacket
 from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.waiting_review import (
     MIN_DIGEST,
@@ -71,7 +72,8 @@ class Inbox:
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
 
-        Raises AnswerRefused where it does not wait any more or was answered by somebody else, and LedgerError.
+        Raises AnswerRefused where it does not wait any more, was answered by somebody else, or cannot be
+        approved because a part of what would run is not recorded; and LedgerError.
         """
         digest = digest.lower()
         if not _DIGEST.fullmatch(digest):
@@ -80,6 +82,11 @@ class Inbox:
                 "quorum inbox prints them"
             )
         review = await self.find(digest)
+        if approves and isinstance(review.packet, MaskedPacket):
+            raise AnswerRefused(
+                f"a part of the call {review.short_digest} is hidden here, because it may be a secret: approve "
+                "it in its own session, which can show it; it can be rejected from here"
+            )
         answer = RemoteAnswer(
             session_id=review.session.id,
             digest=review.digest,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from application.ports.people import ReviewContext
 from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.events.masking import MaskedPacket
 from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 
 
@@ -31,7 +30,7 @@ class DeferringApprover(NonInteractiveApprover):
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         """Wait without an end, or withhold what cannot be asked again."""
         packet = request.packet
-        if packet.asked_by or isinstance(packet, MaskedPacket):
+        if packet.asked_by or not request.is_recorded_whole:
             return NobodyThere()
         self._waiting.append(packet.digest)
         self._on_review()

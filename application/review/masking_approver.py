@@ -34,7 +34,8 @@ class MaskingApprover:
 
     def __init__(self, person: Approver, mask: SecretMask) -> None:
         self._person = person
-        self._mask = mask
+        self._mask = mask.in_review
+        self._kept_mask = mask
 
     @property
     def is_there(self) -> bool:
@@ -46,7 +47,7 @@ class MaskingApprover:
         shown = await run_off_loop(lambda: self._mask_request(request), request)
         answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
-            masked, real, mask = shown.packet, request.packet, self._mask.in_review
+            masked, real, mask = shown.packet, request.packet, self._mask
             return await run_off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
         return answer
 
@@ -73,10 +74,11 @@ class MaskingApprover:
         return replace(
             request,
             packet=self._mask.mask_packet(request.packet),
+            is_recorded_whole=self._kept_mask.is_free_of_secrets(request.packet),
             reasons=tuple(map(self._mask.mask_text, request.reasons)),
             routine_reasons=tuple(map(self._mask.mask_text, request.routine_reasons)),
             following=tuple(map(self._mask.mask_packet, request.following)),
-            proposals=tuple(rule for rule in request.proposals if self._mask.mask_text(rule) is rule),
+            proposals=tuple(rule for rule in request.proposals if self._kept_mask.mask_text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,
             earlier_plans=tuple(map(self._mask_earlier_plan, request.earlier_plans)),
             comparison=self._mask_comparison(request.comparison) if request.comparison is not None else None,
@@ -99,7 +101,7 @@ class MaskingApprover:
 
     def _mask_offer(self, offer: RuleOffer) -> RuleOffer | None:
         """None where a rule holds a secret: what would be saved is to be read in full."""
-        if any(self._mask.mask_text(rule) is not rule for rule in offer.rules):
+        if any(self._kept_mask.mask_text(rule) is not rule for rule in offer.rules):
             return None
         return replace(offer, covers=tuple(map(self._mask.mask_text, offer.covers)))
 
@@ -176,7 +178,7 @@ def _restore_hidden(answer: Edit, shown: ReviewPacket, real: ReviewPacket, mask:
             for word, value in _find_hidden(text, original, mask):
                 behind.setdefault(word, []).append(value)
     left = [found for text in _list_texts(answer.arguments) for found in MASK.findall(text)]
-    if any(len(set(values)) > 1 and left.count(word) != len(values) for word, values in behind.items()):
+    if any(len(set(values)) > 1 and 0 < left.count(word) != len(values) for word, values in behind.items()):
         return Reject(_AMBIGUOUS)
     values_of = {word: cycle(values) for word, values in behind.items()}
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 from domain.calls.packet import ReviewPacket
 from domain.conversation.response import OpaqueBlock, ReasoningBlock
 from domain.events.event import Event
 from domain.lazy_dataclass import dataclass
+from domain.secrets.forms import looks_random
+from domain.secrets.in_review import find_hideable_parts
 from domain.secrets.known import KnownSecrets, NamedSecret
 from domain.secrets.patterns import (
     MASK,
     SecretSpan,
-    find_parts_without_effect,
     find_pattern_spans,
     name_assigned_secret,
     render_mask,
@@ -45,9 +46,13 @@ _LEFT = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class MaskedPacket(ReviewPacket):
-    """A packet of which something is hidden. Its digest is still that of the real bytes: they are what runs."""
+    """A packet of which something is hidden. Its digest is still that of the real bytes: they are what runs.
+
+    `original` is the packet as it is, for a person who asks to see it; None where only this one was recorded.
+    """
 
     sealed_digest: str
+    original: ReviewPacket | None = field(default=None, repr=False, compare=False)
 
     @property
     def digest(self) -> str:
@@ -67,8 +72,8 @@ class SecretMask:
 
     @property
     def in_review(self) -> SecretMask:
-        """The same mask, as the person looks through it who approves a call: what somebody else could have made
-        look like a secret, and could be a command, can be read."""
+        """The same mask, as the person looks through it who approves a call: of what somebody else could have
+        made look like a secret, only what looks random is hidden."""
         return SecretMask(self._known, is_for_review=True)
 
     def learn(self, name: str, value: str) -> bool:
@@ -119,7 +124,12 @@ class SecretMask:
             seal=shown.seal,
             asked_by=shown.asked_by,
             sealed_digest=packet.digest,
+            original=packet,
         )
+
+    def is_free_of_secrets(self, packet: ReviewPacket) -> bool:
+        """Whether nothing of a packet is hidden where it is recorded."""
+        return self._hide(packet, self.mask_text) is packet
 
     def mask_diff(self, diff: str) -> str:
         """The diff without its secrets, each of its lines still there with its sign."""
@@ -143,7 +153,7 @@ class SecretMask:
     def _find_all_spans(self, text: str) -> list[SecretSpan]:
         found = find_pattern_spans(text)
         if self._is_for_review:
-            found = [part for span in found for part in find_parts_without_effect(text, span)]
+            found = [part for span in found for part in find_hideable_parts(text, span)]
         return _merge_overlapping([*self._find_spans(text), *found])
 
     def scan(self, text: str) -> tuple[list[SecretSpan], int]:
@@ -201,7 +211,9 @@ class SecretMask:
         hiding = self._hide_value(item, hide)
         if hiding is item and hide == self.mask_text and isinstance(key, str) and isinstance(item, str):
             word = name_assigned_secret(key, item)
-            return hiding if word is None else render_mask(word)
+            if word is None or (self._is_for_review and not looks_random(item)):
+                return hiding
+            return render_mask(word)
         return hiding
 
     def _hide_in_block(

@@ -110,15 +110,23 @@ def covers_part(pattern: str, part: JudgedCommand) -> bool:
         return False
     wanted = split_pattern(pattern)
     return _match_words(wanted, command.words) and (
-        part.objection is None or _is_star_limited_to_ordinary_words(wanted, command.words)
+        part.objection is None or _find_word_beyond_star(wanted, command.words) is None
     )
+
+
+def find_word_in_the_way(pattern: str, part: JudgedCommand) -> str | None:
+    """The word for which a pattern that allows does not fit a command, whose other words it fits."""
+    wanted, words = split_pattern(pattern), part.command.words
+    if not words or not _match_words(wanted, words) or covers_part(pattern, part):
+        return None
+    return _find_word_beyond_star(wanted, words)
 
 
 def fits_words(pattern: str, words: Sequence[str]) -> bool:
     """Whether a command fits a pattern whose `*` stands for any words, unless it is one that reads."""
     wanted = split_pattern(pattern)
     return _match_words(wanted, words) and not (
-        is_reader(words) and not _is_star_limited_to_ordinary_words(wanted, words)
+        is_reader(words) and _find_word_beyond_star(wanted, words) is not None
     )
 
 
@@ -208,14 +216,16 @@ def is_reader(words: Sequence[str]) -> bool:
     return spec is not None and not spec.needed  # of some only the question for their version is known
 
 
-def _is_star_limited_to_ordinary_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether each `*` stands for words only that neither run programs nor name files for an option to open."""
+def _find_word_beyond_star(wanted: Sequence[str], words: Sequence[str]) -> str | None:
+    """The first word that a `*` would stand for and does not: one that may run a program, or name a file for an
+    option to open."""
     starred = _find_star_places(wanted, words)
     if is_reader(words):
-        if any(words[place].startswith("-") and words[place] not in wanted for place in starred):
-            return False
-        return not has_writing_uses(words) or find_uncovered_word(words, starred) is None
-    return find_uncovered_word(words, starred) is None
+        options = (words[place] for place in sorted(starred) if words[place].startswith("-"))
+        if (option := next((each for each in options if each not in wanted), None)) is not None:
+            return option
+        return find_uncovered_word(words, starred) if has_writing_uses(words) else None
+    return find_uncovered_word(words, starred)
 
 
 def _find_star_places(wanted: Sequence[str], words: Sequence[str]) -> frozenset[int]:

@@ -9,6 +9,7 @@ it lies outside of the approved plan: no mode stands in for that. While a plan i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from domain.calls.tool import RiskLevel
 from domain.lazy_dataclass import dataclass
@@ -17,7 +18,7 @@ from domain.review.ballot import Tally, Verdict
 from domain.review.mode import Mode
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from domain.review.permissions import Answer, Rule, Subject, explain_uncovered_word, find_matching_rules
 from domain.review.plain_request import Asked
 from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
@@ -49,6 +50,10 @@ class _Voice:
 
 # In `sandboxed` most calls run unasked: what is asked there is no routine.
 _ROUTINE = frozenset(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))
+_OPENED_GIT = (
+    "commands write to .git for the rest of this session: they can commit, and also change or delete branches "
+    "and commits; git's settings and hooks stay closed"
+)
 _STRICTNESS = {Answer.ALLOW: 0, Answer.ASK: 1, Answer.DENY: 2}
 
 
@@ -67,6 +72,36 @@ def decide(
 
     `allowed_tools` are those of the custom command whose turn it is; None where it names none.
     """
+    decision = _decide(
+        subject,
+        mode=mode,
+        paths=paths,
+        rules=rules,
+        objections=objections,
+        votes=votes,
+        allowed_tools=allowed_tools,
+        plan=plan,
+    )
+    if decision.answer is Answer.ASK and subject.shell is not None and subject.shell.offers_git:
+        return replace(
+            decision,
+            reasons=(*decision.reasons, f"your approval also lets {_OPENED_GIT}"),
+            spoke=(*decision.spoke, "opens .git"),
+        )
+    return decision
+
+
+def _decide(
+    subject: Subject,
+    *,
+    mode: Mode,
+    paths: PathPolicy,
+    rules: Sequence[Rule],
+    objections: Sequence[Objection],
+    votes: Tally | None,
+    allowed_tools: AllowedTools | None,
+    plan: PlanTerms,
+) -> Decision:
     said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
         *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
@@ -87,7 +122,9 @@ def decide(
         return _select_strictest(allowing)
     beside_mode = _judge_beside_mode(subject, plan)
     if beside_mode:
-        return _select_strictest([by_mode, *beside_mode])
+        return _select_strictest([by_mode, *beside_mode, *_judge_words(subject, rules)])
+    if by_mode.answer is Answer.ASK and (words := _judge_words(subject, rules)):
+        return replace(_select_strictest([by_mode, *words]), by_mode=True)
     answered = [o for o in objections if o.asked is not Asked.NOT]
     return Decision(
         answer=by_mode.answer,
@@ -161,11 +198,7 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
         reason = "it asks to run outside the sandbox, where it can do all that you can"
         voices.append(_Voice(Answer.ASK, "outside the sandbox", reason))
     if subject.shell is not None and subject.shell.opens_git:
-        reason = (
-            "it asks to let commands write to .git for the rest of this session: they can commit, and also "
-            "change or delete branches and commits; git's settings and hooks stay closed"
-        )
-        voices.append(_Voice(Answer.ASK, "opens .git", reason))
+        voices.append(_Voice(Answer.ASK, "opens .git", f"it asks to let {_OPENED_GIT}"))
     return voices
 
 
@@ -189,6 +222,12 @@ def _judge_beside_mode(subject: Subject, plan: PlanTerms) -> list[_Voice]:
         declared = f"what the task {plan.task_id} declares" if plan.task_id else "the approved plan"
         voices.append(_Voice(Answer.ASK, "outside the plan", f"it lies outside of {declared}"))
     return voices
+
+
+def _judge_words(subject: Subject, rules: Sequence[Rule]) -> list[_Voice]:
+    """Which word of a command keeps a rule from covering it, so that the person knows why they are asked."""
+    reason = explain_uncovered_word(rules, subject)
+    return [_Voice(Answer.ASK, "word that no rule covers", reason)] if reason else []
 
 
 def _judge_mode(subject: Subject, mode: Mode, paths: PathPolicy, votes: Tally | None) -> _Voice:

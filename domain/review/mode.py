@@ -72,7 +72,7 @@ def _get_traits(mode: Mode) -> ModeTraits:
             )
         case Mode.ASK:
             return ModeTraits(
-                meaning="you are asked about every risky call",
+                meaning="you are asked about every risky call that no rule allows",
                 last_word="you are asked",
                 rank=1,
                 shows_votes=True,
@@ -118,13 +118,13 @@ def _get_traits(mode: Mode) -> ModeTraits:
             )
         case Mode.AUTO:
             return ModeTraits(
-                meaning="everything runs",
-                last_word="it runs",
+                meaning="everything runs but what rules, guards, and protected and sensitive paths ask about",
+                last_word="it runs, unless a guard objects",
                 rank=3,
                 shows_votes=False,
                 votes_decide=False,
                 network=False,
                 asks_first=False,
                 in_cycle=False,
-                warning="nothing is asked",
+                warning="only exceptions are asked",
             )

@@ -20,7 +20,14 @@ from fnmatch import fnmatchcase
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel
 from domain.lazy_dataclass import dataclass
-from domain.review.command_pattern import BadPattern, covers_part, fits, may_touch, split_pattern
+from domain.review.command_pattern import (
+    BadPattern,
+    covers_part,
+    find_word_in_the_way,
+    fits,
+    may_touch,
+    split_pattern,
+)
 from domain.review.path_pattern import matches_path, never_matches
 from domain.shell.command_line import JudgedCommand, ShellVerdict
 from domain.text.json_value import JsonObject
@@ -138,6 +145,16 @@ def find_uncovered_parts(rules: Iterable[Rule], subject: Subject) -> tuple[Judge
         for part in (subject.shell.parts if subject.shell is not None else ())
         if part.objection is not None and not any(_allows_part(rule, part) for rule in allowing)
     )
+
+
+def explain_uncovered_word(rules: Iterable[Rule], subject: Subject) -> str:
+    """The word for which a rule does not cover a command, as a clause; empty where no rule fits the others."""
+    allowing = [rule for rule in rules if rule.answer is Answer.ALLOW and fnmatchcase(subject.tool, rule.tool)]
+    for part in find_uncovered_parts(allowing, subject):
+        for rule in allowing:
+            if rule.pattern is not None and (word := find_word_in_the_way(rule.pattern, part)) is not None:
+                return f"the * of {rule.text} does not cover {word}"
+    return ""
 
 
 # ---------------------------------------------------------------- rules that restrict: wherever they may apply

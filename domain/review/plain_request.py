@@ -55,7 +55,7 @@ class RequestTerms:
 
     `nouns` is a pattern of what stands for targets without a name, such as stashes; with `needs_noun` it must
     stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
-    never say which. `is_fed`: the targets come from other commands, and `names` are those that select them.
+    never say which. `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched.
     """
 
@@ -221,10 +221,12 @@ class PlainRequest:
         if not all(map(self._has_place, terms.names)):
             return False
         if plain := [] if terms.is_fed else [name for name in terms.names if not is_open(name)]:
-            return any(map(self._has_part, plain))
+            return any(map(self._has_part, plain)) and all(
+                self._has_name(name) for name in terms.names if is_open(name)
+            )
         return (
             self._has(terms.nouns)
-            or self._has(terms.kinds)
+            or (self._has(terms.kinds) and (terms.is_fed or self._is_about_known_places(terms.names)))
             or any(self._has_name(name) for name in terms.names if name != ".")
         )
 

@@ -53,6 +53,7 @@ class ReviewRequest:
     `comparison` is there where several models made plans, and this one stands or was made from it.
     `is_edited`: the person has changed its arguments since the model asked for it.
     `is_elsewhere`: another process asks, so that the answer can only be yes or no.
+    `is_recorded_whole`: no part of the packet is masked in the ledger, so that a later process can ask again.
     """
 
     packet: ReviewPacket
@@ -69,6 +70,7 @@ class ReviewRequest:
     comparison: PlanComparison | None = None
     is_edited: bool = False
     is_elsewhere: bool = False
+    is_recorded_whole: bool = True
 
     @property
     def can_accept_edits(self) -> bool:

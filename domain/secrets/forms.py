@@ -8,6 +8,28 @@ from itertools import pairwise
 from domain.text.late_pattern import compile_late
 
 _RUNS = compile_late(r"[A-Za-z0-9]+")
+_TOKENS = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_ALPHABET = compile_late(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
+_PRONOUNCED = compile_late(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
+_PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
+_PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
+_DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
+_PORT_OR_PATH = r"(?::[0-9]{1,5})?(?:[:/][^@]*)?"
+_OPTION_OR_PATH = compile_late(
+    rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z"
+)
+_HOST = compile_late(
+    rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
+)
+_VERSION = compile_late(
+    rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
+    rf"|{_PART}(?:\.[0-9]+)+)\Z"
+)
+_COMMIT = compile_late(r"[0-9a-f]{40}\Z")
+_SHORTEST_RANDOM = 16
+_LONGEST_WORD = 6  # letters; what is longer and can be pronounced is a word
+_MOST_IN_TOKEN = 3  # characters on average
+_MOST_IN_WORDS = 1 / 2  # of all characters
 _NAMED = compile_late(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
 _UUID = compile_late(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
 _STAND_IN = compile_late(
@@ -29,6 +51,32 @@ def is_random(value: str) -> bool:
     """Whether nobody would have thought of this: letters and digits that take turns in one long run."""
     run = max(_RUNS.findall(value), key=len, default="")
     return len(run) >= 12 and sum(one.isdigit() != other.isdigit() for one, other in pairwise(run)) >= 3
+
+
+def looks_random(value: str) -> bool:
+    """Whether nobody reads anything in this: one run of the characters of keys, letters and digits that take
+    turns at every step, and no words among them. The id of a commit is none: a person can look it up.
+
+    Stricter than `is_random`: it tells what may be hidden from a person who has to read the rest.
+    """
+    if not (len(value) >= _SHORTEST_RANDOM and _ALPHABET.match(value) and is_random(value)):
+        return False
+    tokens = _TOKENS.findall(value)
+    words = [len(token) for token in tokens if _PRONOUNCED.match(token)]
+    size = sum(map(len, tokens))
+    return (
+        not _COMMIT.match(value)
+        and not any(map(_PRONOUNCED.match, value.split("/")))
+        and size <= _MOST_IN_TOKEN * len(tokens)
+        and max(words, default=0) <= _LONGEST_WORD
+        and sum(words) <= _MOST_IN_WORDS * size
+    )
+
+
+def is_plain_name(value: str) -> bool:
+    """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version
+    of a package, and is not random."""
+    return not is_random(value) and any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
 
 
 def is_stand_in(value: str) -> bool:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
+from domain.secrets.in_review import find_hideable_parts
 from domain.secrets.patterns import SecretSpan
 from domain.text.late_pattern import compile_late
 
@@ -41,14 +42,14 @@ _MANY = 300  # beginnings; where there are more, a look at every place of a text
 class NamedSecret(NamedTuple):
     """A secret and what it is called.
 
-    `as_it_is`: it is looked for in no other form. `is_legible`: it is hidden wherever something is kept, but
-    not where the person approves what would run, for whoever named it may not be trusted.
+    `as_it_is`: it is looked for in no other form. `is_claimed`: a file of the workspace or a model calls it
+    one; it is hidden wherever something is kept, but from who approves a call only where it looks random.
     """
 
     name: str
     value: str
     as_it_is: bool = False
-    is_legible: bool = False
+    is_claimed: bool = False
 
 
 class KnownSecrets:
@@ -58,7 +59,7 @@ class KnownSecrets:
         self._names: dict[str, str] = {}
         self._forms: tuple[tuple[str, str], ...] = ()
         self._by_head: dict[str, tuple[str, ...]] = {}
-        self._legible: frozenset[str] = frozenset()
+        self._claimed: frozenset[str] = frozenset()
         self._words: frozenset[int] = frozenset()
         self._has_replaced = False
         self._adding = threading.Lock()
@@ -66,20 +67,20 @@ class KnownSecrets:
     def add(self, secrets: Iterable[NamedSecret]) -> bool:
         """Know these; whether any of them is news. What is too short is left out, and a first name stays."""
         with self._adding:
-            names, legible = dict(self._names), set(self._legible)
-            for name, given, as_it_is, is_legible in secrets:
+            names, claimed = dict(self._names), set(self._claimed)
+            for name, given, as_it_is, is_claimed in secrets:
                 value = given.strip()[:LONGEST]
                 if len(value) < SHORTEST or len(names) >= _MOST:
                     continue
                 encoded = not as_it_is and len(names) < _MOST_WITH_ENCODED
                 forms = list_forms(value, encoded=encoded)
-                if not is_legible:
-                    legible.difference_update(forms)
+                if not is_claimed:
+                    claimed.difference_update(forms)
                 elif value not in names:
-                    legible.update(form for form in forms if form not in names)
+                    claimed.update(form for form in forms if form not in names)
                 if value not in names:
                     names |= {form: name for form in forms if form not in names}
-            self._legible = frozenset(legible)
+            self._claimed = frozenset(claimed)
             if len(names) == len(self._names):
                 return False
             by_head: dict[str, list[str]] = {}
@@ -120,19 +121,18 @@ class KnownSecrets:
         return not self._words.isdisjoint(memoryview(content)[:whole].cast("I"))
 
     def find_spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
-        """Where known values stand, the longest first; `in_review`: but for those that are legible there."""
+        """Where known values stand, the longest first; `in_review`: as far as they may be hidden there."""
         if len(text) < SHORTEST:
             return []
         blocks = [*_find_wrapped_blocks(text)] if _may_be_wrapped(text) else []
         if not blocks and len(self._by_head) <= _MANY and len(text) < _SHORT and not self.touches(text):
             return []
-        left = self._legible if in_review else frozenset()
-        spans = self._find_values(text, left)
+        spans = self._find_values(text, in_review=in_review)
         for block in blocks:
-            spans += _unwrap(block, lambda joined: self._find_values(joined, left))
+            spans += _unwrap(block, lambda joined: self._find_values(joined, in_review=in_review))
         return spans
 
-    def _find_values(self, text: str, left: frozenset[str]) -> list[SecretSpan]:
+    def _find_values(self, text: str, *, in_review: bool) -> list[SecretSpan]:
         if len(self._by_head) > _MANY:
             found = [form for head in self._find_heads(text) for form in self._by_head[head]]
             forms = [(form, self._names[form]) for form in sorted(found, key=len, reverse=True)]
@@ -141,8 +141,9 @@ class KnownSecrets:
         return [
             span
             for form, name in forms
-            if form in text and form not in left
-            for span in _find_each(form, name, text)
+            if form in text
+            for whole in _find_each(form, name, text)
+            for span in (find_hideable_parts(text, whole) if in_review and form in self._claimed else (whole,))
         ]
 
     def find_unfinished(self, text: str) -> int:

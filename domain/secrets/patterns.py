@@ -126,9 +126,6 @@ def group_by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[t
 
 
 _ANCHORED = group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
-ACTS = compile_late(r"[\s|&;<>`]|\$[({]")
-"""What makes more than one word of a text, or more than a word, where a shell reads it."""
-_LONG_WORD = compile_late(r"[A-Za-z0-9/][A-Za-z0-9+/=]{31,}")  # the sign of a line of a diff is none of it
 _STEMS = ("pass", "token", "secret", "key")
 _NAME = r"(?:passw(?:or)?d|passphrase|token|secret|key)"
 _KINDS_OF_KEY = compile_late(r"(?:api|access|private|account|secret|ssh)[_-]?\Z", re.IGNORECASE)
@@ -169,17 +166,6 @@ def name_assigned_secret(name: str, value: str) -> str | None:
     ):
         return None
     return _match_word(match[1]) if is_assigned_secret(value, name=match[1], quoted=True) else None
-
-
-def find_parts_without_effect(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
-    """What may be hidden of it from a person who approves the text: all, unless it could hold a command, which
-    anybody may have put between the lines of a private key; then only its long words that look random."""
-    if not ACTS.search(text, span.start, span.end):
-        yield span
-        return
-    for word in _LONG_WORD.finditer(text, span.start, span.end):
-        if is_mixed(word[0]):
-            yield SecretSpan(word.start(), word.end(), span.word)
 
 
 def find_name_starts(text: str) -> Iterator[int]:

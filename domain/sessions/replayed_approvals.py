@@ -10,7 +10,7 @@ from domain.events.event import CallStarted, ReviewDecided, ReviewRequested
 from domain.review.approved_call import ApprovedCall, GitApproval
 from domain.review.permissions import COMMAND_TOOL
 from domain.review.questions import DecisionLabel
-from domain.shell.sandbox import OPENS_GIT
+from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
 
 ApprovalEvent: TypeAlias = ReviewRequested | ReviewDecided | CallStarted
 
@@ -90,9 +90,8 @@ def _opens_git(event: CallStarted, asked: ReviewRequested, digest: str) -> bool:
     packet = asked.packet
     return (
         event.tool == COMMAND_TOOL
-        and event.arguments.get("opens_git") is True
         and event.arguments == packet.call.arguments
         and packet.digest == digest
         and packet.seal.sandbox is not None
-        and packet.seal.sandbox.endswith(OPENS_GIT)
+        and packet.seal.sandbox.endswith((OPENS_GIT, OFFERS_GIT))
     )

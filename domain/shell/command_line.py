@@ -111,7 +111,8 @@ class ShellVerdict:
     `sandbox_gap` is a clause that says why the sandbox would leave files of the workspace open that it should
     close; None where it closes all of them, and where there is no sandbox.
     `is_confined` says that it would run inside a sandbox, without network; `leaves_sandbox` that there is one,
-    and that the call asks to run outside it; `opens_git` that it asks to open `.git` to commands.
+    and that the call asks to run outside it; `opens_git` that it asks to open `.git` to commands;
+    `offers_git` that an approval of it does that.
     """
 
     kind: ShellVerdictKind
@@ -125,6 +126,7 @@ class ShellVerdict:
     is_confined: bool = False
     leaves_sandbox: bool = False
     opens_git: bool = False
+    offers_git: bool = False
 
     @property
     def is_read_only(self) -> bool:

@@ -8,6 +8,8 @@ from domain.lazy_dataclass import dataclass
 
 OPENS_GIT = "opens .git, but for its settings and hooks, to this and later commands of the session"
 """How the seal of a call says that it asks for that; a record of its approval is known by it."""
+OFFERS_GIT = f"{OPENS_GIT}, once you approve it"
+"""How the seal says that of a call that does not ask for it, and changes the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -49,7 +49,7 @@ class StarTable:
 
 
 _EVERYWHERE = (
-    "--help --version --verbose --quiet --silent --color=? --colors=? --no-color --no-colors --watch=? "
+    "--help --version --verbose --quiet -q --silent --color=? --colors=? --no-color --no-colors --watch=? "
     "--no-watch --coverage=? --no-coverage --ci=? --bail=? --dry-run --json --all --debug=? "
     "--passWithNoTests"
 )
@@ -59,7 +59,7 @@ ANY_PROGRAM = StarTable(_EVERYWHERE, operands=".*", is_proposed=False)
 # What runs the program named behind it; only one that has a table of its own counts.
 RUNNERS = (
     *(("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npx",)),
-    *(("python", "-m"), ("python3", "-m")),
+    ("python", "-m"),  # of any version
 )
 
 # Behind `--`, a script of the project gets its own arguments; these mean little in every test runner.

@@ -17,6 +17,8 @@ from domain.text.late_pattern import compile_late
 
 _PLAIN_VALUE = compile_late(r"[A-Za-z0-9_.,:+-]*")
 _LONGEST_PREFIX = 2
+_INSTALLED = compile_late(r"(?:^|/)(?:\.?v?env/bin|node_modules/\.bin|vendor/bin)\Z")
+_PYTHON = compile_late(r"\Apython[0-9.]*\Z")
 
 
 class _ValueForm(Enum):
@@ -77,9 +79,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
 def find_star_table(words: Sequence[str]) -> tuple[StarTable, int]:
     """What is known of the program that a command runs, and the place of the first word behind its name."""
     start = _skip_runners(words)
-    folder, _, name = words[start].rpartition("/")
-    # What stands in a folder of the project is another program, whatever it is called.
-    names = (name if folder[:1] == "/" else words[start], *words[start + 1 :])
+    names = (_name_program(words[start]), *words[start + 1 :])
     for length in range(min(_LONGEST_PREFIX, len(names)), 0, -1):
         if (table := PROGRAMS.get(tuple(names[:length]))) is not None:
             return table, start + length
@@ -97,13 +97,23 @@ def propose_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None
 
 
+def _name_program(word: str) -> str:
+    """The name under which a program has a table. What stands in a folder of the project is another program,
+    whatever it is called, unless it is installed there: `.venv/bin/pytest`."""
+    folder, _, name = word.rpartition("/")
+    return name if folder[:1] == "/" or _INSTALLED.search(folder) else word
+
+
 def _skip_runners(words: Sequence[str]) -> int:
-    """The place of the program behind `uv run`, `python -m` and the like, if its table is known."""
-    for runner in RUNNERS:
-        size = len(runner)
-        if tuple(words[:size]) == runner and len(words) > size and (words[size],) in PROGRAMS:
-            return size
-    return 0
+    """The place of the program behind `uv run`, `python -m` or both, if its table is known."""
+    place = 0
+    while place < len(words):
+        name = _PYTHON.sub("python", _name_program(words[place]))
+        runner = next((each for each in RUNNERS if (name, *words[place + 1 :])[: len(each)] == each), None)
+        if runner is None:
+            break
+        place += len(runner)
+    return place if place < len(words) and (words[place],) in PROGRAMS else 0
 
 
 def _parse_options(text: str) -> Mapping[str, _ValueForm]:

@@ -82,7 +82,7 @@ class ShownContent:
         """Learn what a sensitive file holds: the working tree may not have it, or no more."""
         name = os.path.basename(given.file.path)
         found = (secret for text in _list_texts(given) for secret in find_secrets(text, name))
-        self._mask.learn_all(islice(found, _MOST_SECRETS))
+        self._mask.learn_all(one._replace(is_claimed=True) for one in islice(found, _MOST_SECRETS))
 
     def _leave_out(self, file: FileDiff) -> FileDiff:
         return replace(

@@ -42,8 +42,9 @@ class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         About(
             description="Calls that run without a question, such as "
             '["write_file(src/**)", "run_command(npm test *)"]. '
-            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proven to change nothing. A list here "
-            "replaces the default. Protected and sensitive paths and objections of guards still ask.",
+            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proven to change nothing. It is allowed "
+            "beside what a list here names, unless ask or deny names it. Protected and sensitive paths and "
+            "objections of guards still ask.",
             project=ProjectRule.NEVER,
             expected=_EXPECTED,
             flaw=_make_flaw_finder(Answer.ALLOW),

@@ -15,6 +15,7 @@ from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule
 from infrastructure.config.paths import locate_user_file
+from infrastructure.config.permission_table import PermissionTable
 from infrastructure.config.schema import Settings
 from infrastructure.execution.shell.parsing import parse
 from infrastructure.execution.shell.script import read_script
@@ -38,14 +39,24 @@ def load_saved_rules(file: RuleFile | None, folder: Path) -> LoadedRules:
 def build_permission_rules(
     settings: Settings, origins: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Rule, ...]:
-    """The rules of the settings. `origins` says of a key where its value came from, for the person."""
+    """The rules of the settings. `origins` says of a key where its value came from, for the person.
+
+    The rules that allow by default hold beside those that the settings list: a rule that asks or denies is
+    stricter, and so switches them off.
+    """
     table = settings.permissions
+    usual = (
+        Rule.parse(text, Answer.ALLOW, "permissions.allow, default")
+        for text in PermissionTable().allow
+        if text not in table.allow
+    )
     listed = ((Answer.ALLOW, table.allow), (Answer.ASK, table.ask), (Answer.DENY, table.deny))
-    return tuple(
+    own = (
         Rule.parse(text, answer, f"permissions.{answer}, {origins.get(f'permissions.{answer}', 'settings')}")
         for answer, texts in listed
         for text in texts
     )
+    return (*usual, *own)
 
 
 def build_guard_settings(settings: Settings) -> GuardSettings:

@@ -7,13 +7,12 @@ import binascii
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, urlsplit
 
-from domain.secrets.forms import is_random, is_stand_in
+from domain.secrets.forms import is_plain_name, is_random, is_stand_in
 from domain.secrets.key_variables import is_public_name, is_secret_name_in_file
 from domain.secrets.known import LONGEST, NamedSecret
-from domain.secrets.patterns import ACTS
 from domain.text.late_pattern import compile_late
 
 _KEY_BEGINS = compile_late(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
@@ -55,12 +54,13 @@ def find_secrets(text: str, file_name: str) -> Iterator[NamedSecret]:
     """Every secret in the text of a file of this name, as far as it can be read; some may come twice."""
     yield from _find_private_keys(text.replace("\\n", "\n"), file_name)
     for address in _ADDRESS.finditer(text):
-        yield from (_name_value(file_name, password) for password in find_passwords(address[0]))
+        yield from (NamedSecret(file_name, password) for password in find_passwords(address[0]))
     match file_name:
         case ".netrc" | "_netrc":
-            yield from (_name_value(file_name, found[1]) for found in _NETRC.finditer(text))
+            yield from _name_passwords(file_name, (found[1] for found in _NETRC.finditer(text)))
         case ".pgpass":
-            yield from (_name_value(file_name, re.sub(r"\\(.)", r"\1", m[1])) for m in _PGPASS.finditer(text))
+            escaped = (found[1] for found in _PGPASS.finditer(text))
+            yield from _name_passwords(file_name, (re.sub(r"\\(.)", r"\1", each) for each in escaped))
         case _ if os.path.splitext(file_name)[1].lower() in _CODE:
             return  # names are given values all over it
         case _ if (parsed := _parse_json(text)) is not None:
@@ -112,10 +112,9 @@ def find_passwords(address: str) -> Iterator[str]:
             yield from dict.fromkeys((value, unquote(value)))
 
 
-def _name_value(name: str, value: str, *, as_it_is: bool = False) -> NamedSecret:
-    """A value of a file. What could be a command stays legible where the person approves calls: else a file of
-    a strange folder could call it a secret, and nobody would see what they approve."""
-    return NamedSecret(name, value, as_it_is=as_it_is, is_legible=ACTS.search(value.strip()) is not None)
+def _name_passwords(name: str, values: Iterable[str]) -> Iterator[NamedSecret]:
+    """The values that a file calls passwords, without options, paths and hosts."""
+    return (NamedSecret(name, value) for value in values if not is_plain_name(value))
 
 
 def _find_private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
@@ -126,7 +125,7 @@ def _find_private_keys(text: str, file_name: str) -> Iterator[NamedSecret]:
         yield NamedSecret(file_name, text[begin.start() : place], as_it_is=True)
         for line in map(str.strip, text[begin.end() : end.start()].splitlines()):
             if len(line) >= _SHORTEST_LINE:
-                yield _name_value(file_name, line, as_it_is=True)
+                yield NamedSecret(file_name, line, as_it_is=True)
 
 
 def _find_assigned(text: str) -> Iterator[NamedSecret]:
@@ -158,7 +157,7 @@ def _find_values(text: str, start: int, end: int) -> Iterator[str]:
 def _find_lone_secret(file_name: str, text: str) -> Iterator[NamedSecret]:
     """A file that holds one word and nothing else holds the secret itself."""
     if len(text) >= _SHORTEST_ALONE and not any(map(str.isspace, text)) and is_random(text):
-        yield _name_value(file_name, text)
+        yield NamedSecret(file_name, text)
 
 
 def _select_secrets(name: str, value: str) -> Iterator[NamedSecret]:
@@ -166,18 +165,19 @@ def _select_secrets(name: str, value: str) -> Iterator[NamedSecret]:
     if is_called_one and ";" in value:
         yield from _find_in_connection(name, value)
     by_form = len(value) >= _SHORTEST_BY_FORM and is_random(value) and not is_public_name(name)
-    if (is_called_one or by_form) and "://" not in value and is_worth_hiding(value):
-        yield _name_value(name, value)
+    is_one = (is_called_one or by_form) and "://" not in value and not is_plain_name(value)
+    if is_one and is_worth_hiding(value):
+        yield NamedSecret(name, value)
         if name == "auth":  # the credential stores of container tools hold user:password in base64
-            yield from (_name_value(name, password) for password in _decode_password(value))
+            yield from (NamedSecret(name, password) for password in _decode_password(value))
 
 
 def _find_in_connection(name: str, value: str) -> Iterator[NamedSecret]:
     """The secrets among the parts of a connection string, `Server=db;Password=…`."""
     for part in value.split(";"):
         key, _, rest = part.partition("=")
-        if is_secret_name_in_file(key.strip()) and is_worth_hiding(rest):
-            yield _name_value(name, rest)
+        if is_secret_name_in_file(key.strip()) and is_worth_hiding(rest) and not is_plain_name(rest):
+            yield NamedSecret(name, rest)
 
 
 def _decode_password(encoded: str) -> Iterator[str]:

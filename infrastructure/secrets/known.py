@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -90,21 +90,18 @@ class SessionSecrets:
             if number == _MOST_FILES or len(found) >= _MOST_SECRETS:
                 break
             found += islice(_find_secrets(file), _MOST_SECRETS)
-        self._mask.learn_all(found)
+        self._learn_claimed(found)
 
     def learn_from_file(self, path: str | Path) -> bool:
         """Learn what a sensitive file holds now; whether that was news. Files above 256 kB are not read."""
-        return self._mask.learn_all(islice(_find_secrets(path), _MOST_SECRETS))
+        return self._learn_claimed(_find_secrets(path))
 
     def learn_if_sensitive(self, path: str | Path) -> bool:
         """Learn what a file holds if the settings call it sensitive; whether that was news."""
         return self._policy.is_sensitive(str(path)) and self.learn_from_file(path)
 
     def learn_from_call(self, arguments: JsonObject) -> bool:
-        """Learn what a call is about to put into a sensitive file; whether that was news.
-
-        It may be a model's invention, and so it stays legible where the person approves calls.
-        """
+        """Learn what a call is about to put into a sensitive file; whether that was news."""
         texts = [text for text in arguments.values() if isinstance(text, str) and len(text) <= _MOST_BYTES]
         found: list[NamedSecret] = []
         for text in texts:
@@ -114,7 +111,11 @@ class SessionSecrets:
                 found += (secret for other in others for secret in find_secrets(other, os.path.basename(text)))
             elif any(map(self._policy.is_sensitive, words)):
                 found += find_assigned_secrets(text)
-        return self._mask.learn_all(one._replace(is_legible=True) for one in found[:_MOST_SECRETS])
+        return self._learn_claimed(found)
+
+    def _learn_claimed(self, found: Iterable[NamedSecret]) -> bool:
+        """Learn what is called a secret by a file or a call, and may be an option or a path all the same."""
+        return self._mask.learn_all(one._replace(is_claimed=True) for one in islice(found, _MOST_SECRETS))
 
     def _learn_address(self, name: str, address: str) -> None:
         for password in find_passwords(address):

@@ -29,7 +29,7 @@ from shop import total
 
 class TotalTest(unittest.TestCase):
     def test_two_items(self):
-        self.assertEqual(total([(3, 2), (5, 1)]), 11)
+        self.assertEqual(total([(3, 4), (5, 2)]), 22)
 
 
 if __name__ == "__main__":

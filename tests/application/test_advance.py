@@ -14,7 +14,6 @@ from domain.calls.seal import Seal
 from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
 from domain.events.event import CallFinished, ReviewDecided, TurnFinished, TurnStarted
-from domain.events.masking import MaskedPacket
 from domain.events.report import RunStatus
 from domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
 from tests.application.test_run_agent import Bench, writes
@@ -160,15 +159,15 @@ async def test_an_interruption_ends_the_turn_and_its_review() -> None:
 @pytest.mark.parametrize("kind", ["of a subagent", "about a secret"])
 async def test_a_review_that_no_later_process_could_ask_again_is_withheld(kind: str) -> None:
     packet = ReviewPacket(call=a_call("write"), context=a_context(), seal=Seal(cwd="/ws"))
+    is_recorded_whole = True
     if kind == "of a subagent":
         packet = replace(packet, asked_by="explore")
     else:
-        packet = MaskedPacket(
-            call=packet.call, context=packet.context, seal=packet.seal, sealed_digest=packet.digest
-        )
+        is_recorded_whole = False
     approver = DeferringApprover()
 
-    answer = await approver.review(ReviewRequest(packet=packet, reasons=(), batch_size=1), a_review_context())
+    request = ReviewRequest(packet=packet, reasons=(), batch_size=1, is_recorded_whole=is_recorded_whole)
+    answer = await approver.review(request, a_review_context())
 
     assert answer == NobodyThere()
     assert approver.waiting == ()

@@ -293,3 +293,21 @@ async def test_a_question_that_is_cancelled_is_taken_off_the_screen() -> None:
         await asking
 
     assert person.taken_off
+
+
+async def test_what_is_hidden_in_the_record_is_not_approved_from_elsewhere_and_can_be_rejected() -> None:
+    storage, packet = FakeStorage(), a_packet("git fetch --x1y2z3 origin")
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    *before, asked = up_to_review(packet, opened.session_id)
+    assert isinstance(asked, ReviewRequested)
+    for event in (*before, replace(asked, packet=a_packet("git fetch [secret:API_KEY] origin"))):
+        await opened.ledger.append(event)
+
+    with pytest.raises(AnswerRefused, match="is hidden here"):
+        await inbox_of(storage).answer(packet.digest, approves=True)
+    await inbox_of(storage).answer(packet.digest, approves=False)
+
+    answer = await storage.answers.find(opened.session_id, packet.digest)
+    assert answer is not None
+    assert not answer.approves

@@ -15,6 +15,7 @@ from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
 from tests.support.review_contexts import a_ballot, a_review_context, voted
 
+RANDOM = "w8Qm3xKd9Tz2Vb7Ljp4R"
 KEY, OTHER = "q7Zrt9vX2m4kPwd3Ls8Y", "zzTop4ever-and-ever"
 A, B = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3", "ghp" + "_Z9y8X7w6V5u4T3s2R1q0P9o8N7"
 
@@ -83,7 +84,7 @@ async def test_what_reviewers_quote_is_hidden_too() -> None:
 
 
 async def test_an_edit_gets_back_what_was_hidden() -> None:
-    request = a_request({"command": f"a {KEY} b {OTHER}", "env": [{"password": "hunter22x"}]})
+    request = a_request({"command": f"a {KEY} b {OTHER}", "env": [{"password": RANDOM}]})
 
     _, answer = await asked(
         request,
@@ -92,7 +93,7 @@ async def test_an_edit_gets_back_what_was_hidden() -> None:
         ),
     )
 
-    assert answer == Edit({"command": f"{OTHER} {KEY} [secret:NEW]", "env": [{"password": "hunter22x"}]})
+    assert answer == Edit({"command": f"{OTHER} {KEY} [secret:NEW]", "env": [{"password": RANDOM}]})
 
 
 async def test_values_hidden_by_the_same_word_come_back_in_their_order_or_not_at_all() -> None:
@@ -118,3 +119,23 @@ async def test_every_line_of_a_diff_keeps_its_sign_though_a_secret_goes_over_sev
     assert shown is not None
     assert body not in shown
     assert [line[:1] for line in shown.splitlines()] == ["@", "-", "+", "+", "+", "+"]
+
+
+async def test_a_packet_that_is_recorded_with_a_mask_though_all_of_it_is_shown_is_known_as_such() -> None:
+    shown, _ = await asked(a_request({"command": "PASSWORD=hunter22x make"}))
+    whole, _ = await asked(a_request({"command": "make"}))
+
+    assert shown.requests[0].packet.call.arguments == {"command": "PASSWORD=hunter22x make"}
+    assert (shown.requests[0].is_recorded_whole, whole.requests[0].is_recorded_whole) == (False, True)
+
+
+async def test_the_packet_as_it_is_comes_along_for_who_asks_to_see_it() -> None:
+    request = a_request({"command": f"curl -H 'x: {KEY}' h"})
+
+    person, answer = await asked(request, Edit({"command": f"curl {KEY}"}))
+
+    shown = person.requests[0].packet
+    assert isinstance(shown, MaskedPacket)
+    assert shown.original is request.packet
+    assert KEY not in repr(shown)
+    assert answer == Edit({"command": f"curl {KEY}"})

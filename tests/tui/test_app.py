@@ -175,7 +175,7 @@ async def test_shift_tab_goes_through_the_modes_that_ask_and_never_into_auto(tmp
 async def test_the_command_sets_auto_and_the_header_is_loud_about_it(tmp_path):
     async with on_stage(tmp_path) as stage:
         await stage.send("/mode auto")
-        await stage.shows("AUTO: nothing is asked")
+        await stage.shows("AUTO: only exceptions are asked")
 
         assert stage.agent.mode is Mode.AUTO
         assert stage.agent.prompts == []

@@ -8,7 +8,16 @@ from domain.panel.consensus import ConsensusLevel, Strategy
 from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from quorum.cli.command_line import parse
-from tui.keys.choices import CONSENSUS_LEVELS, CYCLED_MODES, MODES, SCOPES, STRATEGIES, WARNINGS
+from tui.keys.choices import (
+    CONSENSUS_LEVELS,
+    CYCLED_MODES,
+    MODES,
+    SCOPES,
+    STRATEGIES,
+    WARNINGS,
+    describe_reviews,
+    find_warning,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -24,6 +33,17 @@ def test_shift_tab_goes_through_the_modes_that_are_meant_for_it() -> None:
 
 def test_the_header_warns_of_the_modes_that_have_a_warning() -> None:
     assert {mode.value: mode.traits.warning for mode in Mode if mode.traits.warning} == WARNINGS
+
+
+def test_a_mode_is_as_loud_where_several_models_answer() -> None:
+    assert find_warning("auto, ensemble") == find_warning("auto") != ""
+
+
+def test_the_start_screen_has_a_sentence_of_its_own_for_every_mode() -> None:
+    assert (
+        len({describe_reviews(mode, "sandbox on") for mode in Mode} | {describe_reviews("", "")})
+        == len(Mode) + 1
+    )
 
 
 @pytest.mark.parametrize("mode", Mode)

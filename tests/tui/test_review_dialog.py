@@ -11,6 +11,7 @@ from textual.widgets import Input, TextArea
 from application.review.vote_feed import VoteFeed
 from domain.calls.seal import Seal
 from domain.events.event import TextDelta
+from domain.events.masking import SecretMask
 from domain.review.mode import Mode
 from domain.review.questions import (
     Approve,
@@ -909,3 +910,23 @@ async def test_lines_of_the_screen_behind_are_as_wide_as_the_dialog_whatever_siz
             visible_screen_stack.set([chat])
             lines = stage.dialog.render_lines(Region(0, 0, 80, 24))
             assert [line.cell_length for line in lines] == [80] * 24
+
+
+async def test_a_key_shows_what_is_hidden_and_what_is_approved_stays_the_same(tmp_path):
+    mask = SecretMask()
+    mask.learn("MINE", "q7Zrt9vX2m4kPwd3Ls8Y")
+    packet = a_command("curl q7Zrt9vX2m4kPwd3Ls8Y")
+    async with on_stage(tmp_path, review(a_request(mask.mask_packet(packet)))) as stage:
+        await stage.send("go")
+        await stage.asked()
+        assert "$ curl [secret:MINE]" in stage.text()
+        await stage.pilot.press("s")
+        await stage.shows("$ curl q7Zrt9vX2m4kPwd3Ls8Y")
+        await stage.asked()
+        await stage.pilot.press("s")
+        await stage.shows("$ curl [secret:MINE]")
+        await stage.asked()
+        await stage.pilot.press("y")
+        await stage.until(lambda: stage.agent.answers)
+
+    assert stage.agent.answers == [Approve(packet.digest)]

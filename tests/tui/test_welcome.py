@@ -11,6 +11,7 @@ from domain.sessions.past_session import SessionSummary
 from tests.support.app_stage import on_stage
 from tui.chat import welcome
 from tui.chat.welcome import Welcome, find_local_servers, suggest_prompts
+from tui.keys.choices import describe_reviews
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +148,31 @@ def test_a_warning_is_given_where_the_workspace_is_no_project(folder, sentence):
 
 def test_nothing_is_resumed_before_anything_is_known(tmp_path):
     assert Welcome(tmp_path).resumable == ""
+
+
+@pytest.mark.parametrize(
+    ("label", "sandbox", "says"),
+    [
+        ("ask", "sandbox on", "You review edits and commands first, unless a rule allows them."),
+        ("accept-edits", "sandbox on", "You review commands first"),
+        ("quorum", "sandbox on", "Models vote on edits and commands"),
+        ("sandboxed", "sandbox on", "commands in the sandbox do, too"),
+        ("sandboxed", "sandbox off", "You review commands first"),
+        ("read-only", "sandbox on", "do not run"),
+        ("auto", "sandbox on", "You review only what guards, rules and protected paths ask about."),
+        ("auto, ensemble", "sandbox off", "with all your rights"),
+        ("plan", "sandbox on", "before you approve a plan"),
+        ("looks only", "sandbox on", "Nothing is changed."),
+    ],
+)
+def test_what_is_reviewed_is_said_for_the_mode_and_the_sandbox(label, sandbox, says):
+    assert says in describe_reviews(label, sandbox)
+
+
+async def test_the_start_screen_says_what_the_mode_means_and_says_it_anew_for_another(tmp_path):
+    async with on_stage(tmp_path, size=(160, 40)) as stage:
+        await stage.shows("You review edits and commands first")
+        await stage.send("/mode auto")
+        await stage.shows("AUTO: only exceptions are asked")
+
+        assert "You review edits and commands first" not in stage.text()

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from domain.text.printable import make_printable
-from tui.keys.choices import WARNINGS
+from tui.keys.choices import find_warning
 from tui.transcript.cells.lines import fit_text, fit_text_end
 
 _STYLES = {"quorum": "bold $text-accent"}
@@ -40,7 +40,7 @@ class SessionLabel(NamedTuple):
 
 
 class Header(Widget):
-    """One line: program, directory, branch; mode, sandbox, model. A mode in which nothing is asked is loud."""
+    """One line: program, directory, branch; mode, sandbox, model. A mode that has a warning is loud."""
 
     def __init__(self, cwd: Path, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -113,14 +113,14 @@ class Header(Widget):
 
 
 def draw_badge(mode: str, *, read_only: bool, in_words: bool) -> Content:
-    """The mode, loud where nothing is asked; that the session is read-only in its place. `in_words`: what a
+    """The mode, loud where it has a warning; that the session is read-only in its place. `in_words`: what a
     loud one means, too. Nothing before the mode is known.
     """
     if not mode:
         return Content("")
     if read_only:
         return Content(_READ_ONLY if in_words else _READ_ONLY_SHORT).stylize("bold reverse $warning")
-    if warning := WARNINGS.get(mode):
+    if warning := find_warning(mode):
         text = f" {mode.upper()}: {warning} " if in_words else f" {mode.upper()} "
         return Content(text).stylize("bold reverse $warning")
     return Content(f" {mode} ").stylize(_STYLES.get(mode, "bold"))

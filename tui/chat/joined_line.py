@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from tui.chat.header import SessionLabel, draw_badge
-from tui.keys.choices import WARNINGS
+from tui.keys.choices import find_warning
 from tui.transcript.cells.lines import fit_text, fit_text_end
 
 _MODEL_CELLS, _PLACE_CELLS, _BRANCH_CELLS = 28, 32, 20
@@ -45,7 +45,7 @@ def join_line(
         **{hint: Content(hint) for hint in (*urgent, *hints)},
     }
     right = {"cost": Content(cost), "context": context}
-    is_loud = label.read_only or label.mode in WARNINGS
+    is_loud = label.read_only or bool(find_warning(label.mode))
     badge = draw_badge(label.mode, read_only=label.read_only, in_words=width >= _ROOM_FOR_WORDS)
 
     def draw(chosen: set[str]) -> tuple[Content, Content]:

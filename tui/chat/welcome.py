@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from domain.text.printable import make_printable
 from tui.chat.header import find_branch, format_folder
+from tui.keys.choices import describe_reviews
 from tui.transcript.cells.lines import fit_text_end
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from tui.session.session import Session
 
 _OFFLINE = "offline/"
-_READY = "Reading and searching run at once. You review every edit and every command first."
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
 _LONGEST_TITLE = 60
 LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
@@ -86,7 +86,7 @@ class Welcome(VerticalGroup):
     def show(self, session: Session, version: str) -> None:
         """Show what is known of this session, and look for the rest once, beside everything else."""
         facts = session.facts
-        known = (version, facts.model_with_effort, facts.sandbox)
+        known = (version, facts.model_with_effort, facts.sandbox, session.mode_label)
         if known != self._shown:
             self._shown = known
             self._draw()
@@ -114,7 +114,7 @@ class Welcome(VerticalGroup):
         self._draw()
 
     def _draw(self) -> None:
-        version, model, sandbox = self._shown
+        version, model, sandbox, mode = self._shown
         model = make_printable(model, newlines=False)
         name = f"quorum {version}".strip()
         facts = [part for part in (find_branch(self._workspace), sandbox) if part]
@@ -124,7 +124,9 @@ class Welcome(VerticalGroup):
         has_model = not model.startswith(_OFFLINE)
         warning = [Content(text).stylize("$text-warning") for text in _list_warnings(self._workspace)]
         says = Content(
-            f"{model} · {_READY}" if has_model else f"{model} · works without a model, in plain requests"
+            f"{model} · {describe_reviews(mode, sandbox)}"
+            if has_model
+            else f"{model} · works without a model, in plain requests"
         )
         self._head.update(Content("\n").join([head, *warning, says.stylize("$foreground 60%")]))
         self._box.display = not has_model

@@ -10,10 +10,39 @@ CYCLED_MODES = ("ask", "accept-edits", "quorum", "sandboxed", "read-only")
 """The review modes that Shift+Tab goes through, in this order."""
 
 MODES = (*CYCLED_MODES, "auto")
-"""All review modes. In `auto` nothing is asked, so that it takes a command."""
+"""All review modes. In `auto` hardly anything is asked, so that it takes a command."""
 
-WARNINGS = {"auto": "nothing is asked"}
+WARNINGS = {"auto": "only exceptions are asked"}
 """What the header warns of, by mode."""
+
+_REVIEWED = {
+    "ask": "You review edits and commands first, unless a rule allows them.",
+    "accept-edits": "Edits in the workspace do, too. You review commands first, unless a rule allows them.",
+    "quorum": "Models vote on edits and commands; you review what they do not approve.",
+    "sandboxed": "Edits in the workspace and commands in the sandbox do, too. You review the rest.",
+    "read-only": "Edits, and commands that are not proven only to read, do not run.",
+    "auto": "Edits and commands do, too. You review only what guards, rules and protected paths ask about.",
+    "plan": "Nothing is changed before you approve a plan.",
+}
+_NOTHING_CHANGED = "Nothing is changed."
+
+
+def find_warning(label: str) -> str:
+    """What the header warns of under the label of a session, which may name more than its mode."""
+    return WARNINGS.get(label.partition(",")[0], "")
+
+
+def describe_reviews(label: str, sandbox: str) -> str:
+    """What runs at once and what the person reviews, under the label of a session and the state of its sandbox,
+    in a sentence or two."""
+    mode, is_off = label.partition(",")[0], sandbox.endswith("off")
+    reviewed = _REVIEWED.get(mode, _NOTHING_CHANGED)
+    if mode == "sandboxed" and is_off:
+        reviewed = _REVIEWED["accept-edits"]
+    if mode == "auto" and is_off:
+        reviewed = reviewed.replace("commands do, too", "commands do, too, with all your rights")
+    return f"Reading and searching run at once. {reviewed}"
+
 
 SCOPES = ("full", "fast", "plan-only")
 """How far a session goes."""

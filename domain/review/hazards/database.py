@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from domain.review.objection import Objection
 from domain.review.plain_request import Effect, RequestTerms
@@ -42,21 +42,58 @@ _STATEMENT = re.compile(
 )
 
 
-def list_deleted_data(statements: str) -> Iterator[Objection]:
-    """What statements in SQL, or calls of a document database, delete."""
-    if found := _STATEMENT.search(statements):
-        does = f"{' '.join(found[0].split())}: it deletes data of a database"
-        yield Objection("destructive", does, _find_terms(found[0], statements))
+_ONE_WORD = re.compile(r"[^\s;()]*")
+_NAME = r"[\w.\"`]+"
+_NAMES = rf"(?P<names>{_NAME}(?:\s*,\s*{_NAME})*)"
+_HARMLESS = re.compile(r"(?i)(?:begin|commit|end|rollback|select|show|start\s+transaction)\b|\Z")
+_DROP = re.compile(rf"(?i)drop\s+(?P<kind>\w+)(?:\s+if\s+exists)?\s+{_NAMES}(?:\s+restrict)?")
+_TRUNCATE = re.compile(
+    rf"(?i)truncate(?:\s+table)?\s+{_NAMES}(?:\s+(?:restart|continue)\s+identity)?(?:\s+restrict)?"
+)
+_DELETE = re.compile(rf"(?i)delete\s+from\s+(?P<names>{_NAME})(?:\s+where\s+(?:1\s*=\s*1|true))?")
+_UPDATE = re.compile(rf"(?i)update\s+(?P<names>{_NAME})\s+set\b.*", re.DOTALL)
+_DROP_CALL = re.compile(r"(?:db\.)?(?P<names>\w+)\.drop\s*\(\s*\)")
+_WIDE_KINDS = {
+    **dict.fromkeys(("database", "keyspace"), "databases?|db|keyspaces?"),
+    "schema": "schemas?",
+    **dict.fromkeys(("user", "role"), "users?|roles?"),
+}
+_ROWS = "all|every|each|rows?|records|entries|contents?|empty|clear"
 
 
-def _find_terms(statement: str, statements: str) -> RequestTerms | None:
-    """How a person asks for it: what is deleted must be named, or all rows be mentioned."""
-    words = statement.replace(";", " ").split()
-    if words[0].casefold() == "update":
-        return RequestTerms(effect=Effect.UPDATE, nouns="all|every|each", needs_noun=True)
-    if found := re.search(
-        r"(?i)(?:drop\s+\w+(?:\s+if\s+exists)?|truncate(?:\s+table)?|delete\s+from)\s+([\w.\"`]+)|(\w+)\.drop",
-        statements,
-    ):
-        return RequestTerms(effect=Effect.DELETE, names=frozenset({(found[1] or found[2]).strip('"`')}))
+def list_deleted_data(texts: Sequence[str], *, is_whole: bool = True) -> Iterator[Objection]:
+    """What statements in SQL, or calls of a document database, delete.
+
+    A request covers a statement if the others only read, or are objected to, and so asked for, themselves.
+    `is_whole`: nothing runs beside these texts. Texts of one word are options, hosts and names of databases.
+    """
+    statements = [part.strip() for text in texts if not _ONE_WORD.fullmatch(text) for part in text.split(";")]
+    found = [(each, match[0]) for each in statements if (match := _STATEMENT.search(each))]
+    is_whole = is_whole and all(_STATEMENT.search(each) or _HARMLESS.match(each) for each in statements)
+    if not found and (match := _STATEMENT.search("\n".join(texts))):
+        found, is_whole = [(match[0], match[0])], False
+    for statement, act in found:
+        does = f"{' '.join(act.split())}: it deletes data of a database"
+        yield Objection("destructive", does, _find_terms(statement) if is_whole else None)
+
+
+def _find_terms(statement: str) -> RequestTerms | None:
+    """How a person asks for it: all that is deleted must be named, or all rows be mentioned. None where the
+    statement does more than one thing, or also deletes what depends on it."""
+    if found := _UPDATE.fullmatch(statement):
+        return RequestTerms(
+            effect=Effect.UPDATE, names=_split_names(found), nouns="all|every|each", needs_noun=True
+        )
+    if found := _DELETE.fullmatch(statement):
+        return RequestTerms(effect=Effect.DELETE, names=_split_names(found), nouns=_ROWS, needs_noun=True)
+    if found := _DROP.fullmatch(statement):
+        nouns = _WIDE_KINDS.get(found["kind"].casefold(), "")
+        names = _split_names(found)
+        return RequestTerms(effect=Effect.DELETE, names=names, nouns=nouns, needs_noun=bool(nouns))
+    if found := _TRUNCATE.fullmatch(statement) or _DROP_CALL.fullmatch(statement):
+        return RequestTerms(effect=Effect.DELETE, names=_split_names(found))
     return None
+
+
+def _split_names(found: re.Match[str]) -> frozenset[str]:
+    return frozenset(name.strip().strip('"`') for name in found["names"].split(","))

@@ -114,7 +114,7 @@ class _Inspection:
         for effect in effects:
             match effect:
                 case Objection():
-                    self._add(effect)
+                    self._add(replace(effect, request=None))
                 case NestedShell(text):
                     self.inspect(text, depth + 1)
 
@@ -147,6 +147,8 @@ class _ScriptRun:
         self._streams: dict[int, frozenset[Carried]] = {}
         self._printed: dict[int, str] = {}
         self._files: dict[str, str] = {}
+        self._unknown_streams: set[int] = set()
+        self._unknown_files: set[str] = set()
         self._downloaded: set[str] = set()
 
     def run(self) -> None:
@@ -178,6 +180,8 @@ class _ScriptRun:
             arguments=words[1:],
             redirects=redirects,
             text=self._find_input(command, redirects),
+            has_unknown_input=not self._unknown_streams.isdisjoint(command.reads)
+            or any(each.operator == "<" and self._may_hold_more(each.target) for each in redirects),
             carried=carried,
             in_loop=command.in_loop,
         )
@@ -204,6 +208,10 @@ class _ScriptRun:
             if redirect.operator == "<":
                 text = self._files.get(redirect.target, text)
         return text
+
+    def _may_hold_more(self, file: str) -> bool:
+        """Whether a file may hold something that the script does not tell."""
+        return file not in self._files or file in self._unknown_files
 
     # ---------------------------------------------------------------- variables
 
@@ -256,8 +264,10 @@ class _ScriptRun:
         elif _INTERPRETER.fullmatch(program):
             self._inspect_other_code(run)
         elif program in CLIENTS:
-            files = (self._files.get(name, "") for name in run.find_values("-f", "--file", "-i"))
-            for effect in list_deleted_data("\n".join((*arguments, run.text or "", *files))):
+            names = tuple(run.find_values("-f", "--file", "-i"))
+            is_whole = not run.has_unknown_input and not any(map(self._may_hold_more, names))
+            texts = (*arguments, run.text or "", *(self._files.get(name, "") for name in names))
+            for effect in list_deleted_data(texts, is_whole=is_whole):
                 self._inspection.collect(effect, run, self._script, self._depth)
         elif program == "crontab" and not {"-l", "-r"}.intersection(arguments):
             scheduled = Objection(
@@ -344,11 +354,15 @@ class _ScriptRun:
         for target in targets:
             if Carried.DOWNLOAD in (produced | run.carried):
                 self._downloaded.update((target, f"./{target}"))
+            if text is None or target in self._files:  # it may have been added to what stands there
+                self._unknown_files.update((target, f"./{target}"))
             if text is not None:
                 self._files[target] = self._files[f"./{target}"] = text
         if writes is not None:
             self._streams[writes] = self._streams.get(writes, frozenset()) | produced
-            if text is not None:
+            if text is None:
+                self._unknown_streams.add(writes)
+            else:
                 self._printed[writes] = f"{self._printed.get(writes, '')}{text}\n"
 
 

@@ -25,13 +25,15 @@ class Carried(StrEnum):
 class Invocation:
     """A program, its arguments, and what it is run with. `program` is its name without a folder.
 
-    `text` is what is known of its input. `wrappers` are the programs that run it, the outermost first.
+    `text` is what is known of its input; `has_unknown_input` says that it may be more. `wrappers` are the
+    programs that run it, the outermost first.
     """
 
     program: str
     arguments: tuple[str, ...]
     redirects: tuple[Redirect, ...] = ()
     text: str | None = None
+    has_unknown_input: bool = False
     carried: frozenset[Carried] = frozenset()
     in_loop: bool = False
     wrappers: tuple[str, ...] = ()
@@ -92,6 +94,7 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
             arguments=tuple(words[1:]),
             redirects=given.redirects,
             text=given.text,
+            has_unknown_input=given.has_unknown_input,
             carried=given.carried,
             in_loop=in_loop,
             wrappers=wrappers,

@@ -63,4 +63,4 @@ def list_effects_of_code(text: str) -> Iterator[Objection | NestedShell]:
             yield Objection("secret", f"it reads {opened['text']}, which holds credentials")
         if writes:
             yield from list_written_places((opened["text"],))
-    yield from list_deleted_data(text)
+    yield from list_deleted_data((text,))

@@ -165,7 +165,7 @@ class _CodeReader:
             path = self._evaluate_text(call.func.value)
             yield from self._touch(path, writes=last in _WRITING_METHODS)
         elif last in ("execute", "executescript", "executemany") and (statement := self._evaluate_first(call)):
-            yield from list_deleted_data(statement)
+            yield from list_deleted_data((statement,))
         elif name == "urllib.request.urlretrieve" and len(call.args) > 1:
             yield from self._touch(self._evaluate_text(call.args[1]), writes=True)
         elif name in ("exec", "eval") and call.args:

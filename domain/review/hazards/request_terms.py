@@ -9,15 +9,23 @@ from dataclasses import replace
 from domain.review.hazards.database import CLIENTS
 from domain.review.hazards.invocation import Invocation
 from domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
+from domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out
 from domain.review.path_policy import PathPolicy
 from domain.review.plain_request import Effect, RequestTerms
 from domain.review.target_names import is_open
 from domain.shell.script import Script, ScriptCommand
 
 # What changes where the commands behind it run, or what their words mean.
-_MOVES = frozenset({"cd", "pushd", "popd", "eval", "exec", "alias", "source", ".", "trap", "export", "set"})
+_MOVES = frozenset(
+    {
+        *("cd", "pushd", "popd", "eval", "exec", "alias", "source", ".", "trap", "export", "set", "shopt"),
+        *("mv", "ln", "mount"),
+    }
+)
 _FEEDERS = frozenset({"xargs", "find"})
 _FILE_EFFECTS = frozenset({Effect.DELETE, Effect.EMPTY, Effect.DISCARD, Effect.CHANGE_RIGHTS})
+_PLACES = ("/", "~", "..", "$")
+_KINDS_OF_MANY = "files|folders|directories|all|every|everything|items|each"
 _KINDS = "files?|folders?|director(?:y|ies)|all|every|everything|items?"
 _NO_NAME = re.compile(
     r"\{\}|;|\+|--|[+-]?\d+[a-zA-Z%]?|[a-zA-Z]|.*%[pfTs].*|\\.*|HEAD([~^]\d*)*|origin|/dev/null"
@@ -47,8 +55,18 @@ _COMMAND_WORDS = {
     **dict.fromkeys(("npm", "pnpm", "yarn", "cargo", "gem", "poetry", "uv"), frozenset({"publish"})),
     "gh": frozenset({"release", "create", "pr", "merge", "dist/*"}),
 }
-_ELSEWHERE = frozenset({"-C", "--git-dir", "--work-tree", "--mirror", "--prune", "--all", "--no-preserve-root"})
-_ALTERNATIVES = frozenset({"-o", "-or", "!", "-not", ","})
+_ELSEWHERE = frozenset(
+    {
+        "-C",
+        "--git-dir",
+        "--work-tree",
+        "--mirror",
+        "--prune",
+        "--no-preserve-root",
+        "-A",
+        "--pathspec-from-file",
+    }
+)
 _DATABASE_PROGRAMS = CLIENTS | {"dropdb", "redis-cli"}
 _SERVER = re.compile(
     r"-[hHSu].*|--(host|server|uri|url|maintenance-db|dbname).*|-d.*=.*|.*(://|host(addr)?=).*"
@@ -67,9 +85,14 @@ def complete_terms(
     not what it seems, or the targets are protected, the system's, or somebody else's."""
     if script.problem is not None or not _FEEDERS.issuperset(run.wrappers) or not _is_straight(script):
         return None
-    if _ELSEWHERE.intersection(run.arguments) or any(word[:1] == "-" and "/" in word for word in run.arguments):
+    if _ELSEWHERE.intersection(run.arguments) or any(
+        word.startswith("--all") or (word[:1] == "-" and "/" in word) for word in run.arguments
+    ):
         return None
-    is_exact = not _ALTERNATIVES.intersection(run.arguments) and not _is_far(run)
+    if leaves_out(run) or _reaches_beside(run):
+        return None
+    terms = _tighten_terms(terms, run)
+    is_exact = terms.is_exact and not _is_far(run)
     if terms.names:
         return replace(terms, is_exact=is_exact)
     words = run.operands
@@ -81,11 +104,60 @@ def complete_terms(
         names -= {"."}
     if _changes_shared_branch(terms, run, names):
         return None
-    if terms.effect not in _FILE_EFFECTS or terms.nouns:
-        return replace(terms, names=names, is_fed=run.in_loop, is_exact=is_exact)
-    if not all(_may_be_asked_for(name, paths) for name in names):
+    is_of_files = terms.effect in _FILE_EFFECTS and not terms.nouns
+    if is_of_files and not all(_may_be_asked_for(name, paths) for name in names):
         return None
-    return replace(terms, names=names, kinds=_KINDS, is_fed=run.in_loop, is_exact=is_exact)
+    kinds = _KINDS
+    if not _selects_by_names(run, script):  # the names may be those of what it leaves out
+        names = frozenset(name for name in names if name.startswith(_PLACES))
+        kinds, is_exact = _KINDS_OF_MANY, False
+    is_fed = run.in_loop or run.program == "find"
+    kinds = kinds if is_of_files else ""
+    return replace(terms, names=names, kinds=kinds, is_fed=is_fed, is_exact=is_exact)
+
+
+def _reaches_beside(run: Invocation) -> bool:
+    """Whether it acts on something beside what its names say: on a folder above, or on what it names itself
+    together with what is selected for it."""
+    return any(".." in word.split("/")[1:] for word in run.operands) or (
+        run.in_loop and not all(map(_NO_NAME.fullmatch, run.operands))
+    )
+
+
+def _selects_by_names(run: Invocation, script: Script) -> bool:
+    """Whether all that it acts on fits its names: those that it is given, or those that a plain find tests."""
+    if run.in_loop:
+        return is_selected_by_words(script.commands)
+    return run.program != "find" or is_plain_find(run.arguments)
+
+
+def _tighten_terms(terms: RequestTerms, run: Invocation) -> RequestTerms:
+    """The terms, stricter where an option or an operand reaches further than the table tells."""
+    given = set(run.arguments)
+    match run.program:
+        case "git" if "clean" in given and any(
+            re.fullmatch(r"-[a-zA-Z]*[xX][a-zA-Z]*", word) for word in given
+        ):
+            return replace(terms, nouns="ignored", needs_noun=True)
+        case "git" if "reset" in given and any(re.match(r"HEAD[~^@]", word) for word in given):
+            return replace(terms, nouns="commits?|committed", needs_noun=True, is_exact=False)
+        case "docker" | "podman" | "nerdctl" | "docker-compose" | "podman-compose":
+            if given & {"volume", "--volumes"} or ("down" in given and "-v" in given):
+                return replace(terms, nouns="volumes?", needs_noun=True)
+            if "prune" in given:
+                kind = next((kind for kind in ("image", "container") if kind in given), "")
+                return (
+                    replace(terms, nouns=f"{kind}s?", needs_noun=True)
+                    if kind
+                    else replace(terms, is_exact=False)
+                )
+            return terms
+        case "pkill" | "killall":
+            return replace(
+                terms, is_exact=not given & {"-f", "--full", "-r", "--regexp", "-I", "--ignore-case"}
+            )
+        case _:
+            return terms
 
 
 def _changes_shared_branch(terms: RequestTerms, run: Invocation, names: frozenset[str]) -> bool:
@@ -111,6 +183,10 @@ def _is_changing(command: ScriptCommand) -> bool:
     words = () if program in ("echo", "printf") else command.words
     return (
         program in _MOVES
+        or (
+            command.words[:2] == ("git", "stash")
+            and command.words[2:3] not in (("drop",), ("clear",), ("list",), ("show",))
+        )
         or any(_EXPANDED.search(word) and not _VARIABLE.fullmatch(word) for word in words)
         or any(re.search(r"[$`]", redirect.target) for redirect in command.redirects)
     )

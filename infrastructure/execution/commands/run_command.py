@@ -17,6 +17,7 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from domain.shell.repository_changes import changes_repository
 from domain.text.json_value import JsonObject
 from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from infrastructure.execution.commands.environment import build_command_environment
@@ -153,22 +154,21 @@ class RunCommand:
             request = self._request(arguments)
             verdict = await self._judge_request(request)
             asks_more = request.outside or request.opens_git
-            if self._sandbox is None or (not asks_more and (verdict is None or verdict.is_read_only)):
+            is_known = verdict.is_read_only if verdict is not None else not changes_repository(request.command)
+            if self._sandbox is None or (is_known and not asks_more):
                 return verdict
-            confinement = await self._build_confinement(request)
+            confinement = await self._build_confinement(request, verdict)
         except ToolError:
             return None
+        verdict = verdict or ShellVerdict(kind=ShellVerdictKind.ASK, reason="nothing here looks at commands")
         if confinement.is_left or confinement.opens_git:
-            verdict = verdict or ShellVerdict(
-                kind=ShellVerdictKind.ASK, reason="nothing here looks at commands"
-            )
             return replace(verdict, leaves_sandbox=confinement.is_left, opens_git=confinement.opens_git)
-        if verdict is None or verdict.is_read_only:
+        if verdict.is_read_only:
             return verdict
         gap = await asyncio.to_thread(self._sandbox.find_gap)
         # What a command makes is looked at when it ends: nobody knows when one in the background does.
         is_confined = confinement.is_closed and not request.background
-        return replace(verdict, sandbox_gap=gap, is_confined=is_confined)
+        return replace(verdict, sandbox_gap=gap, is_confined=is_confined, offers_git=confinement.offers_git)
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The folder, programs, files, environment and sandbox of the command as they are now.
@@ -177,8 +177,11 @@ class RunCommand:
         to be had.
         """
         request = self._request(arguments)
-        environment = self._build_environment(await self._judge_request(request))
-        return await self._seal(request, projected, await self._build_confinement(request), environment)
+        verdict = await self._judge_request(request)
+        environment = self._build_environment(verdict)
+        return await self._seal(
+            request, projected, await self._build_confinement(request, verdict), environment
+        )
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> ToolOutput:
         """Run the command; the text is what it printed and how it exited, whatever the exit code.
@@ -191,17 +194,18 @@ class RunCommand:
         longer what was approved. CancelledError passes once nothing of the command is alive.
         """
         request = self._request(arguments)
-        confinement = await self._build_confinement(request)
+        verdict = await self._judge_request(request)
+        confinement = await self._build_confinement(request, verdict)
         if confinement.is_left and not context.controls.was_asked:
             raise ToolError("nothing was run: outside the sandbox only what the person was asked about runs")
         if confinement.opens_git and not context.controls.was_asked:
             raise ToolError("nothing was run: .git is opened only once the person was asked about it")
-        verdict = await self._judge_request(request)
         environment = self._build_environment(verdict)
         if context.controls.seal is not None:
             now = await self._seal(request, {}, confinement, environment)
             require_unchanged(context.controls.seal, now)
-        if confinement.opens_git and self._sandbox is not None:
+        opens_git = confinement.opens_git or (confinement.offers_git and context.controls.was_asked)
+        if opens_git and self._sandbox is not None:
             self._sandbox.open_git()
         launch = await asyncio.to_thread(
             confinement.launch, _build_shell_argv(request.command), cwd=request.cwd, environment=environment
@@ -246,13 +250,16 @@ class RunCommand:
         with jobs.allow_detaching(context.call_id) as wish:
             return await command.runs_on(wish) and jobs.has_room
 
-    async def _build_confinement(self, request: _CommandRequest) -> Confinement:
+    async def _build_confinement(self, request: _CommandRequest, verdict: ShellVerdict | None) -> Confinement:
         if self._sandbox is None:
             return Confinement()
         if request.outside:
             return await asyncio.to_thread(self._sandbox.confine_outside)
         if request.opens_git:
             return await asyncio.to_thread(self._sandbox.confine_with_git)
+        is_read_only = verdict is not None and verdict.is_read_only
+        if not is_read_only and changes_repository(request.command):
+            return await asyncio.to_thread(self._sandbox.confine_offering_git)
         return await asyncio.to_thread(self._sandbox.confine)
 
     async def _judge_request(self, request: _CommandRequest) -> ShellVerdict | None:

@@ -173,7 +173,8 @@ Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 class Confinement:
     """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
     for. `network` says whether the command reaches the network. `is_left`: there is a sandbox, and the command
-    asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too.
+    asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too;
+    `offers_git`: it may once a person approved it, and runs without where nobody did.
     """
 
     description: str | None = None
@@ -181,6 +182,7 @@ class Confinement:
     line: Line | None = None
     is_left: bool = False
     opens_git: bool = False
+    offers_git: bool = False
 
     @property
     def is_confined(self) -> bool:

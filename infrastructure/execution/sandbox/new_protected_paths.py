@@ -145,7 +145,8 @@ class ProtectedPathCheck:
     def _rename(self, path: str) -> str:
         """Give a path a name that no program obeys. Raises OSError where that cannot be done."""
         folder, name = os.path.split(path)
-        root = next((root for root in self._roots if is_below_any(folder, (root,))), None)
+        roots = (*self._roots, *(repository.folder for repository in self._repositories))
+        root = next((root for root in roots if is_below_any(folder, (root,))), None)
         if root is None:
             raise OSError("it does not lie in the workspace")
         place = _open_folder(root, folder)

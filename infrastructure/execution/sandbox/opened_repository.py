@@ -17,10 +17,10 @@ _LOOSE_OBJECTS = compile_late(r"[0-9a-f]{2}")
 
 
 class OpenedRepository:
-    """Compares such a folder before and after a command. `closed` are names in it that stay as they are."""
+    """Compares such a `folder` before and after a command. `closed` are names in it that stay as they are."""
 
     def __init__(self, folder: str, closed: Sequence[str]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._closed = tuple(os.path.join(folder, name) for name in closed)
         self._parts = self._read_identities()
         self._links, self._is_complete = self._find_links()
@@ -43,7 +43,7 @@ class OpenedRepository:
     def _find_links(self) -> tuple[dict[str, str], bool]:
         """All links but those among loose objects, which git only reads; whether everything was looked at."""
         links: dict[str, str] = {}
-        for number, entry in enumerate(self._list_entries(self._folder)):
+        for number, entry in enumerate(self._list_entries(self.folder)):
             if number >= _MOST_ENTRIES:
                 return links, False
             if entry.is_symlink():

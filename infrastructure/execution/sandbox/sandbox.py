@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
-from domain.shell.sandbox import OPENS_GIT, SandboxOff, SandboxOn, SandboxState
+from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from infrastructure.execution.sandbox.guarded_files import FolderCache
@@ -31,6 +31,7 @@ from infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
+from infrastructure.execution.sandbox.repository_folders import find_written_folders
 from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from infrastructure.execution.sandbox.view import SandboxView, Surroundings
@@ -128,8 +129,8 @@ class Sandbox:
         """What the person should know of what still holds from before the session was resumed, in sentences."""
         said = await asyncio.to_thread(self._finish_killed)
         if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
-            folder = await asyncio.to_thread(self._find_git_folder)
-            said += [_GIT_IS_OPEN] if folder is not None else []
+            folders = await asyncio.to_thread(self._find_git_folders)
+            said += [_GIT_IS_OPEN] if folders else []
         return tuple(said)
 
     def _finish_killed(self) -> list[str]:
@@ -150,21 +151,38 @@ class Sandbox:
         confinement = self.confine()
         if confinement.line is None or self._is_git_open:
             return confinement
-        if self._find_git_folder() is None:
+        if not (folders := self._find_git_folders()):
             raise ToolError(
                 "nothing was run: the workspace has no .git folder of its own that could be opened; leave out "
                 "opens_git"
             )
         return replace(
             confinement,
-            description=f"{confinement.description}; {OPENS_GIT}",
+            description=f"{confinement.description}; {self._name_elsewhere(folders)}{OPENS_GIT}",
             opens_git=True,
         )
 
-    def _find_git_folder(self) -> str | None:
-        """The repository's folder at the top of the workspace; a file or link in its place is none."""
-        path = os.path.join(os.path.realpath(self._policy.roots[0]), ".git")
-        return path if os.path.isdir(path) and not os.path.islink(path) else None
+    def confine_offering_git(self) -> Confinement:
+        """What a command is held to that changes the repository: once the person approved it, it may write to
+        `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
+        """
+        confinement = self.confine()
+        if confinement.line is None or self._is_git_open or not (folders := self._find_git_folders()):
+            return confinement
+        return replace(
+            confinement,
+            description=f"{confinement.description}; {self._name_elsewhere(folders)}{OFFERS_GIT}",
+            offers_git=True,
+        )
+
+    def _name_elsewhere(self, folders: Sequence[str]) -> str:
+        """The folder that git writes to where it is not that of the workspace, for the person."""
+        own = os.path.join(os.path.realpath(self._policy.roots[0]), ".git")
+        return "" if folders[0] == own else f"as {folders[0]}, it "
+
+    def _find_git_folders(self) -> tuple[str, ...]:
+        """The folders that git writes to in the working directory's repository, none of them through a link."""
+        return find_written_folders(os.path.realpath(self._policy.roots[0]))
 
     def confine_outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
@@ -273,7 +291,7 @@ class Sandbox:
         *,
         opens_git: bool = True,
     ) -> Launch:
-        git = self._find_git_folder() if opens_git and self._is_git_open else None
+        git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
             self._read_surroundings(git, network=network),
             self._policy,
@@ -306,7 +324,7 @@ class Sandbox:
             unfinished=self._unfinished,
             guards=tuple(view.list_guards()),
             running=self._running,
-            can_open_git=not self._is_git_open and self._find_git_folder() is not None,
+            can_open_git=not self._is_git_open and bool(self._find_git_folders()),
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
@@ -322,7 +340,7 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
-    def _read_surroundings(self, git: str | None = None, *, network: bool = True) -> Surroundings:
+    def _read_surroundings(self, git: tuple[str, ...] = (), *, network: bool = True) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
         return Surroundings(
@@ -332,10 +350,8 @@ class Sandbox:
             secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
-            writable=(
-                *(expand_path(path, self._environ, root) for path in self._writable),
-                *((git,) if git is not None else ()),
-            ),
+            writable=tuple(expand_path(path, self._environ, root) for path in self._writable),
+            repositories=git,
             sockets=() if network else list_bound_sockets(),
         )
 

@@ -14,15 +14,15 @@ from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCh
 from infrastructure.execution.sandbox.opened_repository import OpenedRepository
 from infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
 from infrastructure.execution.sandbox.preflight import GROUND
+from infrastructure.execution.sandbox.repository_folders import list_repository_places
 from infrastructure.execution.sandbox.session_tmp import SharedTmp
 from infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
-_MOST_POINTER_BYTES = 4096
 
 # Of a .git folder that the person opened: what makes git run something, or obey another repository.
 _GIT_LOCKED = (
-    *("config", "config.worktree", "hooks", "info", "modules", "commondir", "worktrees"),
+    *("config", "config.worktree", "hooks", "info", "modules", "commondir", "gitdir", "worktrees"),
     # steps of a rebase may be commands; the merge strategy of a pick and old remotes may name programs
     *("rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"),
 )
@@ -33,7 +33,8 @@ class Surroundings:
     """Places of the machine, as absolute paths; those that do not exist are passed over.
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
-    `readable` and `writable` are what the person added. `sockets` are closed unless a person added one of them.
+    `readable` and `writable` are what the person added; `repositories` are git's own folders that they opened,
+    outermost first. `sockets` are closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -44,6 +45,7 @@ class Surroundings:
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
 
 
 class SandboxView:
@@ -72,7 +74,8 @@ class SandboxView:
         homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
         self._homes = surroundings.homes
         self._hidden = _sort_outermost_first((*surroundings.private, *homes))
-        self._writable = _select_existing(surroundings.writable)
+        self._opened = _select_existing(surroundings.repositories)
+        self._writable = _select_existing((*surroundings.writable, *self._opened))
         asked = _select_existing((*surroundings.readable, *self._writable))
         self._code = lock_code(policy.code, self._writable, self._roots)
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not _holds(asked, p)]
@@ -170,7 +173,7 @@ class SandboxView:
             self.guarded,
             roots=self._roots,
             opened=self._writable,
-            repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened(".git")],
+            repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened()],
             cache=cache,
         )
 
@@ -198,7 +201,8 @@ class SandboxView:
 
     def _list_opened_outside(self) -> Iterator[str]:
         """What the person opened outside of the roots, without quorum's code in it."""
-        outside = [path for path in self._writable if not _holds((*self._roots, *self._own), path)]
+        named = [path for path in self._writable if path not in self._opened]
+        outside = [path for path in named if not _holds((*self._roots, *self._own), path)]
         code = [path for path in self._code if _holds(outside, path)]
         yield from _mount(outside, opened=outside, protected=(), code=code)
 
@@ -211,12 +215,16 @@ class SandboxView:
             protected=[path for path in protected if not _holds(self._writable, path)],
             code=[path for path in self._code if _holds(self._roots, path)],
         )
-        for path in self._list_opened(".git"):
+        for path in self._list_opened():
+            if not _holds(self._roots, path):
+                yield from ("--bind", path, path)
             for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
 
-    def _list_opened(self, name: str) -> list[str]:
-        return [p for p in self.guarded.protected if p.endswith(f"/{name}") and _holds(self._writable, p)]
+    def _list_opened(self) -> list[str]:
+        """Git's own folders that commands may write to, each behind those that hold it."""
+        inside = (p for p in self.guarded.protected if p.endswith("/.git") and _holds(self._writable, p))
+        return list(dict.fromkeys((*inside, *self._opened)))
 
 
 def _select_existing(paths: Iterable[str]) -> list[str]:
@@ -253,67 +261,3 @@ def _mask(path: str) -> tuple[str, ...]:
     if os.path.isdir(real):
         return ("--tmpfs", real, "--remount-ro", real)
     return ("--ro-bind", "/dev/null", real)
-
-
-def list_repository_places(root: str) -> tuple[str, ...]:
-    """What of its repository a root needs to be readable: its top above the root, its git folder elsewhere.
-
-    A `.git` file is believed only where what it names looks like a repository's own folder, and that repository
-    lies around it or knows it as a working tree, lest a file in the workspace open any folder of the machine.
-    """
-    top = _find_top(root)
-    if top is None:
-        return ()
-    places = [top] if top != root else []
-    marker = os.path.join(top, ".git")
-    if os.path.isfile(marker):
-        git_folder = _read_named_folder(marker, prefix="gitdir: ", base=top)
-        common = _find_common_folder(git_folder)
-        if git_folder and common and (_lies_around(common, top) or _names_back(git_folder, marker)):
-            places.append(common)
-    return tuple(places)
-
-
-def _find_top(folder: str) -> str | None:
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
-    return folder
-
-
-def _lies_around(common: str, top: str) -> bool:
-    """Whether the repository's own working tree holds the folder, as it holds its submodules."""
-    return top.startswith(os.path.dirname(common).rstrip("/") + "/")
-
-
-def _names_back(git_folder: str, marker: str) -> bool:
-    """Whether it is the git folder of a linked working tree, and of that one."""
-    return _read_named_folder(
-        os.path.join(git_folder, "gitdir"), prefix="", base=git_folder
-    ) == os.path.realpath(marker)
-
-
-def _read_named_folder(file: str, *, prefix: str, base: str) -> str | None:
-    try:
-        with open(file, "rb") as opened:
-            line = os.fsdecode(opened.read(_MOST_POINTER_BYTES)).rstrip("\n")
-    except OSError:  # unreadable: git cannot use it either
-        return None
-    if not line.startswith(prefix) or "\0" in line or "\n" in line:
-        return None
-    return os.path.realpath(os.path.join(base, line.removeprefix(prefix)))
-
-
-def _find_common_folder(git_folder: str | None) -> str | None:
-    """The folder with all of a repository, of which a worktree or submodule has its own git folder inside."""
-    if git_folder is None or not os.path.isfile(os.path.join(git_folder, "HEAD")):
-        return None
-    names = git_folder.split("/")
-    inner = next((place for place, name in enumerate(names) if name.endswith(".git")), None)
-    if inner is None:
-        return None
-    common = "/".join(names[: inner + 1])
-    is_repository = all(os.path.exists(os.path.join(common, name)) for name in ("HEAD", "objects", "refs"))
-    return common if is_repository else None

@@ -1,8 +1,14 @@
 import pytest
 
+from domain.calls.access import EXCLUSIVE
+from domain.calls.tool import RiskLevel
+from domain.review.decision import decide
 from domain.review.escalation import Escalation
 from domain.review.guards import GuardSettings
-from domain.review.permissions import Answer
+from domain.review.mode import Mode
+from domain.review.path_policy import PathPolicy
+from domain.review.permissions import Answer, Subject
+from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from infrastructure.permissions.in_force import build_guard_settings, build_permission_rules
 from infrastructure.settings_conversion import build_quorum_policy
 from tests.support.settings_machine import Machine
@@ -24,9 +30,29 @@ def test_rules_say_in_which_file_they_stand(machine: Machine):
     machine.user('[permissions]\nallow = ["write_file(src/**)"]\ndeny = ["run_command(rm *)"]')
 
     assert _rules(machine) == [
+        (Answer.ALLOW, "run_command(read-only)", "permissions.allow, default"),
         (Answer.ALLOW, "write_file(src/**)", f"permissions.allow, {machine.user_file}"),
         (Answer.DENY, "run_command(rm *)", f"permissions.deny, {machine.user_file}"),
     ]
+
+
+@pytest.mark.parametrize("allow", ["[]", '["run_command(make *)"]', '["run_command(read-only)"]'])
+def test_what_is_proved_to_read_is_allowed_beside_a_list_of_ones_own_until_a_rule_asks_about_it(
+    machine: Machine, allow: str
+):
+    machine.user(f"[permissions]\nallow = {allow}")
+    assert _answer_to_reading(machine) is Answer.ALLOW
+
+    machine.user(f'[permissions]\nallow = {allow}\nask = ["run_command(read-only)"]')
+    assert _answer_to_reading(machine) is Answer.ASK
+
+
+def _answer_to_reading(machine: Machine) -> Answer:
+    loaded = machine.load()
+    shell = ShellVerdict(kind=ShellVerdictKind.READ_ONLY, reason="it only reads")
+    subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command="git log", shell=shell)
+    rules = build_permission_rules(loaded.settings, loaded.origins)
+    return decide(subject, mode=Mode.ASK, paths=PathPolicy(roots=("/w",)), rules=rules).answer
 
 
 def test_a_project_adds_to_what_is_denied_and_allows_nothing(machine: Machine):

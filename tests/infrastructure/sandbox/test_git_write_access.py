@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -170,3 +171,119 @@ async def test_a_worktree_and_a_submodule_in_the_workspace_stay_closed(
     said = await run(tool, "echo x > tree/.git; echo ../../../evil > .git/worktrees/tree/commondir")
 
     assert said.count("Read-only file system\n") == 2
+
+
+async def test_a_change_of_the_repository_needs_one_approval_and_runs_with_git_closed_without(
+    tool: RunCommand, household: Household
+) -> None:
+    verdict = await tool.judge({"command": _COMMIT})
+    seal = await tool.seal({"command": _COMMIT}, {})
+
+    assert verdict is not None
+    assert (verdict.offers_git, verdict.opens_git) == (True, False)
+    assert str(seal.sandbox).endswith("once you approve it")
+    assert "Read-only file system" in await run(tool, _COMMIT)
+    assert await run(tool, _COMMIT, was_asked=True) == "exit code 0"
+    assert await run(tool, "touch later && " + _COMMIT.replace("second", "third")) == "exit code 0"
+    assert git_in(household, "log", "--format=%s").split() == ["third", "second", "first"]
+
+
+@pytest.mark.parametrize("command", ["make", "git log", "git status", "echo git commit-graph", "ls .git"])
+async def test_what_does_not_change_the_repository_offers_nothing(tool: RunCommand, command: str) -> None:
+    verdict = await tool.judge({"command": command})
+
+    assert verdict is None or not verdict.offers_git
+    assert "opens .git" not in str((await tool.seal({"command": command}, {})).sandbox)
+
+
+def _make_place(household: Household, kind: str) -> Path:
+    """Make the workspace a part of a repository elsewhere; the folder that git writes to there."""
+    household.root.rmdir()
+    elsewhere = household.root.parent
+    if kind == "worktree":
+        elsewhere = household.home / "main"
+    elsewhere.mkdir(exist_ok=True)
+    a_repository(elsewhere)
+    match kind:
+        case "worktree":
+            _git(elsewhere, "worktree", "add", "-q", str(household.root))
+            return elsewhere / ".git"
+        case "submodule":
+            (inner := household.home / "inner").mkdir()
+            a_repository(inner)
+            add = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "project")
+            _git(elsewhere, *add)
+            return elsewhere / ".git/modules/project"
+        case _:
+            household.root.mkdir()
+            return elsewhere / ".git"
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "subfolder"])
+async def test_a_commit_is_made_where_the_repository_keeps_itself_elsewhere(
+    household: Household, kind: str
+) -> None:
+    folder = _make_place(household, kind)
+    tool = household.tool()
+    (household.root / "new").write_text("new\n")
+
+    seal = await tool.seal({"command": "true", "opens_git": True}, {})
+    assert str(folder) in str(seal.sandbox)
+    assert await run(tool, _COMMIT, was_asked=True) == "exit code 0"
+
+    assert _git(household.root, "log", "-1", "--format=%s") == "second\n"
+
+
+@pytest.mark.long(after=1)
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "subfolder"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > $G/hooks/pre-commit",
+        "git config core.fsmonitor ./x",
+        "mkdir $G/sequencer && echo x > $G/sequencer/opts",
+        "rm -f $G/HEAD; ln -s ../../.bashrc $G/HEAD",
+        "mkdir -p $G/worktrees/x && echo x > $G/worktrees/x/commondir",
+        "D=$(git rev-parse --absolute-git-dir); echo x > $D/commondir; echo x > $D/gitdir",
+        "D=$(git rev-parse --absolute-git-dir); echo x > $D/config.worktree; mkdir $D/rebase-merge",
+    ],
+)
+async def test_settings_and_hooks_stay_closed_where_the_repository_keeps_itself_elsewhere(
+    household: Household, kind: str, command: str
+) -> None:
+    folder = _make_place(household, kind)
+    tool = household.tool()
+    await opened(tool)
+    own = Path(_git(household.root, "rev-parse", "--absolute-git-dir").strip())
+    names = (
+        "hooks/pre-commit",
+        "config",
+        "sequencer",
+        "commondir",
+        "gitdir",
+        "config.worktree",
+        "rebase-merge",
+    )
+    places = [place / name for place in (folder, own) for name in (*names, "worktrees/x")]
+    before = {place: place.read_bytes() if place.is_file() else place.exists() for place in places}
+
+    await run(tool, command.replace("$G", str(folder)))
+
+    assert before == {place: place.read_bytes() if place.is_file() else place.exists() for place in places}
+    assert not any(path.is_symlink() and "set-aside" not in path.name for path in folder.rglob("*"))
+
+
+async def test_a_file_that_names_the_folder_of_another_working_tree_opens_nothing(household: Household) -> None:
+    folder = _make_place(household, "worktree")
+    _git(folder.parent, "worktree", "add", "-q", str(household.home / "other"))
+    (household.root / ".git").write_text((household.home / "other/.git").read_text())
+
+    with pytest.raises(ToolError, match=r"no \.git folder of its own"):
+        await run(household.tool(), "true", was_asked=True, opens_git=True)

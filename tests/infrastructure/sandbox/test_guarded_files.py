@@ -9,7 +9,7 @@ import pytest
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox import guarded_files
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
-from infrastructure.execution.sandbox.view import list_repository_places
+from infrastructure.execution.sandbox.repository_folders import list_repository_places
 
 
 @pytest.fixture

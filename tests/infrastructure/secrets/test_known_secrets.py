@@ -319,3 +319,56 @@ def test_what_stands_for_no_key_is_left_alone(value: str, machine: Machine) -> N
     secrets.learn_surroundings()
 
     assert mask.mask_known(f"pip install x  # {value}") == f"pip install x  # {value}"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "--upload-pack=./x1",
+        "scripts/migrate_v2.py",
+        "deploy@198.51.100.7:/tmp/x",
+        "db2.example.com:8443",
+        "feature/login-2024",
+        "left-pad@1.3.0",
+        "python3.11",
+    ],
+)
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        (".env", "API_KEY={}\n"),
+        (".netrc", "machine h password {}\n"),
+        (".env", 'DB_CONNECTION_STRING="Server=db;Password={}"\n'),
+    ],
+)
+def test_a_file_cannot_have_an_option_a_path_or_a_host_taken_for_a_secret(
+    value: str, place: str, text: str, machine: Machine
+) -> None:
+    machine.repository.joinpath(place).write_text(text.format(value), encoding="utf-8")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert mask.mask_known(f"git fetch {value} origin") == f"git fetch {value} origin"
+
+
+def test_a_weak_password_of_a_file_is_kept_out_of_records_and_legible_to_who_approves_it(
+    machine: Machine,
+) -> None:
+    machine.repository.joinpath(".env").write_text("DB_PASSWORD=hunter22x\n", encoding="utf-8")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert mask.mask_text("psql hunter22x") == "psql [secret:DB_PASSWORD]"
+    assert mask.in_review.mask_text("psql hunter22x") == "psql hunter22x"
+
+
+@pytest.mark.parametrize("value", [f"-{KEY}", f"{KEY}.internal.net", f"a/{KEY}"])
+def test_what_looks_random_is_kept_out_of_records_however_it_begins(value: str, machine: Machine) -> None:
+    machine.repository.joinpath(".env").write_text(f"API_KEY='{value}'\n", encoding="utf-8")
+    mask, secrets = secrets_of(machine)
+
+    secrets.gather()
+
+    assert mask.mask_known(f"is {value}!") == "is [secret:API_KEY]!"

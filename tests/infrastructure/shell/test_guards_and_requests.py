@@ -75,6 +75,8 @@ def test_a_request_that_names_each_target_takes_the_objection_back(command: str,
         ("rm -r /srv/old/media", "Remove /srv/old/media, if nothing uses it."),
         ("psql -h prod -c 'DROP TABLE jobs' shop", "Drop the table jobs."),
         ("psql postgresql://prod/shop -c 'DROP TABLE jobs'", "Drop the table jobs."),
+        ("psql -c 'drop table users, orders'", "Drop users"),
+        ("psql -c 'truncate users, orders'", "Truncate users"),
         ("dropdb --host=prod shop", "Drop the database shop."),
         ("rm -rf src", "Delete the src folder from the coverage settings."),
     ],
@@ -234,3 +236,75 @@ def test_most_requests_for_what_a_command_does_take_its_objections_back(number: 
 
     assert len(calls) in (56, 50)
     assert len(answered) >= at_least
+
+
+@pytest.mark.parametrize(
+    ("command", "request_text"),
+    [
+        ("ls | grep -v build | xargs rm -rf", "Delete build"),
+        ("ls -I build | xargs rm -rf", "Delete build"),
+        ("ls -d */ | grep -v build | xargs rm -rf", "Delete the build folder"),
+        ("git stash push -- ':!build' && git stash drop", "Drop the stash build"),
+        ("grep -L build * | xargs rm -rf", "Delete build"),
+        ("cat build | xargs rm -rf", "Delete build"),
+        ("xargs rm -rf < build", "Delete build"),
+        ("printf 'src %s' build | xargs rm -rf", "Delete build"),
+        ("find build | xargs --arg-file=list rm -rf", "Delete build"),
+        ("find build | xargs rm -rf < list", "Delete build"),
+        ("find build | xargs rm -rf src", "Delete build"),
+        ("find . -name build -printf '../src' | xargs rm -rf", "Delete build here"),
+        ("find . ! -name build -delete", "Delete build here"),
+        ("find . -not -name build -exec rm -rf {} +", "Delete build here"),
+        ("find . -path ./build -prune -o -delete", "Delete build here"),
+        ("find . -delete -name build", "Delete build here"),
+        ("find . -exec rm -rf {} + -name build", "Delete build here"),
+        ("find . -name build -exec rm -rf {}/.. ';'", "Delete build here"),
+        ("git clean -fd -e build", "Delete my untracked files, build"),
+        ("git clean -fdx", "Delete my untracked files"),
+        ("git reset --hard HEAD~3", "Discard my uncommitted changes"),
+        ("git checkout -- . ':!build'", "Discard my uncommitted changes in build"),
+        ("rm -rf !(build)", "Delete build"),
+        ("shopt -s extglob; rm -rf !(build)", "Delete build"),
+        ("rm -rf build/../src", "Delete build"),
+        ("rm -rf build/..", "Delete build"),
+        ("rm -rf build*", "Delete build"),
+        ("mv src build && rm -rf build", "Delete build"),
+        ("ln -sfn ../src build; rm -rf build", "Delete build"),
+        ("pkill -v node", "Kill node"),
+        ("kubectl delete pods --all-namespaces", "Delete the pods"),
+        ("docker system prune -af --volumes", "Remove all unused images"),
+        ("rsync -a --delete --exclude build a/ b/", "Delete build"),
+        ("psql -c 'drop table users; drop table orders'", "Drop users"),
+        ("psql -c 'drop table users' -c 'drop table orders'", "Drop users"),
+        ("mysql -e 'drop table users' -e 'alter table orders drop column x'", "Drop users"),
+        ("psql <<E\ndrop table users;\ndrop table orders;\nE", "Drop users"),
+        ("psql -c 'drop table users cascade'", "Drop users"),
+        ("psql -c 'drop table users' -f more.sql", "Drop users"),
+        ("psql -c 'drop table users' < more.sql", "Drop users"),
+        ("{ echo 'drop table users;'; cat more.sql; } | psql", "Drop users"),
+        ("psql -c 'drop schema users'", "Drop users"),
+        ("psql -c 'delete from users'", "Delete bob from users"),
+        ("psql -c 'update prices set x = 1; select 1 where true'", "Update all rows of orders"),
+        ("mongosh --eval 'db.users.drop(); db.orders.drop()'", "Drop users"),
+        ("python3 -c \"cursor.execute('drop table users')\"", "Drop users"),
+        ("php -r 'query(\"drop table users\");'", "Drop users"),
+    ],
+)
+def test_a_request_covers_what_it_names_and_nothing_beside_it(command: str, request_text: str) -> None:
+    assert _judge(command, request_text) is Asked.NOT
+
+
+@pytest.mark.parametrize(
+    ("command", "request_text"),
+    [
+        ("psql -c 'begin; drop table users; commit'", "Drop users"),
+        ("psql -c 'drop table users; drop table orders'", "Drop users and orders"),
+        ("psql <<E\ndrop table if exists users;\nselect 1;\nE", "Drop users"),
+        ("psql -c 'delete from users'", "Delete all rows of users"),
+        ("git clean -fdx", "Delete my untracked and ignored files"),
+        ("ls *.bak | xargs rm", "Delete all .bak files"),
+        ("find build -depth -delete", "Delete build"),
+    ],
+)
+def test_statements_and_selections_that_are_all_named_are_covered(command: str, request_text: str) -> None:
+    assert _judge(command, request_text) is Asked.TARGETS

@@ -22,6 +22,7 @@ from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.forms import ReviewForms
+from tui.screens.review.hidden_parts import can_reveal
 from tui.screens.review.keys import Stage, list_choices, list_further_keys
 from tui.screens.review.offer_form import render_offer_row
 from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
@@ -216,6 +217,7 @@ class ReviewCard(VerticalGroup):
             can_accept_edits=self._request.can_accept_edits,
             has_votes=bool(self._review_context.reviewers or self._request.comparison),
             is_elsewhere=self._request.is_elsewhere,
+            can_reveal=can_reveal(self._request),
         )
         fitting = (text for each in keys if cell_len(text := fill_in_keys(each, self.app)) <= room)
         self.border_subtitle = Content(next(fitting, ""))

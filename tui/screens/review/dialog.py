@@ -32,6 +32,7 @@ from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from tui.screens.review.earlier import NOTHING, Earlier
 from tui.screens.review.editing import EditsCall
 from tui.screens.review.folder_choice import FolderChoice
+from tui.screens.review.hidden_parts import can_reveal, reveal_hidden
 from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
 
@@ -86,6 +87,7 @@ class ReviewDialog(EditsCall, Guarded):
         self._waking: Timer | None = None
         self._pressed_at = float("-inf")
         self._folder_choice, self.root = FolderChoice(), root
+        self._concealed: ReviewRequest | None = None  # the request as it was before its secrets were shown
         self.cover = self.card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
@@ -143,6 +145,7 @@ class ReviewDialog(EditsCall, Guarded):
         """Show another request. Needs `is_waiting`, or to be off the screen, and pushed after this."""
         self.fall_asleep()
         self.stay(on_answer)
+        self._concealed = None
         self._request, self.review_context, self.earlier = request, review_context, earlier
         self.post_message(self.NextAsked())
 
@@ -252,6 +255,7 @@ class ReviewDialog(EditsCall, Guarded):
             "offer": self.card.forms.offered is None,
             "add_folder": self._request.folder is None,
             "accept_edits": not self._request.can_accept_edits,
+            "reveal": self._concealed is None and not can_reveal(self._request),
             "edit": self._request.is_elsewhere,
             "edit_outside": self._request.is_elsewhere,
             "drop_tasks": self.card.forms.tasks is None,
@@ -367,6 +371,15 @@ class ReviewDialog(EditsCall, Guarded):
     async def action_detail(self) -> None:
         """Show all that is known of the call; there, go back."""
         await (self.action_back() if self.card.stage == "detailing" else self.card.enter("detailing"))
+
+    def action_reveal(self) -> None:
+        """Show what is hidden in the call, or hide it again; either way it has to be read anew."""
+        self.fall_asleep()
+        if self._concealed is not None:
+            self._request, self._concealed = self._concealed, None
+        else:
+            self._request, self._concealed = reveal_hidden(self._request), self._request
+        self.post_message(self.NextAsked())
 
     def action_mark(self, step: int) -> None:
         """Mark the next choice or the one before."""

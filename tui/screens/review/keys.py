@@ -41,6 +41,9 @@ KEYS: list[BindingType] = [
     Binding("v", "poll", "Show all votes with their reasons", id="review_votes"),
     Binding("o", "go_to_objection", "Go to the objection", id="review_objection"),
     Binding("d", "detail", "Show details: reasons, programs, files, environment, digest", id="review_details"),
+    Binding(
+        "s", "reveal", "Show the secrets that are hidden in the call, or hide them again", id="review_reveal"
+    ),
     Binding("escape", "back", "Back, or reject and interrupt", id="review_back"),
     Binding("up", "scroll(-1)", "Scroll up", show=False, id="review_up"),
     Binding("down", "scroll(1)", "Scroll down", show=False, id="review_down"),
@@ -73,6 +76,7 @@ _ANSWERING = frozenset(
         "poll",
         "detail",
         "go_to_objection",
+        "reveal",
     }
 )
 ACTIONS: dict[Stage, frozenset[str]] = {
@@ -167,17 +171,20 @@ _LEAVE_WAITING = ("esc leaves it waiting", "esc leaves it")
 _DETAILS = "{review_details=d} details"
 
 
-def list_further_keys(*, can_accept_edits: bool, has_votes: bool, is_elsewhere: bool = False) -> Iterator[str]:
+def list_further_keys(
+    *, can_accept_edits: bool, has_votes: bool, is_elsewhere: bool = False, can_reveal: bool = False
+) -> Iterator[str]:
     """What else the keys do, and what approving all edits covers, in ever fewer words."""
     leave, leave_in_short = _LEAVE_WAITING if is_elsewhere else (_LEAVE, _LEAVE_IN_SHORT)
     covers, covers_in_short = _COVERED if can_accept_edits else ("", "")
     votes = "{review_votes=v} votes" if has_votes else ""
+    secrets = "{review_reveal=s} secrets" if can_reveal else ""
     for parts in (
-        (covers, leave, votes, _DETAILS),
-        (covers_in_short, leave, votes, _DETAILS),
-        (covers_in_short, leave_in_short, votes, _DETAILS),
-        (covers_in_short, votes, _DETAILS),
-        (covers_in_short, _DETAILS),
-        (_DETAILS,),
+        (covers, leave, votes, secrets, _DETAILS),
+        (covers_in_short, leave, votes, secrets, _DETAILS),
+        (covers_in_short, leave_in_short, votes, secrets, _DETAILS),
+        (covers_in_short, votes, secrets, _DETAILS),
+        (covers_in_short, secrets, _DETAILS),
+        (secrets, _DETAILS),
     ):
         yield " · ".join(filter(None, parts))

@@ -1,0 +1,40 @@
+"""What may be hidden from the person who approves a call: what looks random, and acts as nothing else.
+
+Whoever made a file of the workspace, and whoever told the model what to say, can have any word taken for a
+secret. A person who approves a call must be able to read its options, paths, hosts, programs and names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from domain.secrets.forms import looks_random
+from domain.secrets.patterns import SecretSpan
+from domain.text.late_pattern import compile_late
+
+_WORD = compile_late(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
+_COMMAND_STARTS = ("|", "&", ";", "$(", "`")
+_IN_PATHS = "/\\~"
+
+
+def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
+    """The parts of a span that may be hidden: all of it where it is one random word, else its random words,
+    such as the lines of a private key, between which anybody may have put something else."""
+    for word in _WORD.finditer(text, span.start, span.end):
+        part = SecretSpan(word.start(), word.end(), span.word)
+        if looks_random(word[0]) and not _acts_as_name(text, part):
+            yield part
+
+
+def _acts_as_name(text: str, span: SecretSpan) -> bool:
+    """Whether what stands around a word makes it a part of a path or a host, the name of a variable, or the
+    program of a command, however random it looks."""
+    before, after = text[span.start - 1 : span.start], text[span.end : span.end + 1]
+    if (before and before in f"{_IN_PATHS}@.") or (after and after in f"{_IN_PATHS}:="):
+        return True
+    if after == "@":
+        return before != ":"  # the password of an address
+    if after == ".":
+        return text[span.end + 1 : span.end + 2].isalnum()
+    line = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip(" \t")
+    return line.endswith(_COMMAND_STARTS) if line else after in (" ", "\t")

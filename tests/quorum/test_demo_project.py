@@ -1,0 +1,24 @@
+"""The project of the tour: what the tour says of its tests is true."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from quorum.cli.demo import open_demo_place
+
+
+def _run_tests(folder: str) -> int:
+    done = subprocess.run(
+        [sys.executable, "-m", "unittest", "-q"], cwd=folder, capture_output=True, check=False
+    )
+    return done.returncode
+
+
+def test_the_tests_of_the_tour_find_the_mistake_and_pass_once_it_is_mended() -> None:
+    with open_demo_place() as place:
+        shop = place.project / "shop.py"
+        with_mistake = _run_tests(str(place.project))
+        shop.write_text(shop.read_text().replace("price + quantity", "price * quantity"))
+
+        assert (with_mistake, _run_tests(str(place.project))) == (1, 0)
