@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from application.calls.batch_state import BatchState
+from application.calls.decided_access import hold_to_access
 from application.calls.declared_call import DeclaredCall
 from application.calls.effect_receipt import EffectReceipt
-from application.calls.granted_paths import grant_paths
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
@@ -243,7 +243,11 @@ class CallRun(DeclaredCall):
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_encode_denial(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
-            self.seal = await self.compute_seal({})
+            try:
+                self.seal = await self.compute_seal({})
+            except StaleSeal as error:
+                stale = await self._look_again(error, stale, MAX_STALE_SEALS)
+                continue
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may guarantee less than the decision assumed, such as no network
             await approval.judge_plan(decision)
@@ -259,14 +263,23 @@ class CallRun(DeclaredCall):
                         return
             try:
                 output = await self._execute()
-            except StaleSeal:
-                stale += 1
-                if decision.answer is Answer.ALLOW and stale >= MAX_STALE_SEALS:
-                    raise
+            except StaleSeal as error:
+                most = MAX_STALE_SEALS if decision.answer is Answer.ALLOW else None
+                stale = await self._look_again(error, stale, most)
                 continue
             self._try_modifiers(output)
             await self._end(Outcome.OK, await self._append_edit_note(output))
             return
+
+    async def _look_again(self, error: StaleSeal, stale: int, most: int | None) -> int:
+        """Find out anew what the call would touch, and count how often that was not what was decided about.
+
+        Raises the error at the last of `most` times.
+        """
+        if most is not None and stale + 1 >= most:
+            raise error
+        self.access = await self._determine_access(self.arguments)
+        return stale + 1
 
     async def _has_changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""
@@ -289,7 +302,7 @@ class CallRun(DeclaredCall):
         self.state = self._state.get_state(self)
         async with self._open_receipt():
             await self._announce_start()
-            with grant_paths(self.granted):
+            with hold_to_access(self.decided):
                 return await self._run_within_its_time(self._tool)
 
     def _try_modifiers(self, output: str | ToolOutput) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from application.calls.batch_state import BatchState
-from application.calls.granted_paths import grant_paths
+from application.calls.decided_access import hold_to_access
 from application.calls.guarded_tool import GuardedTool
 from application.off_loop import run_off_loop
 from domain.calls.access import EXCLUSIVE, Access
@@ -30,8 +30,8 @@ class DeclaredCall:
     """One call of a batch: its arguments as they stand, what they would touch, and how it is sealed.
 
     `arguments` may be changed by hooks and by the person; `invalid` tells that it will not run, whatever
-    is decided. `granted` are the paths outside of the workspace that the last decision was about: what is
-    approved reaches these, wherever its path leads by then.
+    is decided. `decided` is the access that the last decision was about: what is approved reaches these paths,
+    wherever its arguments lead by then.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class DeclaredCall:
         self.arguments = call.arguments
         self.invalid = False
         self.access = EXCLUSIVE
-        self.granted: frozenset[str] = frozenset()
+        self.decided = EXCLUSIVE
         self.execution = ToolExecution(context=context, call=call)
         self.seal: Seal | None = None
         self._packet: tuple[JsonObject, Seal | None, ReviewPacket] | None = None
@@ -101,7 +101,7 @@ class DeclaredCall:
 
     async def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
-        self.granted = self.access.outside
+        self.decided = self.access
         return await self._state.review.decide_off_loop(
             self.subject, votes, PlainRequest(self._state.scope.typed)
         )
@@ -110,7 +110,7 @@ class DeclaredCall:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         if self._tool is None:
             return None
-        with grant_paths(self.access.outside):
+        with hold_to_access(self.access):
             return await self._tool.seal(self.arguments, projected)
 
     async def get_packet(self) -> ReviewPacket:
