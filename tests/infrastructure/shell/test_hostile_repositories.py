@@ -251,6 +251,42 @@ async def test_contents_are_not_shown_unasked_where_something_sensitive_is_track
     assert names_verdict.is_read_only, names_verdict.reason
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log -G^TOKEN",
+        "git log --format=%h -STOKEN -n 1",
+        "git log -1 -G x --pickaxe-regex",
+        "git log --raw",
+        "git grep -c TOKEN",
+        "git grep -q TOKEN HEAD",
+        "git ls-files -s",
+        "git ls-tree -r HEAD",
+    ],
+)
+async def test_nothing_is_told_by_which_a_sensitive_content_can_be_guessed(
+    command: str, repository: Path
+) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    (repository / "plain").mkdir()
+    (repository / "plain" / "b.txt").write_text("b")
+    git(repository, "add", "-f", ".")
+
+    whole = await judge(command, repository)
+    limited = await judge(f"{command} -- plain", repository)
+
+    assert not whole.is_read_only
+    assert limited.is_read_only, limited.reason
+
+
+@pytest.mark.parametrize("command", ["git log -G^TOKEN", "git log -5 -STOKEN", "git grep -q TOKEN HEAD"])
+async def test_a_choice_by_contents_among_former_commits_is_asked_about(command: str, repository: Path) -> None:
+    verdict = await judge(command, repository)
+
+    assert not verdict.is_read_only
+    assert "history" in verdict.reason
+
+
 @pytest.mark.parametrize("version", ["2", "3", "4"])
 async def test_every_version_of_the_index_is_understood(version: str, repository: Path) -> None:
     names = [f"folder{i % 7}/file{i}.txt" for i in range(60)] + ["folder1/.env"]
