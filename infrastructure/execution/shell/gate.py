@@ -27,10 +27,10 @@ from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.execution.shell.reach import OutOfReach, Reach
 from infrastructure.execution.shell.repository import (
     Repository,
-    UnsafeRepository,
     find_repository,
     list_named_folders,
 )
+from infrastructure.execution.shell.repository_settings import UnsafeRepository
 from infrastructure.execution.shell.words import Opaque
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
