@@ -33,6 +33,7 @@ from domain.review.permissions import Answer, Rule, Subject
 from domain.review.plain_request import NO_REQUEST, PlainRequest
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import (
+    Approve,
     ApproveFolder,
     ReviewAnswer,
     ReviewRequest,
@@ -42,6 +43,7 @@ from domain.review.questions import (
 )
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
+from domain.review.web_reach import FETCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -82,6 +84,7 @@ class Review:
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
+        self._approved_addresses: list[str] = [] if within is None else within._approved_addresses
 
     @property
     def allowed_tools(self) -> AllowedTools | None:
@@ -174,7 +177,14 @@ class Review:
             votes=votes,
             allowed_tools=self.allowed_tools,
             plan=self.phase.make_terms(is_person_there=self._person.is_there, task_id=self._plan_task),
+            web_doubt=find_web_doubt(subject.tool, subject.arguments, self._web_sources),
         )
+
+    @property
+    def _web_sources(self) -> WebSources:
+        """What a subagent is told is said by its owner's model, and not by the person."""
+        first = self if self._within is None else self._within
+        return WebSources.of(first._events.state.prompts, self._events.state.messages, self._approved_addresses)
 
     @property
     def _rules_in_force(self) -> tuple[Rule, ...]:
@@ -327,6 +337,8 @@ class Review:
             )
             answer = await self._person.review(request, review_context)
             match answer:
+                case Approve(packet.digest) if packet.call.tool_name == FETCH:
+                    self._approved_addresses.append(str(packet.call.arguments.get("url")))
                 case ApproveFolder(packet.digest, folder) if folder == request.folder:
                     await self._add_folder(folder)  # before the next question, which may be about it too
             return answer
