@@ -34,7 +34,7 @@ _IS_MIXED = compile_late(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSources:
-    """Where addresses may come from: what the person said, what searches and pages brought, and those approved."""
+    """Texts with addresses: what the person said, what searches and pages brought, and what was approved."""
 
     said: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
