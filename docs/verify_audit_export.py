@@ -40,7 +40,7 @@ FIXED = {"outcome", "decision", "is_error", "is_rejected"}
 FREE = {"arguments", "input", "payload", "changed", "edited", "target", "environment"}
 
 
-# Whoever signed chose the words of an export. A session's id has this form; all else is printed escaped and short.
+# Whoever signed chose the words of an export. A session's id has this form; all else is printed escaped.
 SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}")
 LONGEST = 200
 
@@ -222,7 +222,8 @@ def check_anchors(export: dict[str, Any], lines: str) -> int:
             noted = anchor[what]
             if len(export[what]) < noted:
                 raise Unsound(
-                    f"it had {escape(noted)} {what} when it was anchored, and has {len(export[what])}: its tail was cut"
+                    f"it had {escape(noted)} {what} when it was anchored, and has {len(export[what])}: "
+                    "its tail was cut"
                 )
             if noted and export[what][noted - 1]["link"] != anchor[link]:
                 raise Unsound(f"number {noted - 1} of its {what} is not the one that was anchored")

@@ -215,18 +215,19 @@ def translate_os_errors(what: str) -> Iterator[None]:
 
 def open_regular(name: str, folder: int, shown_path: str) -> int:
     """Open a regular file of an open folder for reading. Raises ToolError for any other kind, OSError else."""
-    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
+    require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
     refuse_held(name, folder)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
-        _require_regular(os.fstat(descriptor), shown_path)
+        require_regular(os.fstat(descriptor), shown_path)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _require_regular(status: os.stat_result, shown_path: str) -> None:
+def require_regular(status: os.stat_result, shown_path: str) -> None:
+    """Raises ToolError where a status is that of anything but a regular file."""
     for is_kind, kind in _KINDS:
         if is_kind(status.st_mode):
             hint = ": use list_directory to see what is in it" if kind == "a folder" else ", not a regular file"

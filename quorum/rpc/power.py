@@ -72,8 +72,8 @@ _FREE = frozenset(
     )
 )
 _FREE_WITHOUT_WORDS = frozenset({"export", "show_mcp"})
-"""A word behind them names a file to write, or a server to start. Without one, an export is a new file with a name
-of its own, and the servers are listed."""
+"""A word behind them names a file to write, or a server to start. Without one, an export is a new file with a
+name of its own, and the servers are listed."""
 
 _MOVING = frozenset(
     binding.action
