@@ -41,8 +41,6 @@ from domain.text.styles import shift_styles
 _log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted before it ran"
-# How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
-MAX_STALE_SEALS = 3
 # A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
 TOLD_PREDECESSORS = 8
 
@@ -246,7 +244,7 @@ class CallRun(DeclaredCall):
             try:
                 self.seal = await self.compute_seal({})
             except StaleSeal as error:
-                stale = await self._look_again(error, stale, MAX_STALE_SEALS)
+                stale = await self.look_again(error, stale)
                 continue
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may guarantee less than the decision assumed, such as no network
@@ -264,22 +262,11 @@ class CallRun(DeclaredCall):
             try:
                 output = await self._execute()
             except StaleSeal as error:
-                most = MAX_STALE_SEALS if decision.answer is Answer.ALLOW else None
-                stale = await self._look_again(error, stale, most)
+                stale = await self.look_again(error, stale, is_asked=decision.answer is not Answer.ALLOW)
                 continue
             self._try_modifiers(output)
             await self._end(Outcome.OK, await self._append_edit_note(output))
             return
-
-    async def _look_again(self, error: StaleSeal, stale: int, most: int | None) -> int:
-        """Find out anew what the call would touch, and count how often that was not what was decided about.
-
-        Raises the error at the last of `most` times.
-        """
-        if most is not None and stale + 1 >= most:
-            raise error
-        self.access = await self._determine_access(self.arguments)
-        return stale + 1
 
     async def _has_changed_since_asked(self) -> bool:
         """Whether a process before this one asked about other bytes than these."""

@@ -14,6 +14,7 @@ from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStat
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
+from domain.errors import StaleSeal
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
 from domain.review.permissions import Subject
@@ -22,6 +23,8 @@ from domain.review.quorum_result import QuorumConcluded
 from domain.shell.command_line import ShellVerdict
 from domain.text.json_value import JsonObject
 
+# How often a call that nobody is asked about is looked at anew when its files keep changing under it.
+MAX_STALE_SEALS = 3
 # Characters of a tool's name that an error repeats: names come from models.
 _NAME_CHARS = 100
 
@@ -94,6 +97,16 @@ class DeclaredCall:
         """Compute anew what the call would touch, unless it has begun."""
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
             self.access = await self._determine_access(self.arguments)
+
+    async def look_again(self, error: StaleSeal, stale: int, *, is_asked: bool = False) -> int:
+        """Find out anew what the call would touch, and count how often that was not what was decided about.
+
+        Raises the error where that was too often and no person is asked in between.
+        """
+        if not is_asked and stale + 1 >= MAX_STALE_SEALS:
+            raise error
+        await self.derive_access()
+        return stale + 1
 
     async def inspect_command(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""

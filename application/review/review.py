@@ -17,6 +17,7 @@ from application.review.turn_by_index import TurnByIndex
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
+from domain.conversation.history import ToolResults
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
@@ -43,7 +44,7 @@ from domain.review.questions import (
 )
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
-from domain.review.web_reach import FETCH, WebSources, find_web_doubt
+from domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -177,14 +178,18 @@ class Review:
             votes=votes,
             allowed_tools=self.allowed_tools,
             plan=self.phase.make_terms(is_person_there=self._person.is_there, task_id=self._plan_task),
-            web_doubt=find_web_doubt(subject.tool, subject.arguments, self._web_sources),
+            web_doubt=self._find_web_doubt(subject),
         )
 
-    @property
-    def _web_sources(self) -> WebSources:
-        """What a subagent is told is said by its owner's model, and not by the person."""
-        first = self if self._within is None else self._within
-        return WebSources.of(first._events.state.prompts, self._events.state.messages, self._approved_addresses)
+    def _find_web_doubt(self, subject: Subject) -> str:
+        """Why a call may carry data to the web. What a subagent is told was said by a model."""
+        if subject.tool not in (FETCH, SEARCH):
+            return ""
+        said = (self if self._within is None else self._within)._events.state.prompts
+        messages = self._events.state.messages
+        results = (each for some in messages if isinstance(some, ToolResults) for each in some.results)
+        sources = WebSources.of(said, results, self._approved_addresses)
+        return find_web_doubt(subject.tool, subject.arguments, sources)
 
     @property
     def _rules_in_force(self) -> tuple[Rule, ...]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from domain.conversation.history import Message, ToolResults
+from domain.calls.tool import ToolResultMessage
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
@@ -42,13 +42,15 @@ class WebSources:
     approved: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, said: Iterable[str], messages: Iterable[Message], approved: Iterable[str] = ()) -> WebSources:
-        """Those of a conversation."""
-        results = [each for message in messages if isinstance(message, ToolResults) for each in message.results]
+    def of(
+        cls, said: Iterable[str], results: Iterable[ToolResultMessage], approved: Iterable[str] = ()
+    ) -> WebSources:
+        """Those of a conversation, with the results of its calls."""
+        shown = tuple(results)
         return cls(
             said=tuple(said),
-            found=tuple(each.output for each in results if each.tool_name == SEARCH),
-            pages=tuple(each.output for each in results if each.tool_name == FETCH),
+            found=tuple(each.output for each in shown if each.tool_name == SEARCH),
+            pages=tuple(each.output for each in shown if each.tool_name == FETCH),
             approved=tuple(approved),
         )
 

@@ -4,33 +4,30 @@ import pytest
 
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.conversation.history import ToolResults
 from domain.review.decision import decide
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule, Subject
 from domain.review.web_reach import WebSources, find_web_doubt
 
-SEARCHED = ToolResults(
-    (
-        ToolResultMessage(
-            tool_use_id="1",
-            tool_name="web_search",
-            output="1. Found\nhttps://found.example.org/a?id=8f14e45fceea167a5a36dedd4bea2543\nwords",
-        ),
-        ToolResultMessage(
-            tool_use_id="2",
-            tool_name="web_fetch",
-            output="[next](https://docs.example.org/k/8f14e45fceea167a5a36) [x](https://other.example.net/a)",
-        ),
-        ToolResultMessage(tool_use_id="3", tool_name="read_file", output="https://file.example.net/a"),
-    )
+SEARCHED = (
+    ToolResultMessage(
+        tool_use_id="1",
+        tool_name="web_search",
+        output="1. Found\nhttps://found.example.org/a?id=8f14e45fceea167a5a36dedd4bea2543\nwords",
+    ),
+    ToolResultMessage(
+        tool_use_id="2",
+        tool_name="web_fetch",
+        output="[next](https://docs.example.org/k/8f14e45fceea167a5a36) [x](https://other.example.net/a)",
+    ),
+    ToolResultMessage(tool_use_id="3", tool_name="read_file", output="https://file.example.net/a"),
 )
 SOURCES = WebSources.of(
     [
         "Read https://Docs.example.org/3/library. and python.org, not setup.py, with https://example.com/?q=a1b2c3d4e5f6g7"
     ],
-    [SEARCHED],
+    SEARCHED,
     ["https://approved.example.net/x"],
 )
 
