@@ -48,6 +48,7 @@ class DeclaredCall:
         self.execution = ToolExecution(context=context, call=call)
         self.seal: Seal | None = None
         self._packet: tuple[JsonObject, Seal | None, ReviewPacket] | None = None
+        self._unsealed: str | None = None
         self.quorum_results: list[QuorumConcluded] = []
         self._tool = tool
         self._state = state
@@ -106,6 +107,8 @@ class DeclaredCall:
         if not is_asked and stale + 1 >= MAX_STALE_SEALS:
             raise error
         await self.derive_access()
+        # An answer to the question before is none to the next, which is about other paths.
+        self._packet, self._unsealed = None, f"by now it leads to {', '.join(self.paths)}"
         return stale + 1
 
     async def inspect_command(self) -> None:
@@ -139,7 +142,7 @@ class DeclaredCall:
         packet = ReviewPacket(
             call=call,
             context=self.context,
-            seal=seal or Seal(cwd=self._state.cwd),
+            seal=seal or Seal(cwd=self._state.cwd, unsealed=self._unsealed),
             asked_by=self._state.asked_by,
         )
         await run_off_loop(lambda: packet.digest, packet)

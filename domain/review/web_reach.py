@@ -22,6 +22,8 @@ _ADDRESS = compile_late(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
 _BARE_HOST = compile_late(
     r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|int|io|dev|info)(?![\w-]|\.\w)", re.IGNORECASE
 )
+# Parsers read these differently.
+_AMBIGUOUS = compile_late(r"[\x00-\x20\x7f\\]")
 _TRAILING = ".,;:!?)]}>*_"
 _MOST_CHARS = 150
 _MOST_QUERY_CHARS = 60
@@ -82,6 +84,8 @@ def find_web_doubt(tool: str, arguments: JsonObject, sources: WebSources) -> str
 
 def _parse(url: str) -> SplitResult | None:
     """The parts of an address; None for what is none."""
+    if _AMBIGUOUS.search(url.strip()):
+        return None
     try:
         address = urlsplit(url.strip())
         _ = address.port  # raises for what is no number

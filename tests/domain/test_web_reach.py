@@ -64,6 +64,7 @@ def test_what_the_person_or_a_search_named_is_known(url: str) -> None:
         "https://secret.docs.example.org/",
         "https://docs.example.org:8443/3/library",
         "https://docs.example.org@other.example.net/",
+        "https://other.example.net\\@docs.example.org/",
         "https://[docs.example.org/",
     ],
 )
