@@ -22,6 +22,7 @@ import argparse
 import hashlib
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,20 @@ FIXED = {"outcome", "decision", "is_error", "is_rejected"}
 FREE = {"arguments", "input", "payload", "changed", "edited", "target", "environment"}
 
 
+# Whoever signed chose the words of an export. A session's id has this form; all else is printed escaped.
+SESSION = re.compile(r"[0-9A-Za-z._-]{1,100}")
+LONGEST = 200
+
+
 class Unsound(Exception):
     """Something in the export does not hold."""
+
+
+def escape(value: object) -> str:
+    """A value as text that no terminal obeys, on one line, and no longer than a line or two."""
+    text = str(value)
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST])
+    return shown if len(text) <= LONGEST else f"{shown}…"
 
 
 def read_signed(data: bytes, public_key: bytes) -> bytes:
@@ -50,7 +63,7 @@ def read_signed(data: bytes, public_key: bytes) -> bytes:
         message = cbor2.load(stream)
         canonical = cbor2.dumps(message, canonical=True)
     except Exception as error:  # noqa: BLE001 - whatever the parser makes of it, it is no export
-        raise Unsound(f"it is not CBOR: {error}") from None
+        raise Unsound(f"it is not CBOR: {escape(error)}") from None
     if canonical != data:
         raise Unsound("it is not one message in the canonical form of CBOR")
     parts = message.value if isinstance(message, cbor2.CBORTag) and message.tag == 18 else None
@@ -76,12 +89,14 @@ def read_export(payload: bytes) -> dict[str, Any]:
     try:
         export = json.loads(payload)
     except (ValueError, RecursionError) as error:
-        raise Unsound(f"its payload is not JSON: {error}") from None
+        raise Unsound(f"its payload is not JSON: {escape(error)}") from None
     canonical = json.dumps(export, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     if canonical != payload or not isinstance(export, dict):
         raise Unsound("its payload is not canonical JSON")
     if export.get("format") != FORMAT:
-        raise Unsound(f"its format is {export.get('format')!r}, and not {FORMAT!r}")
+        raise Unsound(f"its format is {escape(repr(export.get('format')))}, and not {FORMAT!r}")
+    if not isinstance(export.get("session"), str) or not SESSION.fullmatch(export["session"]):
+        raise Unsound("what stands in the place of its session's id is none")
     return export
 
 
@@ -158,7 +173,7 @@ def check_redactions(export: dict[str, Any]) -> dict[int, list[dict[str, Any]]]:
         if entry["seq"] != number or link.hex() != entry["link"]:
             raise Unsound(f"redaction {number} is not the one that was made, or one is missing")
         if entry["record_seq"] >= len(export["records"]):
-            raise Unsound(f"record {entry['record_seq']} was redacted, and is missing")
+            raise Unsound(f"record {escape(entry['record_seq'])} was redacted, and is missing")
         by_record.setdefault(entry["record_seq"], []).append(entry)
         previous = link
     return by_record
@@ -207,7 +222,8 @@ def check_anchors(export: dict[str, Any], lines: str) -> int:
             noted = anchor[what]
             if len(export[what]) < noted:
                 raise Unsound(
-                    f"it had {noted} {what} when it was anchored, and has {len(export[what])}: its tail was cut"
+                    f"it had {escape(noted)} {what} when it was anchored, and has {len(export[what])}: "
+                    "its tail was cut"
                 )
             if noted and export[what][noted - 1]["link"] != anchor[link]:
                 raise Unsound(f"number {noted - 1} of its {what} is not the one that was anchored")
@@ -224,6 +240,7 @@ def main() -> int:
     )
     parser.add_argument("--anchors", type=Path, metavar="FILE", help="anchors that were noted elsewhere before")
     given = parser.parse_args()
+    name = escape(given.export)
     try:
         text = given.key
         if len(text) != 64 or not set(text.lower()) <= set("0123456789abcdef"):
@@ -232,21 +249,21 @@ def main() -> int:
         data = given.export.read_bytes()
         anchors = given.anchors.read_text(encoding="utf-8") if given.anchors else None
     except (OSError, ValueError) as error:
-        print(f"cannot be checked: {error}", file=sys.stderr)
+        print(f"cannot be checked: {escape(error)}", file=sys.stderr)
         return 2
     try:
         export = read_export(read_signed(data, key))
         redacted = check_chain(export)
         count = check_anchors(export, anchors) if anchors is not None else 0
     except Unsound as flaw:
-        print(f"{given.export}: DOES NOT HOLD: {flaw}")
+        print(f"{name}: DOES NOT HOLD: {flaw}")
         return 1
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        print(f"{given.export}: DOES NOT HOLD: it is not built as an export is ({error!r})")
+        print(f"{name}: DOES NOT HOLD: it is not built as an export is ({escape(repr(error))})")
         return 1
     records = export["records"]
     head = records[-1]["link"] if records else "none"
-    print(f"{given.export}: session {export['session']}, {len(records)} records, every one fits; head {head}")
+    print(f"{name}: session {export['session']}, {len(records)} records, every one fits; head {head}")
     if redacted:
         print(f"  something was taken out on purpose of: {', '.join(map(str, redacted))}")
     if anchors is None:

@@ -94,7 +94,7 @@ class Approval:
         Raises Interrupted when they stop the whole turn.
         """
         packet = await self._call.get_packet()
-        if packet.digest in self._state.approved_ahead:
+        if packet.digest in self._state.approved_ahead and not stale:
             return await self._grant(packet, "approved ahead, with the calls before it")
         if self._edited:
             return await self._ask(decision, VoteFeed(), stale=stale)
@@ -123,7 +123,7 @@ class Approval:
         reasons, routine = (*edit_note, *decision.reasons), (*edit_note, *decision.routine_reasons)
         while True:
             packet = await self._call.get_packet()
-            if packet.digest in self._state.approved_ahead:
+            if packet.digest in self._state.approved_ahead and not stale:
                 return await self._grant(packet, "approved ahead, with the calls before it")
             answer = await self._answer(packet, reasons, feed, routine=routine, stale=stale)
             match answer:

@@ -14,9 +14,9 @@ from dataclasses import replace
 
 from application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from application.calls.batch_state import BatchState
+from application.calls.decided_access import hold_to_access
 from application.calls.declared_call import DeclaredCall
 from application.calls.effect_receipt import EffectReceipt
-from application.calls.granted_paths import grant_paths
 from application.calls.guarded_tool import GuardedTool
 from application.calls.hook_chain import HookChain
 from application.calls.hooks import CallDraft
@@ -41,8 +41,6 @@ from domain.text.styles import shift_styles
 _log = logging.getLogger(__name__)
 
 INTERRUPTED = "interrupted before it ran"
-# How often a call that nobody is asked about is sealed anew when its file keeps changing under it.
-MAX_STALE_SEALS = 3
 # A call that waits for many brings its list up to date only when so few are left: nobody reads longer ones.
 TOLD_PREDECESSORS = 8
 
@@ -243,7 +241,11 @@ class CallRun(DeclaredCall):
                 message = f"denied: {'; '.join(decision.reasons)}. It was not run. [{_encode_denial(decision)}]"
                 await self._withhold(DecisionLabel.DENIED, message)
                 return
-            self.seal = await self.compute_seal({})
+            try:
+                self.seal = await self.compute_seal({})
+            except StaleSeal as error:
+                stale = await self.look_again(error, stale)
+                continue
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may guarantee less than the decision assumed, such as no network
             await approval.judge_plan(decision)
@@ -259,10 +261,8 @@ class CallRun(DeclaredCall):
                         return
             try:
                 output = await self._execute()
-            except StaleSeal:
-                stale += 1
-                if decision.answer is Answer.ALLOW and stale >= MAX_STALE_SEALS:
-                    raise
+            except StaleSeal as error:
+                stale = await self.look_again(error, stale, is_asked=decision.answer is not Answer.ALLOW)
                 continue
             self._try_modifiers(output)
             await self._end(Outcome.OK, await self._append_edit_note(output))
@@ -289,7 +289,7 @@ class CallRun(DeclaredCall):
         self.state = self._state.get_state(self)
         async with self._open_receipt():
             await self._announce_start()
-            with grant_paths(self.granted):
+            with hold_to_access(self.decided):
                 return await self._run_within_its_time(self._tool)
 
     def _try_modifiers(self, output: str | ToolOutput) -> None:

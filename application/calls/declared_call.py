@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from application.calls.batch_state import BatchState
-from application.calls.granted_paths import grant_paths
+from application.calls.decided_access import hold_to_access
 from application.calls.guarded_tool import GuardedTool
 from application.off_loop import run_off_loop
 from domain.calls.access import EXCLUSIVE, Access
@@ -14,6 +14,7 @@ from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStat
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
+from domain.errors import StaleSeal
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
 from domain.review.permissions import Subject
@@ -22,6 +23,8 @@ from domain.review.quorum_result import QuorumConcluded
 from domain.shell.command_line import ShellVerdict
 from domain.text.json_value import JsonObject
 
+# How often a call that nobody is asked about is looked at anew when its files keep changing under it.
+MAX_STALE_SEALS = 3
 # Characters of a tool's name that an error repeats: names come from models.
 _NAME_CHARS = 100
 
@@ -30,8 +33,8 @@ class DeclaredCall:
     """One call of a batch: its arguments as they stand, what they would touch, and how it is sealed.
 
     `arguments` may be changed by hooks and by the person; `invalid` tells that it will not run, whatever
-    is decided. `granted` are the paths outside of the workspace that the last decision was about: what is
-    approved reaches these, wherever its path leads by then.
+    is decided. `decided` is the access that the last decision was about: what is approved reaches these paths,
+    wherever its arguments lead by then.
     """
 
     def __init__(
@@ -41,10 +44,11 @@ class DeclaredCall:
         self.arguments = call.arguments
         self.invalid = False
         self.access = EXCLUSIVE
-        self.granted: frozenset[str] = frozenset()
+        self.decided = EXCLUSIVE
         self.execution = ToolExecution(context=context, call=call)
         self.seal: Seal | None = None
         self._packet: tuple[JsonObject, Seal | None, ReviewPacket] | None = None
+        self._unsealed: str | None = None
         self.quorum_results: list[QuorumConcluded] = []
         self._tool = tool
         self._state = state
@@ -95,13 +99,25 @@ class DeclaredCall:
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
             self.access = await self._determine_access(self.arguments)
 
+    async def look_again(self, error: StaleSeal, stale: int, *, is_asked: bool = False) -> int:
+        """Find out anew what the call would touch, and count how often that was not what was decided about.
+
+        Raises the error where that was too often and no person is asked in between.
+        """
+        if not is_asked and stale + 1 >= MAX_STALE_SEALS:
+            raise error
+        await self.derive_access()
+        # An answer to the question before is none to the next, which is about other paths.
+        self._packet, self._unsealed = None, f"by now it leads to {', '.join(self.paths)}"
+        return stale + 1
+
     async def inspect_command(self) -> None:
         """Find out what its command, if it has one, would do as things stand now."""
         self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
     async def decide(self, votes: Tally | None = None) -> Decision:
         """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
-        self.granted = self.access.outside
+        self.decided = self.access
         return await self._state.review.decide_off_loop(
             self.subject, votes, PlainRequest(self._state.scope.typed)
         )
@@ -110,7 +126,7 @@ class DeclaredCall:
         """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         if self._tool is None:
             return None
-        with grant_paths(self.access.outside):
+        with hold_to_access(self.access):
             return await self._tool.seal(self.arguments, projected)
 
     async def get_packet(self) -> ReviewPacket:
@@ -126,7 +142,7 @@ class DeclaredCall:
         packet = ReviewPacket(
             call=call,
             context=self.context,
-            seal=seal or Seal(cwd=self._state.cwd),
+            seal=seal or Seal(cwd=self._state.cwd, unsealed=self._unsealed),
             asked_by=self._state.asked_by,
         )
         await run_off_loop(lambda: packet.digest, packet)

@@ -17,6 +17,7 @@ from application.review.turn_by_index import TurnByIndex
 from application.review.vote_feed import VoteFeed
 from application.review.voting import Voting
 from domain.calls.packet import ReviewPacket
+from domain.conversation.history import ToolResults
 from domain.conversation.response import Usage
 from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
@@ -33,6 +34,7 @@ from domain.review.permissions import Answer, Rule, Subject
 from domain.review.plain_request import NO_REQUEST, PlainRequest
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import (
+    Approve,
     ApproveFolder,
     ReviewAnswer,
     ReviewRequest,
@@ -42,6 +44,7 @@ from domain.review.questions import (
 )
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
+from domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20
@@ -82,6 +85,7 @@ class Review:
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
+        self._approved_addresses: list[str] = [] if within is None else within._approved_addresses
 
     @property
     def allowed_tools(self) -> AllowedTools | None:
@@ -174,7 +178,18 @@ class Review:
             votes=votes,
             allowed_tools=self.allowed_tools,
             plan=self.phase.make_terms(is_person_there=self._person.is_there, task_id=self._plan_task),
+            web_doubt=self._find_web_doubt(subject),
         )
+
+    def _find_web_doubt(self, subject: Subject) -> str:
+        """Why a call may carry data to the web. What a subagent is told was said by a model."""
+        if subject.tool not in (FETCH, SEARCH):
+            return ""
+        said = (self if self._within is None else self._within)._events.state.prompts
+        messages = self._events.state.messages
+        results = (each for some in messages if isinstance(some, ToolResults) for each in some.results)
+        sources = WebSources.of(said, results, self._approved_addresses)
+        return find_web_doubt(subject.tool, subject.arguments, sources)
 
     @property
     def _rules_in_force(self) -> tuple[Rule, ...]:
@@ -327,6 +342,8 @@ class Review:
             )
             answer = await self._person.review(request, review_context)
             match answer:
+                case Approve(packet.digest) if packet.call.tool_name == FETCH:
+                    self._approved_addresses.append(str(packet.call.arguments.get("url")))
                 case ApproveFolder(packet.digest, folder) if folder == request.folder:
                     await self._add_folder(folder)  # before the next question, which may be about it too
             return answer

@@ -10,11 +10,11 @@ from domain.text.amounts import format_amount
 class RepositoryState:
     """A git repository. `changes` is how many files differ from the last commit, None where that is not known.
 
-    `branch` is a branch's name, or the beginning of a commit's hash.
+    `branch` is a branch's name, or the beginning of a commit's hash; None where that is not known.
     """
 
     root: str
-    branch: str
+    branch: str | None
     changes: int | None
 
 
@@ -56,7 +56,8 @@ class Environment:
         state = {None: "", 0: ", no uncommitted changes", 1: ", 1 file with uncommitted changes"}.get(
             self.repository.changes, f", {self.repository.changes} files with uncommitted changes"
         )
-        return f"repository {self.repository.root}, on {self.repository.branch}{state}, as the session began"
+        branch = "an unknown branch" if self.repository.branch is None else f'"{self.repository.branch}"'
+        return f"repository {self.repository.root}, on {branch}{state}, as the session began"
 
     @property
     def _commands(self) -> str:

@@ -2,8 +2,9 @@
 
 The strictest answer wins. An explicit rule that denies or asks, a protected or sensitive path and a guard's
 objection hold in every mode, and so does the question about a command that would leave the sandbox; the mode
-resolves what they leave open. What no rule allows is asked about as well where the sandbox has a gap, and where
-it lies outside of the approved plan: no mode stands in for that. While a plan is made nothing is changed.
+resolves what they leave open. What no rule allows is asked about as well where the sandbox has a gap, where it
+may carry data to the web, and where it lies outside of the approved plan: no mode stands in for that. While a
+plan is made nothing is changed.
 """
 
 from __future__ import annotations
@@ -67,10 +68,12 @@ def decide(
     votes: Tally | None = None,
     allowed_tools: AllowedTools | None = None,
     plan: PlanTerms = NO_PLAN,
+    web_doubt: str = "",
 ) -> Decision:
     """Decide about one call. `votes` is the count of a finished voting; None where there was none.
 
-    `allowed_tools` are those of the custom command whose turn it is; None where it names none.
+    `allowed_tools` are those of the custom command whose turn it is; None where it names none. `web_doubt` says
+    why the call may carry data to the web, empty where it does not.
     """
     decision = _decide(
         subject,
@@ -81,6 +84,7 @@ def decide(
         votes=votes,
         allowed_tools=allowed_tools,
         plan=plan,
+        web_doubt=web_doubt,
     )
     if decision.answer is Answer.ASK and subject.shell is not None and subject.shell.offers_git:
         return replace(
@@ -101,6 +105,7 @@ def _decide(
     votes: Tally | None,
     allowed_tools: AllowedTools | None,
     plan: PlanTerms,
+    web_doubt: str,
 ) -> Decision:
     said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
@@ -120,7 +125,7 @@ def _decide(
         return _select_strictest(restricting)
     if allowing := [_judge_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
         return _select_strictest(allowing)
-    beside_mode = _judge_beside_mode(subject, plan)
+    beside_mode = _judge_beside_mode(subject, plan, web_doubt)
     if beside_mode:
         return _select_strictest([by_mode, *beside_mode, *_judge_words(subject, rules)])
     if by_mode.answer is Answer.ASK and (words := _judge_words(subject, rules)):
@@ -213,9 +218,9 @@ def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> 
     return voices
 
 
-def _judge_beside_mode(subject: Subject, plan: PlanTerms) -> list[_Voice]:
+def _judge_beside_mode(subject: Subject, plan: PlanTerms, web_doubt: str) -> list[_Voice]:
     """What only a rule may allow: the mode does not."""
-    voices: list[_Voice] = []
+    voices = [_Voice(Answer.ASK, "web address", web_doubt)] if web_doubt else []
     if subject.shell is not None and subject.shell.sandbox_gap is not None:
         voices.append(_Voice(Answer.ASK, "sandbox", subject.shell.sandbox_gap))
     if plan.is_bound and subject.risk is RiskLevel.HIGH:

@@ -42,6 +42,7 @@ class GitSpec:
     """The harmless uses of one git command.
 
     `contents`: whether it shows what stands in files, always (True) or with one of these options.
+    `hashes`: the same for hashes of contents, by which a short content can be found by trying.
     `looks_at_files`: whether it compares the working tree, and so enters submodules.
     `addresses`: options with which it shows where remotes are, by addresses in which tokens may stand.
     `listing`: options of which one must be there for any operand, which would otherwise name something to make.
@@ -49,6 +50,7 @@ class GitSpec:
 
     arguments: CommandSpec
     contents: bool | frozenset[str] = False
+    hashes: bool | frozenset[str] = False
     looks_at_files: bool = False
     addresses: frozenset[str] = frozenset()
     listing: frozenset[str] = frozenset()
@@ -60,13 +62,15 @@ class GitUse:
 
     `given` are the words that may be revisions or paths, and `limits` those behind `--`, to which what it shows
     is limited. `follows` says that it shows what a file was called before as well, and `shows_history` that it
-    shows the contents of any number of commits.
+    shows the contents of any number of commits, or chooses among them by their contents: whether such a choice
+    shows something tells what stands in a file.
     """
 
     use: Use
     folders: tuple[str, ...]
     shows_contents: bool
     looks_at_files: bool
+    shows_hashes: bool = False
     shows_addresses: bool = False
     given: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
@@ -84,6 +88,7 @@ _SHOWING = frozenset(
     "--binary",
     "--check",
 }
+_CHOOSING = frozenset({"-S", "-G", "--pickaxe-all", "--pickaxe-regex"})
 
 GIT_COMMANDS: Mapping[str, GitSpec] = {
     "blame": GitSpec(
@@ -130,7 +135,9 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
         contents=True,
     ),
     "log": GitSpec(
-        CommandSpec(options=f"{_HISTORY_OPTIONS} {_DIFF_OPTIONS}", operands=_REVISIONS), contents=_SHOWING
+        CommandSpec(options=f"{_HISTORY_OPTIONS} {_DIFF_OPTIONS}", operands=_REVISIONS),
+        contents=_SHOWING | _CHOOSING,
+        hashes=frozenset({"--raw"}),
     ),
     "ls-files": GitSpec(
         CommandSpec(
@@ -139,10 +146,12 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
                 "--exclude-standard --directory --full-name --error-unmatch --abbrev=?"
             ),
             operands=_REVISIONS,
-        )
+        ),
+        hashes=frozenset({"-s", "--stage", "-u", "--unmerged"}),
     ),
     "ls-tree": GitSpec(
-        CommandSpec(options="-d -r -t -l -z --name-only --name-status --long --full-name", operands=_REVISIONS)
+        CommandSpec(options="-d -r -t -l -z --name-only --name-status --long --full-name", operands=_REVISIONS),
+        hashes=True,
     ),
     "merge-base": GitSpec(
         CommandSpec(options="-a --all --octopus --independent --is-ancestor --fork-point", operands=_REVISIONS)
@@ -247,19 +256,32 @@ def parse_git_use(words: Sequence[str]) -> GitUse:
         raise NotReadOnly(f"git {name} would sort by {unknown}, for which it may run another program")
     if spec.listing and use.operands and not spec.listing & use.options:
         raise NotReadOnly(f"git {name} {use.operands[0]} would make something of that name")
-    shows = spec.contents if isinstance(spec.contents, bool) else bool(spec.contents & use.options)
-    paths = tuple(_list_path_uses(use, name, shows))
+    shows, hashes = _applies(spec.contents, use), _applies(spec.hashes, use)
+    paths = tuple(_list_path_uses(use, name, names_contents=shows or hashes))
     return GitUse(
         use=Use(use.options, use.operands, paths),
         folders=folders,
         shows_contents=shows,
         looks_at_files=spec.looks_at_files,
+        shows_hashes=hashes,
         shows_addresses=bool(spec.addresses & use.options),
         given=tuple(path.path for path in use.paths),
         limits=_list_limits(spec, use),
         follows="--follow" in use.options,
-        shows_history=shows and name == "log" and not any(map(_FEW.fullmatch, rest[1:])),
+        shows_history=shows and _reaches_history(name, use, rest[1:]),
     )
+
+
+def _applies(options: bool | frozenset[str], use: Use) -> bool:
+    return options if isinstance(options, bool) else bool(options & use.options)
+
+
+def _reaches_history(name: str, use: Use, words: Sequence[str]) -> bool:
+    if name == "grep":
+        # What is no path is a commit, in which other files may stand than in the last one.
+        return bool(use.paths)
+    # A limit counts the commits that were chosen, and not those among which it was chosen.
+    return name == "log" and (bool(_CHOOSING & use.options) or not any(map(_FEW.fullmatch, words)))
 
 
 def _list_limits(spec: GitSpec, use: Use) -> tuple[str, ...]:
@@ -292,13 +314,13 @@ def _skip_global_options(words: Sequence[str]) -> tuple[tuple[str, ...], list[st
     return tuple(folders), rest
 
 
-def _list_path_uses(use: Use, name: str, shows_contents: bool) -> list[PathUse]:
+def _list_path_uses(use: Use, name: str, *, names_contents: bool) -> list[PathUse]:
     paths: list[PathUse] = []
     for given in use.paths:
         revision, colon, path = given.path.partition(":")
         if colon and not revision:
             raise NotReadOnly(f"git {name} {given.path} is a pattern of git's own, which may name any file")
-        if shows_contents and _GLOB & set(given.path):
+        if names_contents and _GLOB & set(given.path):
             raise NotReadOnly(f"git {name} {given.path} is a pattern, which may name any file")
         # Before the colon stands a revision, behind it a path in it.
         paths.append(PathUse(path if colon else given.path, Reading.NAMES))

@@ -11,7 +11,7 @@ from pathlib import Path
 from domain.conversation.attachment import Attachment
 from domain.conversation.document import Document
 from domain.conversation.image import Image
-from domain.errors import AttachmentError
+from domain.errors import AttachmentError, StaleSeal
 from domain.review.path_policy import PathPolicy
 from domain.text.amounts import format_megabytes
 from infrastructure.attachments.clipboard import read_clipboard_image
@@ -19,6 +19,7 @@ from infrastructure.attachments.headers import read_header
 from infrastructure.attachments.pdf import count_pages, is_pdf
 from infrastructure.blocking import run_in_thread
 from infrastructure.files.held_files import refuse_held
+from infrastructure.files.opened_path import require_opened_at
 
 LARGEST_BYTES = 20_000_000
 """Larger than this, no provider takes an image."""
@@ -28,7 +29,7 @@ LARGEST_PDF_BYTES = 50_000_000
 _LONGEST_NAME = 60
 _SHORTENED = 28
 # A pipe in a file's place must not block the opening.
-_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class AttachmentFiles:
@@ -60,6 +61,8 @@ class AttachmentFiles:
                     f"{path} is a sensitive file, and is not shown to a model; copy it elsewhere"
                 )
             return _read(path, file)
+        except StaleSeal as moved:
+            raise AttachmentError(str(moved)) from moved
         except (OSError, RuntimeError, ValueError) as error:  # a home that is not known, a name with a NUL
             reason = error.strerror if isinstance(error, OSError) else error
             raise AttachmentError(f"{path!r} cannot be read: {reason}") from error
@@ -68,6 +71,7 @@ class AttachmentFiles:
 def _read(path: str, file: Path) -> bytes:
     refuse_held(file)
     with os.fdopen(os.open(file, _FILE), "rb") as opened:
+        require_opened_at(opened.fileno(), str(file), repr(path))
         status = os.fstat(opened.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise AttachmentError(f"{path} is not a file; name an image or a PDF")

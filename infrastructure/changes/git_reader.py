@@ -29,8 +29,14 @@ _SECS = 120.0
 _MOST_BYTES = 64 * 1024 * 1024
 _LONGEST_REASON = 300
 _OBJECT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-# What a repository could replace objects with, and whose settings could change how a diff looks.
-_MORE_ENVIRONMENT = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_ATTR_NOSYSTEM": "1", "LC_ALL": "C"}
+# What a repository could replace objects with, and whose settings could change how a diff looks. Git looks up
+# programs by names that settings hold: no folder of a project is searched for them.
+_MORE_ENVIRONMENT = {
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "LC_ALL": "C",
+    "PATH": os.pathsep.join(PROGRAM_FOLDERS),
+}
 _NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 

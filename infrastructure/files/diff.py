@@ -70,7 +70,7 @@ def _decode_as_text(content: bytes, old: tuple[str, Encoding] | None) -> tuple[s
     """The text of bytes that were encoded from text. Never fails: what decodes nowhere is read byte by byte."""
     for encoding in (UTF_8, *([old[1]] if old else [])):
         try:
-            return encoding.decode(content), encoding
+            return encoding.show(content), encoding
         except UnicodeDecodeError:
             continue
     return content.decode("latin-1"), Encoding("latin-1", guessed=True)
@@ -84,7 +84,7 @@ def _decode_like(content: bytes, like: Encoding | None = None) -> tuple[str, Enc
     if encoding is None:
         return None
     try:
-        return encoding.decode(content), encoding
+        return encoding.show(content), encoding
     except UnicodeDecodeError:
         return None
 

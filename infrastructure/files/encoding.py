@@ -8,6 +8,9 @@ from domain.lazy_dataclass import dataclass
 
 SAMPLE_BYTES = 256 * 1024
 _BINARY_SAMPLE = 8192
+_PRINTABLE_ASCII = bytes(range(0x20, 0x7F)) + b"\t\n\r\f\x1b\b"
+# Of so many bytes of a text one may be invalid.
+_LEAST_PRINTABLE = 20
 # The longer marks first: that of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -48,27 +51,42 @@ _IMAGES = frozenset({"PNG", "JPEG", "GIF"})
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A codec, and the byte order mark that the file begins with. `guessed`: only likelihood speaks for it."""
+    """A codec, and the byte order mark that the file begins with. `guessed`: only likelihood speaks for it.
+
+    `is_broken`: some bytes are none of it. In a text they are surrogates, by which they come back as they are.
+    """
 
     codec: str
     mark: bytes = b""
     guessed: bool = False
+    is_broken: bool = False
 
     @property
     def label(self) -> str:
         """The encoding in words."""
-        return self.codec + (" with a byte order mark" if self.mark else "")
+        label = self.codec + (" with a byte order mark" if self.mark else "")
+        return f"{label}, some bytes of which are invalid" if self.is_broken else label
+
+    @property
+    def _errors(self) -> str:
+        return "surrogateescape" if self.is_broken else "strict"
 
     def decode(self, content: bytes) -> str:
         """The text without the mark. Raises UnicodeDecodeError."""
-        return content[len(self.mark) :].decode(self.codec)
+        return content[len(self.mark) :].decode(self.codec, self._errors)
+
+    def show(self, content: bytes) -> str:
+        """The text to read: invalid bytes are written as \\xff. Raises UnicodeDecodeError."""
+        errors = "backslashreplace" if self.is_broken else "strict"
+        return content[len(self.mark) :].decode(self.codec, errors)
 
     def encode(self, text: str) -> bytes:
         """The bytes of a text, mark included. Raises UnicodeEncodeError."""
-        return self.mark + text.encode(self.codec)
+        return self.mark + text.encode(self.codec, self._errors)
 
 
 UTF_8 = Encoding("utf-8")
+_BROKEN_UTF_8 = Encoding("utf-8", is_broken=True)
 
 
 def detect(sample: bytes, *, complete: bool) -> Encoding | None:
@@ -81,8 +99,24 @@ def detect(sample: bytes, *, complete: bool) -> Encoding | None:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=complete)
     except UnicodeDecodeError:
-        return _guess(sample)
+        return _detect_broken(sample, complete=complete) or _guess(sample) or _accept_few_broken(sample)
     return UTF_8
+
+
+def _detect_broken(sample: bytes, *, complete: bool) -> Encoding | None:
+    """UTF-8 where more of its longer characters are whole than broken: no other encoding looks so by chance."""
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample, final=complete)
+    broken = sum("\udc80" <= each <= "\udcff" for each in text)
+    whole = sum(not each.isascii() for each in text) - broken
+    return _BROKEN_UTF_8 if whole > broken else None
+
+
+def _accept_few_broken(sample: bytes) -> Encoding | None:
+    """UTF-8 for what is ASCII without controls but for a few bytes."""
+    if detect_binary_kind(sample):
+        return None
+    odd = len(sample.translate(None, _PRINTABLE_ASCII))
+    return _BROKEN_UTF_8 if odd * _LEAST_PRINTABLE <= len(sample) else None
 
 
 def read_byte_order_mark(head: bytes) -> Encoding | None:

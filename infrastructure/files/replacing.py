@@ -1,4 +1,5 @@
-"""Writing a file as a whole: the old content or the new one is there at every moment, never a part."""
+"""Writing a file as a whole. A new one takes its place, so that no moment shows a part of it, unless that would
+lose something of the old one: then its content is written over."""
 
 from __future__ import annotations
 
@@ -6,16 +7,28 @@ import errno
 import hashlib
 import os
 import secrets
-import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
+from application.calls.decided_access import is_decided_path
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
-from infrastructure.files.workspace import Location, Workspace, open_regular, translate_os_errors
+from infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
+from infrastructure.files.hard_links import find_other_names
+from infrastructure.files.in_place import write_in_place
+from infrastructure.files.workspace import (
+    Location,
+    Workspace,
+    escape_path,
+    open_regular,
+    translate_os_errors,
+)
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1024 * 1024
-_SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID
+# A folder in which nothing may be made, and what something is mounted on.
+_BOUND = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EXDEV})
 
 
 def replace_file(
@@ -26,30 +39,88 @@ def replace_file(
     expected: str | None,
     create_folders: bool,
     stop: Stop,
-) -> None:
-    """Put `content` at the location, keeping mode and, where permitted, owner of the file that was there.
+) -> str:
+    """Put `content` at the location, keeping owner, mode, access control list, extended attributes and other
+    names of the file that was there; a note for who asked, empty where there is nothing to say.
 
     `expected` is the SHA-256 of what is to be replaced, None where nothing may be; it is compared on the open
-    descriptor just before the rename. Raises StaleSeal if it differs, ToolError, Stopped: nothing was changed.
+    descriptor just before the change. Raises StaleSeal if it differs, ToolError, Stopped: nothing was changed.
     """
     name, shown_path = location.names[-1], workspace.format_path(location.path)
     with (
         workspace.open_folder(location.parent, create=create_folders) as folder,
         translate_os_errors(shown_path),
     ):
-        before = read_file_status(name, folder)
-        if before is not None and not os.access(name, os.W_OK, dir_fd=folder):
-            raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")
-        temporary = name_temporary(name)
-        try:
-            write_new_file(temporary, folder, content, before, stop)
-            require_unchanged(name, folder, expected, shown_path)
-            stop.check()
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            remove_if_there(temporary, folder)
-            raise
+        others = require_writable(location, folder, shown_path)
+        if others or not _replace_by_rename(name, folder, content, expected, shown_path, stop):
+            write_in_place(
+                name,
+                folder,
+                content,
+                expected=expected,
+                copy_name=name_temporary(name, "old"),
+                shown_path=shown_path,
+                stop=stop,
+            )
         sync_folder(folder, shown_path)
+    return describe_names(others)
+
+
+def require_writable(location: Location, folder: int, shown_path: str) -> tuple[str, ...] | None:
+    """The other names of a file that is to be changed, which must be known to the decision about the call; None
+    where some of them are not. Raises ToolError where it may not be written."""
+    name = location.names[-1]
+    if read_file_status(name, folder) is None:
+        return ()
+    if not os.access(name, os.W_OK, dir_fd=folder):
+        raise ToolError(f"{shown_path} is write-protected: change its mode first if that is meant")
+    others = find_other_names(location)
+    return others if others and all(map(is_decided_path, others)) else None if others else others
+
+
+def describe_names(others: tuple[str, ...] | None) -> str:
+    """What became of the other names of a file that was changed."""
+    if others is None:
+        return "it had other names that are not known, which keep the former content"
+    return f"changed under its other names as well: {', '.join(map(escape_path, others))}" if others else ""
+
+
+def _replace_by_rename(
+    name: str, folder: int, content: bytes, expected: str | None, shown_path: str, stop: Stop
+) -> bool:
+    """Put a new file in the place of the old; whether that could be, with all that the old one has."""
+    temporary = name_temporary(name)
+    try:
+        with open_model(name, folder, shown_path) as model:
+            write_new_file(temporary, folder, content, model, stop)
+        require_unchanged(name, folder, expected, shown_path)
+        stop.check()
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException as error:
+        remove_if_there(temporary, folder)
+        if expected is not None and is_bound_to_place(error):
+            return False
+        raise
+    return True
+
+
+def is_bound_to_place(error: BaseException) -> bool:
+    """Whether an error says that no other file can take the place of one, which may be written itself."""
+    return isinstance(error, MetadataNotKept) or (isinstance(error, OSError) and error.errno in _BOUND)
+
+
+@contextmanager
+def open_model(name: str, folder: int, shown_path: str) -> Iterator[int | None]:
+    """A descriptor of a file of an open folder that a new one is modelled on; None where there is none."""
+    try:
+        descriptor = open_regular(name, folder, shown_path)
+    except FileNotFoundError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def name_temporary(name: str, kind: Literal["new", "old"] = "new") -> str:
@@ -66,10 +137,10 @@ def read_file_status(name: str, folder: int) -> os.stat_result | None:
         return None
 
 
-def write_new_file(name: str, folder: int, content: bytes, model: os.stat_result | None, stop: Stop) -> None:
-    """Make a file in an open folder, with the mode and, where permitted, the owner of `model`.
+def write_new_file(name: str, folder: int, content: bytes, model: int | None, stop: Stop) -> None:
+    """Make a file in an open folder, with all that the file of the descriptor `model` has but its content.
 
-    Raises OSError and Stopped; a part of it may be there then.
+    Raises OSError, Stopped and MetadataNotKept; a part of it may be there then.
     """
     descriptor = os.open(name, _NEW, 0o666 if model is None else 0o600, dir_fd=folder)
     try:
@@ -78,23 +149,10 @@ def write_new_file(name: str, folder: int, content: bytes, model: os.stat_result
             stop.check()
             view = view[os.write(descriptor, view[:_CHUNK]) :]
         if model is not None:
-            os.fchmod(descriptor, _adopt_owner(descriptor, model))
+            copy_metadata(model, descriptor)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _adopt_owner(descriptor: int, model: os.stat_result) -> int:
-    """Give the file the owner of `model` and say which mode it may then have."""
-    mode, own = stat.S_IMODE(model.st_mode), os.fstat(descriptor)
-    if (own.st_uid, own.st_gid) == (model.st_uid, model.st_gid):
-        return mode
-    try:
-        os.fchown(descriptor, model.st_uid, model.st_gid)
-    except PermissionError:
-        # Only root may give files away. Under another owner the set-id bits would mean something else.
-        return mode & ~_SPECIAL_BITS
-    return mode
 
 
 def require_unchanged(name: str, folder: int, expected: str | None, shown_path: str) -> None:

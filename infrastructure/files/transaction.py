@@ -5,17 +5,21 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from hashlib import sha256
 
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from infrastructure.blocking import Stop
+from infrastructure.files.file_metadata import MetadataNotKept
+from infrastructure.files.in_place import write_in_place
 from infrastructure.files.replacing import (
+    is_bound_to_place,
     name_temporary,
-    read_file_status,
+    open_model,
     remove_if_there,
     require_unchanged,
+    require_writable,
     sync_folder,
     write_new_file,
 )
@@ -53,9 +57,9 @@ def change_together(workspace: Workspace, steps: Sequence[FileStep], *, stop: St
             folder = stack.enter_context(
                 workspace.open_folder(step.location.parent, create=step.after is not None)
             )
-            each = _StagedStep(workspace, step, folder)
+            each = _StagedStep(workspace, step, folder, stop)
             stack.callback(each.clean)
-            each.stage(stop)
+            each.stage()
             staged.append(each)
         staged.sort(key=lambda each: each.step.after is None)
         for each in staged:
@@ -86,26 +90,47 @@ def _change_names(staged: Sequence[_StagedStep]) -> None:
 class _StagedStep:
     """A step of which everything but the change of the name is done."""
 
-    def __init__(self, workspace: Workspace, step: FileStep, folder: int) -> None:
+    def __init__(self, workspace: Workspace, step: FileStep, folder: int, stop: Stop) -> None:
         self.step = step
         self.shown = workspace.format_path(step.location.path)
         self._workspace = workspace
         self._folder = folder
+        self._stop = stop
+        self._is_in_place = False
         self._name = step.location.names[-1]
         self._new, self._backup = name_temporary(self._name), name_temporary(self._name, "old")
 
-    def stage(self, stop: Stop) -> None:
+    def stage(self) -> None:
+        step = self.step
         with translate_os_errors(self.shown):
-            status = read_file_status(self._name, self._folder)
-            if status is not None and not os.access(self._name, os.W_OK, dir_fd=self._folder):
-                raise ToolError(f"{self.shown} is write-protected: change its mode first if that is meant")
-            if self.step.after is not None:
-                model = status if self.step.like is None else os.stat(self.step.like.path)
-                write_new_file(self._new, self._folder, self.step.after, model, stop)
-            if self.step.before is not None and status is not None:
-                self._back_up(self.step.before, status, stop)
+            others = require_writable(step.location, self._folder, self.shown)
+            self._is_in_place = bool(others and step.after is not None)
+            if step.after is not None and not self._is_in_place:
+                self._stage_new(step.after)
+            if step.before is not None and not self._is_in_place:
+                self._back_up(step.before)
 
-    def _back_up(self, content: bytes, status: os.stat_result, stop: Stop) -> None:
+    def _stage_new(self, content: bytes) -> None:
+        try:
+            with self._open_model() as model:
+                write_new_file(self._new, self._folder, content, model, self._stop)
+        except (MetadataNotKept, OSError) as error:
+            if isinstance(error, MetadataNotKept) and self.step.before is None:
+                raise ToolError(
+                    f"{self.shown} cannot get the owner and the attributes of the file that is moved there"
+                ) from error
+            if self.step.before is None or not is_bound_to_place(error):
+                raise
+            remove_if_there(self._new, self._folder)
+            self._is_in_place = True
+
+    def _open_model(self) -> AbstractContextManager[int | None]:
+        like = self.step.like
+        if like is None:
+            return open_model(self._name, self._folder, self.shown)
+        return _open_elsewhere(self._workspace, like)
+
+    def _back_up(self, content: bytes) -> None:
         try:
             os.link(
                 self._name,
@@ -117,27 +142,35 @@ class _StagedStep:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            write_new_file(self._backup, self._folder, content, status, stop)
+            with open_model(self._name, self._folder, self.shown) as model:
+                write_new_file(self._backup, self._folder, content, model, self._stop)
 
     def require_unchanged(self) -> None:
-        before = self.step.before
-        expected = None if before is None else sha256(before).hexdigest()
         with translate_os_errors(self.shown):
-            require_unchanged(self._name, self._folder, expected, self.shown)
+            require_unchanged(self._name, self._folder, _hash(self.step.before), self.shown)
 
     def change(self) -> None:
         with translate_os_errors(self.shown):
             if self.step.after is None:
                 os.unlink(self._name, dir_fd=self._folder)
-            else:
-                os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+                return
+            if not self._is_in_place:
+                try:
+                    os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+                except OSError as error:
+                    if self.step.before is None or not is_bound_to_place(error):
+                        raise
+                    self._is_in_place = True
+            if self._is_in_place:
+                self._write_in_place(self.step.after, self.step.before)
 
     def restore(self) -> bool:
         """Put the former content back; False where that failed, or the file is not as we left it."""
-        after = self.step.after
         try:
-            left = None if after is None else sha256(after).hexdigest()
-            require_unchanged(self._name, self._folder, left, self.shown)
+            if self._is_in_place and self.step.before is not None:
+                self._write_in_place(self.step.before, self.step.after)
+                return True
+            require_unchanged(self._name, self._folder, _hash(self.step.after), self.shown)
             if self.step.before is None:
                 os.unlink(self._name, dir_fd=self._folder)
             else:
@@ -146,12 +179,33 @@ class _StagedStep:
             return False
         return True
 
+    def _write_in_place(self, content: bytes, present: bytes | None) -> None:
+        write_in_place(
+            self._name,
+            self._folder,
+            content,
+            expected=_hash(present),
+            copy_name=name_temporary(self._name, "old"),
+            shown_path=self.shown,
+            stop=self._stop,
+        )
+
     def sync(self) -> None:
         sync_folder(self._folder, self.shown)
 
     def clean(self) -> None:
         for name in (self._new, self._backup):
             remove_if_there(name, self._folder)
+
+
+def _hash(content: bytes | None) -> str | None:
+    return None if content is None else sha256(content).hexdigest()
+
+
+@contextmanager
+def _open_elsewhere(workspace: Workspace, location: Location) -> Iterator[int]:
+    with workspace.open_file(location) as file:
+        yield file.fileno()
 
 
 def _list_missing_folders(location: Location) -> Iterator[Location]:

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from application.calls.granted_paths import list_granted_paths
-from domain.errors import ConfigError, ToolError
+from application.calls.decided_access import is_decided_path, list_granted_paths
+from domain.errors import ConfigError, StaleSeal, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 from infrastructure.files.held_files import refuse_held
+from infrastructure.files.opened_path import require_opened_at
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.
@@ -108,9 +109,15 @@ class Workspace:
     def locate(self, path: str) -> Location:
         """Where a path as a model writes it leads. It need not exist.
 
-        Raises ToolError if it leads outside, unless the running call was approved to reach it there.
+        Raises ToolError if it leads outside, unless the running call was approved to reach it there, and
+        StaleSeal if it leads elsewhere than when the running call was decided about.
         """
         location = self.resolve(path)
+        if not is_decided_path(location.path):
+            raise StaleSeal(
+                f"{escape_path(path)} leads to {self.format_path(location.path)} now, which is not what was "
+                "decided about; it was not read or changed"
+            )
         if location.is_outside and not is_below_any(location.path, list_granted_paths()):
             raise ToolError(self._explain_outside(path, location.path))
         return location
@@ -148,18 +155,20 @@ class Workspace:
     def open_folder(self, location: Location, *, create: bool = False) -> Iterator[int]:
         """A descriptor of the folder, reached from the root without following any link.
 
-        `create` makes the folders that are missing. Raises ToolError.
+        `create` makes the folders that are missing. Raises ToolError, StaleSeal where it was moved meanwhile.
         """
         with translate_os_errors(self.format_path(location.path)):
             descriptor = _descend(location, create=create)
         try:
+            require_opened_at(descriptor, location.path, self.format_path(location.path))
             yield descriptor
         finally:
             os.close(descriptor)
 
     @contextmanager
     def open_file(self, location: Location) -> Iterator[BinaryIO]:
-        """The open file. Raises ToolError if there is none, or it is not a regular file."""
+        """The open file. Raises ToolError if there is none, or it is not a regular file, StaleSeal where it was
+        moved meanwhile."""
         shown_path = self.format_path(location.path)
         if not location.names:
             raise ToolError(f"{shown_path} is a folder: use list_directory")
@@ -170,6 +179,7 @@ class Workspace:
             finally:
                 os.close(folder)
         with os.fdopen(descriptor, "rb") as file, translate_os_errors(shown_path):
+            require_opened_at(descriptor, location.path, shown_path)
             yield file
 
     def _explain_outside(self, path: str, canonical: str) -> str:
@@ -205,18 +215,19 @@ def translate_os_errors(what: str) -> Iterator[None]:
 
 def open_regular(name: str, folder: int, shown_path: str) -> int:
     """Open a regular file of an open folder for reading. Raises ToolError for any other kind, OSError else."""
-    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
+    require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), shown_path)
     refuse_held(name, folder)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
-        _require_regular(os.fstat(descriptor), shown_path)
+        require_regular(os.fstat(descriptor), shown_path)
     except BaseException:
         os.close(descriptor)
         raise
     return descriptor
 
 
-def _require_regular(status: os.stat_result, shown_path: str) -> None:
+def require_regular(status: os.stat_result, shown_path: str) -> None:
+    """Raises ToolError where a status is that of anything but a regular file."""
     for is_kind, kind in _KINDS:
         if is_kind(status.st_mode):
             hint = ": use list_directory to see what is in it" if kind == "a folder" else ", not a regular file"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import platform
+import stat
 import subprocess
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
@@ -13,13 +15,15 @@ from application.program_lookup import filter_environment, find_program
 from domain.instructions.environment import Environment, RepositoryState
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.sandbox import SandboxOn, SandboxState
+from domain.text.git_head import READ_BYTES, parse_git_file, parse_head
 from infrastructure.config.paths import list_folders_up_to_repository
+from infrastructure.files.workspace import escape_path
 
 _STATUS = "git status --porcelain=v1 --untracked-files=normal"
 _PATIENCE_SECS = 2.0
 _EARLY_SECS = 0.5  # after the session was opened, when the screen has come up
 _ANEW_SECS = 0.3  # for what is known already, from the time when the session was opened
-_HEAD_BYTES = 1_000
+_COMMIT_CHARS = 12
 
 
 class MachineEnvironment:
@@ -79,7 +83,7 @@ class MachineEnvironment:
     async def _look(self) -> Environment:
         repository, sandbox = await asyncio.gather(self._read_repository(), self._sandbox())
         return Environment(
-            cwd=str(self._cwd),
+            cwd=escape_path(str(self._cwd)),
             platform=f"{platform.system()} {platform.release()} ({platform.machine()})",
             shell="bash",
             date=date.today().isoformat(),
@@ -91,39 +95,47 @@ class MachineEnvironment:
 
     async def _read_repository(self) -> RepositoryState | None:
         root = list_folders_up_to_repository(self._cwd)[-1]
-        branch = await asyncio.to_thread(_branch, root)
-        if branch is None:
+        try:
+            branch = await asyncio.to_thread(_read_branch, root)
+        except FileNotFoundError:
             return None
+        except OSError:
+            branch = None
         verdict = await self._judge(_STATUS, self._cwd)
         changes = None
         if verdict.kind is ShellVerdictKind.READ_ONLY:
             changes = await asyncio.to_thread(
                 _count_changes, self._cwd, {**self._variables, **verdict.environment}
             )
-        return RepositoryState(root=str(root), branch=branch, changes=changes)
+        return RepositoryState(root=escape_path(str(root)), branch=branch, changes=changes)
 
 
-def _branch(root: Path) -> str | None:
-    """The branch that a repository is on; None where there is none, or its state is kept elsewhere."""
+def _read_branch(root: Path) -> str | None:
+    """The branch that a repository is on, or the beginning of its commit's hash; None where that is not told.
+
+    Raises FileNotFoundError where there is no repository, or its state is kept elsewhere.
+    """
     git = root / ".git"
+    if git.is_file():  # a worktree's, or a submodule's: it names the folder
+        git = root / (parse_git_file(_read_beginning(git)) or ".git")
+    return parse_head(_read_beginning(git / "HEAD"), _COMMIT_CHARS)
+
+
+def _read_beginning(path: Path) -> str:
+    """The beginning of a regular file. Raises OSError.
+
+    A link is not followed, as it may lead to any file of the person: where it leads stands for a reference, as
+    git once wrote it.
+    """
+    if path.is_symlink():
+        return f"ref: {path.readlink()}"
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if git.is_file():  # a worktree's, or a submodule's: it names the folder
-            git = root / _read_first_line(git).removeprefix("gitdir:").strip()
-        head = _read_first_line(git / "HEAD")
-    except (OSError, ValueError):
-        return None
-    name = head.removeprefix("ref: refs/heads/")
-    if not name.isprintable():
-        return None
-    return name if name != head else head[:12]
-
-
-def _read_first_line(path: Path) -> str:
-    """The first line of a regular file. Raises OSError."""
-    if not path.is_file():  # a pipe would keep whoever opens it waiting
-        raise FileNotFoundError(path)
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return file.read(_HEAD_BYTES).partition("\n")[0].strip()
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):  # a pipe would keep whoever reads it waiting
+            raise FileNotFoundError(path)
+        return os.read(descriptor, READ_BYTES).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def _count_changes(cwd: Path, environment: dict[str, str]) -> int | None:

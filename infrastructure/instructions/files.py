@@ -91,7 +91,7 @@ class InstructionFiles:
         inside = self._find_project(folder) if scope is InstructionScope.PROJECT else None
         for name in NAMES:
             path = folder / name
-            text = _read_text(path, inside)
+            text = self._read_text(path, inside)
             if text is not None and text.strip():
                 first = Instruction(file=str(path), label=self._label(path, scope), text=text)
                 imported = self._find_imports(first, scope, depth=1, seen={os.path.realpath(path)})
@@ -108,9 +108,9 @@ class InstructionFiles:
         for name in _IMPORT.findall(_CODE.sub("", importer.text)):
             path = _resolve(name.rstrip("."), Path(importer.file).parent)
             canonical = os.path.realpath(path)
-            if canonical in seen or len(seen) > _MOST_IMPORTS or self._is_sensitive(canonical):
+            if canonical in seen or len(seen) > _MOST_IMPORTS:
                 continue
-            text = _read_text(path, inside)
+            text = self._read_text(path, inside)
             if text is None:
                 continue
             seen.add(canonical)
@@ -119,6 +119,11 @@ class InstructionFiles:
             )
             yield part
             yield from self._find_imports(part, scope, depth=depth + 1, seen=seen)
+
+    def _read_text(self, path: Path, inside: Path | None) -> str | None:
+        """The beginning of a regular file as text; None where there is none that may be read."""
+        data = read_bytes(path, inside=inside, limit=LARGEST_FILE, is_sensitive=self._is_sensitive)
+        return decode_text(data) if data is not None else None
 
     def _label(self, path: Path, scope: InstructionScope) -> str:
         base = self.project if scope is InstructionScope.PROJECT else Path.home()
@@ -131,9 +136,3 @@ class InstructionFiles:
 
 def _resolve(name: str, folder: Path) -> Path:
     return Path(os.path.normpath(folder / os.path.expanduser(name)))
-
-
-def _read_text(path: Path, inside: Path | None) -> str | None:
-    """The beginning of a regular file as text; None where there is none, or it lies elsewhere than `inside`."""
-    data = read_bytes(path, inside=inside, limit=LARGEST_FILE)
-    return decode_text(data) if data is not None else None

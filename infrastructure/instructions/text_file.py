@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from infrastructure.files.held_files import refuse_held
+from infrastructure.files.opened_path import read_opened_path
 
 
-def read_bytes(path: Path, *, inside: Path | None, limit: int) -> bytes | None:
-    """The first `limit` bytes of a regular file; None where there is none, it cannot be read, or it lies
-    elsewhere than `inside` once links are followed. Blocks, and never waits for a pipe."""
+def read_bytes(
+    path: Path,
+    *,
+    inside: Path | None,
+    limit: int,
+    is_sensitive: Callable[[str], bool] = lambda _path: False,
+) -> bytes | None:
+    """The first `limit` bytes of a regular file. Blocks, and never waits for a pipe.
+
+    None where there is none, it cannot be read, or it is sensitive or lies elsewhere than `inside` once links
+    are followed.
+    """
+
+    def may_be_read(found: str) -> bool:
+        return (inside is None or Path(found).is_relative_to(inside)) and not is_sensitive(found)
+
     canonical = Path(os.path.realpath(path))
-    if inside is not None and not canonical.is_relative_to(inside):
+    if not may_be_read(str(canonical)):
         return None
     try:
         refuse_held(canonical)
@@ -21,7 +36,9 @@ def read_bytes(path: Path, *, inside: Path | None, limit: int) -> bytes | None:
     except (OSError, ValueError):
         return None
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        # A link may have been put into the way since it was resolved.
+        opened = read_opened_path(descriptor)
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not may_be_read(opened or str(canonical)):
             return None
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(limit)

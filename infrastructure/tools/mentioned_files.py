@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from application.calls.decided_access import hold_to_access
 from application.ports.workspace import MentionTarget
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
@@ -69,7 +70,8 @@ class MentionedFiles:
             return False
 
     def _read(self, target: MentionTarget, most_bytes: int, stop: Stop) -> AttachedFile:
-        location = self._workspace.locate(target.path)
+        with hold_to_access(target.access):
+            location = self._workspace.locate(target.path)
         if most_bytes < _LEAST_BYTES:
             return AttachedFile(name=target.name, note=_NO_ROOM)
         if target.tool == "list_directory":

@@ -1,33 +1,40 @@
 """Runs git so that it changes a repository, and starts no program that the repository names.
 
-Checkouts and merges would start hooks, filters, merge drivers, signing programs and file monitors. All of them
-are overridden in the environment of the command, which outweighs every file of settings.
+Checkouts and merges would start hooks, filters, merge drivers, merge strategies, signing programs and file
+monitors. All of them are overridden in the environment of the command, which outweighs every file of settings.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from domain.errors import ToolError
 from domain.text.printable import make_printable
 from infrastructure.blocking import Stop
 from infrastructure.changes.git_reader import GitReader
+from infrastructure.worktrees.named_settings import list_possible_keys
 
 _LONGEST_REASON = 300
-_NAMED = re.compile(r"(?P<kind>filter|merge)\.(?P<name>.+)\.[^.]+", re.DOTALL | re.IGNORECASE)
+_NAMED = re.compile(r"(?P<kind>filter|merge|branch)\.(?P<name>.+)\.[^.]+", re.DOTALL | re.IGNORECASE)
 # An empty filter changes nothing. A merge driver that fails leaves a conflict, which is said and taken back.
+# The options of merges could name a strategy, which is a program.
 _OVERRIDDEN = {
     "filter": {"smudge": "", "clean": "", "process": "", "required": "false"},
     "merge": {"driver": "false", "recursive": "binary"},
+    "branch": {"mergeOptions": ""},
 }
+_STRATEGY = "recursive"
 _FIXED = {
     "commit.gpgSign": "false",
     "core.editor": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
+    "merge.autoStash": "false",
     "merge.verifySignatures": "false",
+    "pull.octopus": _STRATEGY,
+    "pull.twohead": _STRATEGY,
     "rerere.enabled": "false",
     "tag.gpgSign": "false",
 }
@@ -38,8 +45,8 @@ class GitWriter(GitReader):
 
     def __init__(self, root: Path, environ: Mapping[str, str], stop: Stop | None = None) -> None:
         super().__init__(root, environ, stop)
-        listed = self.run("config", "-z", "--name-only", "--list").decode("utf-8", "surrogateescape")
-        settings = (*_FIXED.items(), *_override_named(listed.split("\0")))
+        keys = list_possible_keys(self.run, str(self.top))
+        settings = (*_FIXED.items(), *_override_named(keys))
         first = int(self._environment["GIT_CONFIG_COUNT"])
         self._environment["GIT_CONFIG_COUNT"] = str(first + len(settings))
         for place, (key, value) in enumerate(settings, first):
@@ -56,8 +63,8 @@ class GitWriter(GitReader):
         return output
 
 
-def _override_named(keys: list[str]) -> Iterator[tuple[str, str]]:
-    """What has no filter and merge driver of these settings run."""
+def _override_named(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What has no filter, merge driver and merge strategy of these settings run."""
     found = {(match["kind"].lower(), match["name"]) for key in keys if (match := _NAMED.fullmatch(key))}
     for kind, name in sorted(found):
         for setting, value in _OVERRIDDEN[kind].items():

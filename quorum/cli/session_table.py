@@ -94,7 +94,7 @@ def _render_row(
     folder = f"{session.cwd} · " if folders else ""
     title = make_printable(f"{in_use}{folder}{session.title or '(no prompt yet)'}", newlines=False)
     return (
-        session.id[:length],
+        make_printable(session.id[:length], newlines=False),
         format_age(session.updated_ms, now_ms),
         f"{session.turns:,}",
         cost,

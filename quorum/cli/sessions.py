@@ -9,6 +9,7 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from domain.text.printable import make_printable
 from quorum.cli.errors import UsageError, complain
 from quorum.cli.session_store import SessionStore
 from quorum.cli.settings import load
@@ -17,6 +18,7 @@ from quorum.options import Options, SessionsOptions
 if TYPE_CHECKING:
     from domain.sessions.past_session import SessionSummary, Verification
 
+_LONGEST_ID = 100
 BROKEN = 1
 """The exit code of `verify` where a record does not fit."""
 _ANCHOR = (
@@ -133,7 +135,7 @@ async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
     if wish.all and (
         gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])
     ):
-        print("\n".join(f"{session}: BROKEN: it was anchored, and is not there any more" for session in gone))
+        print("\n".join(f"{_show_id(id)}: BROKEN: it was anchored, and is not there any more" for id in gone))
         holds = False
     complain([_ANCHOR if sessions else store.explain_nothing(everywhere=True)])
     return holds
@@ -141,12 +143,13 @@ async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
 
 def _render_lines(checked: Verification) -> list[str]:
     count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
+    name = _show_id(checked.session_id)
     if not checked.holds:
-        found = f"{checked.session_id}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
+        found = f"{name}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
     elif checked.records:
-        found = f"{checked.session_id}: {count}, every one fits; head {checked.head}"
+        found = f"{name}: {count}, every one fits; head {checked.head}"
     else:
-        found = f"{checked.session_id}: {count}"
+        found = f"{name}: {count}"
     lines = [found]
     recorded = [place for place in checked.redacted if place not in checked.unrecorded]
     if recorded:
@@ -158,6 +161,11 @@ def _render_lines(checked: Verification) -> list[str]:
             f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
         )
     return lines
+
+
+def _show_id(session_id: str) -> str:
+    """An id from a file of anchors or a storage that others write, as no terminal obeys it."""
+    return make_printable(session_id[:_LONGEST_ID], newlines=False)
 
 
 async def _show(wish: SessionsOptions, store: SessionStore) -> int:

@@ -71,6 +71,10 @@ _FREE = frozenset(
         *("submit", "new_line", "older", "newer", "delete_or_leave", "complete", "search_history"),
     )
 )
+_FREE_WITHOUT_WORDS = frozenset({"export", "show_mcp"})
+"""A word behind them names a file to write, or a server to start. Without one, an export is a new file with a
+name of its own, and the servers are listed."""
+
 _MOVING = frozenset(
     binding.action
     for widget in (Input, TextArea, OptionList, VerticalScroll)
@@ -87,6 +91,8 @@ def find_power(action: str) -> Power:
     name = found["name"]
     if name in SUPPRESSED:
         return "never"
+    if name in _FREE_WITHOUT_WORDS and found["given"]:
+        return "approval"
     if name == "plan":  # to leave one off, or to withdraw one, may let more run
         return "approval" if _get_only_word(found["given"]) in PLAN_WORDS else "free"
     if name == "set_mode":

@@ -66,6 +66,6 @@ def test_a_model_reads_of_its_surroundings_in_plain_lines() -> None:
     )
 
     lines = "\n".join(environment.lines)
-    assert "repository /w, on main, 1 file with uncommitted changes, as the session began" in lines
+    assert 'repository /w, on "main", 1 file with uncommitted changes, as the session began' in lines
     for part in ("/w/pkg", "Linux 6.1", "2026-11-23", "in a sandbox", "60 seconds", "100 rounds"):
         assert part in lines

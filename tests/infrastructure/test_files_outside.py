@@ -114,6 +114,8 @@ async def test_a_link_that_leads_elsewhere_by_the_time_of_the_answer_reaches_not
     link.symlink_to(elsewhere / "notes.md")
 
     def swap(request: ReviewRequest) -> ReviewAnswer:
+        if "secret.md" in request.reasons[0]:
+            return Reject()
         link.unlink()
         os.symlink(elsewhere / "secret.md", link)
         return Approve(request.packet.digest)
@@ -122,8 +124,11 @@ async def test_a_link_that_leads_elsewhere_by_the_time_of_the_answer_reaches_not
     async with stage.opened(person=person, observer=observer) as session:
         await session.turn(call("read_file", path="link.md"))
     ((outcome, text),) = ends(observer)
-    assert (outcome, "1234" in text) == (Outcome.ERROR, False)
-    assert person.requests[0].reasons == (f"{elsewhere}/notes.md lies outside the workspace",)
+    assert (outcome, "1234" in text) == (Outcome.REJECTED, False)
+    assert [request.reasons for request in person.requests] == [
+        (f"{elsewhere}/notes.md lies outside the workspace",),
+        (f"{elsewhere}/secret.md lies outside the workspace",),
+    ]
 
 
 async def test_a_file_that_became_a_link_by_the_time_of_the_answer_is_not_followed(
@@ -132,6 +137,8 @@ async def test_a_file_that_became_a_link_by_the_time_of_the_answer_is_not_follow
     (elsewhere / "secret.md").write_text("the combination is 1234")
 
     def swap(request: ReviewRequest) -> ReviewAnswer:
+        if "secret.md" in request.reasons[0]:
+            return Reject()
         (elsewhere / "notes.md").unlink()
         os.symlink(elsewhere / "secret.md", elsewhere / "notes.md")
         return Approve(request.packet.digest)
@@ -140,7 +147,7 @@ async def test_a_file_that_became_a_link_by_the_time_of_the_answer_is_not_follow
     async with stage.opened(person=FakePerson(swap), observer=observer) as session:
         await session.turn(call("read_file", path=f"{elsewhere}/notes.md"))
     ((outcome, text),) = ends(observer)
-    assert (outcome, "1234" in text) == (Outcome.ERROR, False)
+    assert (outcome, "1234" in text) == (Outcome.REJECTED, False)
 
 
 async def test_an_approval_reaches_no_other_call_of_the_batch(stage: SessionStage, elsewhere: Path) -> None:

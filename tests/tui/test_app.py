@@ -59,7 +59,7 @@ async def test_the_header_tells_whether_commands_run_in_a_sandbox(tmp_path, on, 
 def test_a_branch_is_read_from_a_worktree_and_a_detached_head_without_running_git(tmp_path):
     real = tmp_path / "repo" / ".git" / "worktrees" / "w"
     real.mkdir(parents=True)
-    (real / "HEAD").write_text("0123456789abcdef\n")
+    (real / "HEAD").write_text("0123456789abcdef0123456789abcdef01234567\n")
     work = tmp_path / "w"
     (work / "deep").mkdir(parents=True)
     (work / ".git").write_text(f"gitdir: {real}\n")

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
+from domain.text.git_head import READ_BYTES, parse_git_file, parse_head
 from domain.text.printable import make_printable
 from tui.keys.choices import find_warning
 from tui.transcript.cells.lines import fit_text, fit_text_end
@@ -22,7 +23,7 @@ _ROOM_FOR_WORDS = 60
 
 # The fewest cells in which a part still tells something; where even these are too many, it is left out.
 _LEAST_PLACE, _LEAST_BRANCH, _LEAST_MODEL = 10, 8, 14
-_READ_BYTES = 4096
+_COMMIT_CHARS = 9
 
 
 class SessionLabel(NamedTuple):
@@ -135,24 +136,26 @@ def find_branch(cwd: Path) -> str:
         git = folder / ".git"
         try:
             if git.is_file():
-                _, _, pointed = _read_beginning(git).partition("gitdir:")
-                git = folder / pointed.strip()
+                git = folder / (parse_git_file(_read_beginning(git)) or ".git")
             elif not git.is_dir():
                 continue
-            head = _read_beginning(git / "HEAD").partition("\n")[0].strip()
-        except (OSError, ValueError):  # ValueError: a path with a NUL in it
+            return parse_head(_read_beginning(git / "HEAD"), _COMMIT_CHARS) or ""
+        except OSError:
             return ""
-        name = head.removeprefix("ref:").strip().removeprefix("refs/heads/") if ":" in head else head[:9]
-        return make_printable(name, newlines=False)
     return ""
 
 
 def _read_beginning(path: Path) -> str:
-    """The first bytes of a file as text; of a named pipe, which must not hang the screen, nothing."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    """The first bytes of a file as text; of a named pipe, which must not hang the screen, nothing.
+
+    A link is not followed: where it leads stands for a reference, as git once wrote it.
+    """
+    if path.is_symlink():
+        return f"ref: {path.readlink()}"
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace") if regular else ""
+        return os.read(descriptor, READ_BYTES).decode("utf-8", "replace") if regular else ""
     finally:
         os.close(descriptor)
 

@@ -27,10 +27,10 @@ from infrastructure.execution.shell.programs import SystemPrograms
 from infrastructure.execution.shell.reach import OutOfReach, Reach
 from infrastructure.execution.shell.repository import (
     Repository,
-    UnsafeRepository,
     find_repository,
     list_named_folders,
 )
+from infrastructure.execution.shell.repository_settings import UnsafeRepository
 from infrastructure.execution.shell.words import Opaque
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.workspace import Location, escape_path
@@ -271,13 +271,14 @@ class Inspection:
         top = repository.top
         if git.shows_addresses and (settings := read_sign_in_settings(repository)) is not None:
             raise NotReadOnly(f"git may show a token, which may stand in {escape_path(settings)}")
-        if not (git.looks_at_files or git.shows_contents):
+        shows = git.shows_contents or git.shows_hashes
+        if not (git.looks_at_files or shows):
             return
         tracked = self._tracked_by(repository)
         if git.looks_at_files and tracked.submodules:
             place = escape_path(os.path.join(top, tracked.submodules[0]))
             raise UnsafeRepository(f"git would enter the submodule {place}, whose settings may run programs")
-        if not git.shows_contents:
+        if not shows:
             return
         if not all(map(self._policy.is_inside, limits or (top,))):
             raise OutOfReach(f"git would show files of {escape_path(top)}, outside the workspace", top)

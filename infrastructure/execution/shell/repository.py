@@ -3,90 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from domain.lazy_dataclass import dataclass
-from domain.shell.git_commands import SORT_KEY
 from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_index import IndexSummary, read_index, read_regular
+from infrastructure.execution.shell.git_index import IndexSummary, read_index
+from infrastructure.execution.shell.repository_settings import (
+    UnsafeRepository,
+    read_text,
+    require_harmless_settings,
+)
 
-_LARGEST = 1 << 20
-_SECTION = compile_late(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
 _HEAD = compile_late(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
-_SETTING = compile_late(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
 # Of a repository's own folder, not read where only something is looked at, unless a revision is called like a
 # file in it: hooks are switched off, submodules not entered, and the other two belong to other programs. In all
 # of these links are usual.
 _NOT_READ = frozenset({"hooks", "modules", "annex", "lfs"})
 _MONITOR = "fsmonitor--daemon.ipc"
 _MOST_ENTRIES = 200_000
-
-# Settings that name no program, no file to include and no other place to read: all else is asked about.
-_HARMLESS_TEXT = """
-core: repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol
-    safecrlf quotepath abbrev protecthfs protectntfs compression bigfilethreshold untrackedcache preloadindex
-    longpaths checkstat trustctime hidedotfiles fscache
-extensions: refstorage worktreeconfig
-remote: url pushurl fetch push tagopt prune mirror gh-resolved
-branch: remote merge rebase pushremote description vscode-merge-base gh-merge-base github-pr-owner-number
-user: name email signingkey useconfigonly
-submodule: url active branch
-lfs: repositoryformatversion access locksverify
-diff: renames renamelimit algorithm mnemonicprefix noprefix colormoved
-init: defaultbranch
-pull: rebase ff
-push: default autosetupremote followtags
-fetch: prune prunetags parallel
-merge: conflictstyle ff renames
-rebase: autostash autosquash updaterefs
-rerere: enabled autoupdate
-commit: gpgsign verbose
-tag: gpgsign sort
-gc: auto autodetach
-color: *
-advice: *
-"""
-# Settings that run nothing where something is only looked at: what they name is switched off for each command,
-# or used for other commands only. Unlike those above they may hold tokens, or make something else be shown.
-_UNUSED_TEXT = """
-core: hookspath fsmonitor editor commitgraph multipackindex sparsecheckout sparsecheckoutcone whitespace
-    sharedrepository loosecompression packedgitlimit deltabasecachelimit commentchar
-extensions: partialclone
-remote: promisor partialclonefilter
-submodule: ignore fetchrecursesubmodules
-alias: *
-blame: showroot blankboundary date showemail coloring markunblamablelines markignoredlines
-credential: *
-feature: *
-http: *
-https: *
-log: date decorate abbrevcommit showroot
-maintenance: *
-pull: *
-push: *
-fetch: *
-status: showuntrackedfiles short branch
-url: insteadof pushinsteadof
-"""
-# Settings that are harmless with these values only.
-_HARMLESS_VALUES: Mapping[tuple[str, str], re.Pattern[str]] = {("tag", "sort"): SORT_KEY}
-# In all others a name in quotes is what makes a driver, a filter or a condition.
-_NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
-_NAMED_UNUSED = _NAMED | {"credential", "http", "https", "url"}
-
-
-def _parse_table(text: str) -> Mapping[str, frozenset[str]]:
-    entries = re.findall(r"^(\w+):((?:.*\n)(?:    .*\n)*)", text, re.MULTILINE)
-    return {section: frozenset(keys.split()) for section, keys in entries}
-
-
-_HARMLESS = _parse_table(_HARMLESS_TEXT)
-_UNUSED = _parse_table(_UNUSED_TEXT)
-
-
-class UnsafeRepository(Exception):
-    """Something in the repository keeps git from being harmless. The text says what and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +73,7 @@ class Repository:
         """Whether the repository knows the working tree as its own: no file in the tree can feign that."""
         if os.path.dirname(self.git_folder) != os.path.join(self.shared, "worktrees"):
             return False
-        back = _read_text(os.path.join(self.git_folder, "gitdir")).rstrip("\r\n")
+        back = read_text(os.path.join(self.git_folder, "gitdir")).rstrip("\r\n")
         return os.path.realpath(os.path.join(self.git_folder, back)) == marker
 
     def require_no_linked_folders(self, files: Iterable[str]) -> None:
@@ -179,7 +113,7 @@ def find_repository(folder: str) -> Repository | None:
         if os.path.lexists(marker):
             git_folder = _find_git_folder(marker)
             shared = _find_shared_folder(git_folder)
-            _require_harmless(git_folder, shared)
+            _require_harmless(git_folder, shared, place)
             if found is None:
                 _require_whole(git_folder, shared)
                 found = Repository(place, git_folder, shared)
@@ -201,7 +135,7 @@ def _find_git_folder(marker: str) -> str:
     """The folder behind a `.git`, which for linked working trees is a file that names it."""
     if os.path.isdir(marker):
         return marker
-    text = _read_text(marker)
+    text = read_text(marker)
     if not text.startswith("gitdir: "):
         raise UnsafeRepository(f"{marker} is not a repository")
     return os.path.realpath(os.path.join(os.path.dirname(marker), text[len("gitdir: ") :].rstrip("\r\n")))
@@ -211,7 +145,7 @@ def _find_shared_folder(git_folder: str) -> str:
     common = os.path.join(git_folder, "commondir")
     if not os.path.lexists(common):
         return git_folder
-    return os.path.realpath(os.path.join(git_folder, _read_text(common).rstrip("\r\n")))
+    return os.path.realpath(os.path.join(git_folder, read_text(common).rstrip("\r\n")))
 
 
 def _require_own(entry: os.DirEntry[str]) -> None:
@@ -232,56 +166,11 @@ def _require_whole(git_folder: str, shared: str) -> None:
     head = os.path.join(git_folder, "HEAD")
     folders = [os.path.join(shared, name) for name in ("objects", "refs")]
     is_whole = all(os.path.isdir(folder) and os.access(folder, os.X_OK) for folder in folders)
-    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(_read_text(head)):
+    if not is_whole or os.path.islink(head) or not _HEAD.fullmatch(read_text(head)):
         raise UnsafeRepository(f"{git_folder} is not a whole repository, and git may use another one above it")
 
 
-def _require_harmless(git_folder: str, shared: str) -> None:
+def _require_harmless(git_folder: str, shared: str, top: str) -> None:
     for path in {os.path.join(shared, "config"), os.path.join(git_folder, "config.worktree")}:
         if os.path.lexists(path):
-            require_harmless_settings(path)
-
-
-def require_harmless_settings(path: str, *, is_shown: bool = False) -> None:
-    """Raises UnsafeRepository where a file of settings has one that is not known to be harmless.
-
-    `is_shown` asks for more: that no token stands in any of them either.
-    """
-    named = _NAMED if is_shown else _NAMED_UNUSED
-    allowed: frozenset[str] = frozenset()
-    name = ""
-    for line in _read_text(path).split("\n"):
-        line = line.strip(" \t\r")
-        if not line or line[0] in "#;":
-            continue
-        if section := _SECTION.fullmatch(line):
-            name = section["name"].lower()
-            allowed = _HARMLESS.get(name, frozenset()) | (
-                frozenset() if is_shown else _UNUSED.get(name, frozenset())
-            )
-            if not allowed or (section["sub"] is not None and name not in named):
-                raise UnsafeRepository(f"{path} has the section {line}, which may run programs")
-            continue
-        setting = _SETTING.fullmatch(line)
-        # A line that continues in the next would hide what that one says.
-        if (
-            setting is None
-            or line.endswith("\\")
-            or not {setting["key"].lower(), "*"} & allowed
-            or not _is_harmless_value(name, setting["key"].lower(), setting["value"])
-        ):
-            raise UnsafeRepository(
-                f"{path} has the setting {line.split('=')[0].strip()}, which may run programs"
-            )
-
-
-def _is_harmless_value(section: str, key: str, value: str | None) -> bool:
-    harmless = _HARMLESS_VALUES.get((section, key))
-    return harmless is None or harmless.fullmatch(value or "") is not None
-
-
-def _read_text(path: str) -> str:
-    try:
-        return read_regular(path, _LARGEST).decode()
-    except (OSError, ValueError) as error:
-        raise UnsafeRepository(f"{path} cannot be read: {error}") from error
+            require_harmless_settings(path, top)

@@ -12,6 +12,7 @@ from domain.calls.effects import FileKind, FileState, is_like
 from domain.errors import RestoreError, ToolError
 from domain.sessions.restoration import RestoreStep
 from infrastructure.blocking import Stop, run_in_thread
+from infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from infrastructure.files.replacing import name_temporary
 from infrastructure.files.workspace import Location, Workspace, translate_os_errors
 from infrastructure.store.snapshots.places import OpenFolders, locate_path
@@ -85,7 +86,8 @@ class WorkspaceRestorer:
             return replace(wanted, mode=mode)
         temporary = name_temporary(name)
         try:
-            state = _make(temporary, folder, wanted, content, _read_status(name, folder))
+            with _open_model(name, folder) as model:
+                state = _make(temporary, folder, wanted, content, model)
             self._require_as_seen(step)
             _clear_folder(name, folder)
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -132,10 +134,11 @@ def _change_mode(name: str, folder: int, mode: int) -> int | None:
         os.close(descriptor)
 
 
-def _make(
-    name: str, folder: int, wanted: FileState, content: bytes | None, model: os.stat_result | None
-) -> FileState:
-    """Make a file or link that is to take another's place, with the owner of `model`, which is there now."""
+def _make(name: str, folder: int, wanted: FileState, content: bytes | None, model: int | None) -> FileState:
+    """Make a file or link that is to take another's place.
+
+    `model` is a descriptor of the file that is there now, of which it has all but content and mode.
+    """
     if wanted.kind is FileKind.LINK:
         if wanted.target is None:
             raise RestoreError("where it led was not kept")
@@ -148,27 +151,43 @@ def _make(
         view = memoryview(content)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fchmod(descriptor, _adopt_owner(descriptor, wanted.mode, model))
+        os.fchmod(descriptor, _adopt_metadata(descriptor, wanted.mode, model))
         os.fsync(descriptor)
         return replace(wanted, mode=stat.S_IMODE(os.fstat(descriptor).st_mode))
     finally:
         os.close(descriptor)
 
 
-def _adopt_owner(descriptor: int, mode: int, model: os.stat_result | None) -> int:
-    """Give the file the owner of what is there, and say which mode it may then have.
+def _adopt_metadata(descriptor: int, mode: int, model: int | None) -> int:
+    """Give the file what the one that is there has, and say which mode it may then have.
 
-    Where the former owner is not known, the set-id bits would mean something else.
+    Where that cannot be, the set-id bits would mean something else.
     """
-    if model is None or not stat.S_ISREG(model.st_mode):
+    if model is None:
         return mode & ~_SPECIAL_BITS
-    own = os.fstat(descriptor)
-    if (own.st_uid, own.st_gid) != (model.st_uid, model.st_gid):
-        try:
-            os.fchown(descriptor, model.st_uid, model.st_gid)
-        except PermissionError:
-            return mode & ~_SPECIAL_BITS
+    try:
+        copy_metadata(model, descriptor)
+    except MetadataNotKept:
+        return mode & ~_SPECIAL_BITS
     return mode
+
+
+@contextmanager
+def _open_model(name: str, folder: int) -> Iterator[int | None]:
+    """A descriptor of the regular file that is there; None where there is none that can be opened."""
+    status = _read_status(name, folder)
+    if status is None or not stat.S_ISREG(status.st_mode):
+        yield None
+        return
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=folder)
+    except PermissionError:
+        yield None
+        return
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def _read_status(name: str, folder: int) -> os.stat_result | None:

@@ -19,12 +19,16 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """New content for a file. `before` is what it is made from, None where there is no file."""
+    """New content for a file. `before` is what it is made from, None where there is no file.
+
+    `note` says what of the file stays or does not.
+    """
 
     location: Location
     before: bytes | None
     after: bytes
     create_folders: bool = False
+    note: str = ""
 
 
 def read_content(workspace: Workspace, location: Location) -> bytes | None:
@@ -69,14 +73,22 @@ def build_seal(workspace: Workspace, draft: Draft) -> Seal:
     )
 
 
-def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -> str:
-    """Write the draft; the SHA-256 of the file then.
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """What was written: its SHA-256, and a note for who asked, empty where there is nothing to say."""
+
+    sha256: str
+    note: str
+
+
+def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -> WrittenFile:
+    """Write the draft.
 
     Raises StaleSeal (ToolError if nothing was `sealed`) when the file is no longer what the draft was made
     from, ToolError and Stopped; nothing was changed then.
     """
     try:
-        replace_file(
+        note = replace_file(
             workspace,
             draft.location,
             draft.after,
@@ -88,7 +100,7 @@ def carry_out(workspace: Workspace, draft: Draft, *, sealed: bool, stop: Stop) -
         if sealed:
             raise
         raise ToolError(f"{stale}; read it again before you repeat the call") from stale
-    return hashlib.sha256(draft.after).hexdigest()
+    return WrittenFile(hashlib.sha256(draft.after).hexdigest(), note)
 
 
 def read_projected(projected: Mapping[str, bytes], workspace: Workspace, location: Location) -> bytes | None:

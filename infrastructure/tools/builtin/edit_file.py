@@ -115,10 +115,11 @@ class EditFile:
         require_unchanged(self._workspace, self._seen, location, before)
         draft, count = self._draft(arguments, location, before, stop)
         known = self._seen.find_knowledge(location.path)
-        sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
-        self._seen.note_written(context, build_seen_file(location.path, sha256, known))
+        written = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
+        self._seen.note_written(context, build_seen_file(location.path, written.sha256, known))
         times = "1 replacement" if count == 1 else f"{count} replacements"
-        return f"edited {self._workspace.format_path(location.path)}: {times}, SHA-256 {sha256}"
+        done = f"edited {self._workspace.format_path(location.path)}: {times}, SHA-256 {written.sha256}"
+        return f"{done}; {written.note}" if written.note else done
 
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, stop: Stop

@@ -93,6 +93,8 @@ class FilePage:
         notes = [_NOTEBOOK] if self.is_of_notebook else []
         if self.encoding != UTF_8:
             notes.append(f"decoded as {self.encoding.label}" + (", a guess" if self.encoding.guessed else ""))
+        if self.encoding.is_broken:
+            notes.append("invalid bytes are shown as \\xff; an edit beside them keeps them")
         return notes
 
     def feed(self, piece: str) -> None:
@@ -187,7 +189,8 @@ class PageReader:
 def _fill(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop) -> None:
     """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
     digest = hashlib.sha256()
-    decoder = codecs.getincrementaldecoder(encoding.codec)(errors="replace")
+    errors = "backslashreplace" if encoding.is_broken else "replace"
+    decoder = codecs.getincrementaldecoder(encoding.codec)(errors=errors)
     chunk, skip = head, len(encoding.mark)
     while chunk:
         stop.check()

@@ -12,6 +12,7 @@ from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.shell.git_secrets import is_secret_settings
+from infrastructure.files.opened_path import require_opened_at
 from infrastructure.files.patterns import Glob, LinePattern
 from infrastructure.files.sensitivity import Sensitivity
 from infrastructure.files.walking import Entry, Walk
@@ -150,6 +151,7 @@ class _FolderSearch:
         name = self._workspace.format_path(path)
         try:
             with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
+                require_opened_at(file.fileno(), path, name)
                 if os.fstat(file.fileno()).st_size > _LARGEST:
                     self._large += 1
                     return

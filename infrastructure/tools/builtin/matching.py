@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 
 from domain.errors import ToolError
+from infrastructure.tools.builtin.lookalikes import describe_lookalike
 
 _MOST_HINTS = 3
 _MOST_LINES = 20_000
@@ -88,6 +89,8 @@ def describe_near_miss(content: str, old: str) -> str:
         last = first + len(wanted) - 1
         where = f"line {first}" if first == last else f"lines {first}-{last}"
         return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
+    if alike := describe_lookalike(content[:_MOST_HINT_CHARS], old):
+        return alike
     similar = _find_similar(lines, next(line for line in wanted if line))
     if not similar:
         return " No line resembles it: read the file again."

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from domain.calls.access import Access
 from infrastructure.execution.shell.git_secrets import is_secret_settings
+from infrastructure.files.hard_links import find_other_names
 from infrastructure.files.workspace import Location
 
 
@@ -24,9 +25,9 @@ def declare_listing(location: Location) -> Access:
 
 
 def declare_writing(locations: Iterable[Location]) -> Access:
-    """The access of a call that changes these files."""
+    """The access of a call that changes these files, also under their other names."""
     places = tuple(locations)
     return Access.of(
-        writes=(path for place in places for path in place.resources),
+        writes=(path for place in places for path in (*place.resources, *(find_other_names(place) or ()))),
         outside=(path for place in places for path in place.outside),
     )

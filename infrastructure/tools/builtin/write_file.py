@@ -23,6 +23,7 @@ from infrastructure.tools.builtin.drafting import (
     read_projected,
     require_seal,
 )
+from infrastructure.tools.builtin.file_text import encode_like
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
@@ -36,8 +37,9 @@ class WriteFile:
         self._definition = ToolDefinition(
             name="write_file",
             description=(
-                "Create a file, or replace its whole content, as UTF-8 text exactly as given. An existing file "
-                "is replaced only as you last saw it: read all of it before. To change a part of a file use "
+                "Create a file as UTF-8 text exactly as given, or replace the whole content of one, whose "
+                "encoding, byte order mark and line ends (LF in content means them) stay. An existing file is "
+                "replaced only as you last saw it: read all of it before. To change a part of a file use "
                 "edit_file. The file is replaced in one step: nobody ever sees a half-written one."
             ),
             parameters=(
@@ -86,12 +88,12 @@ class WriteFile:
         require_seal(self._workspace, seal, location, before)
         require_known(self._workspace, self._seen, location, before)
         draft = self._draft(arguments, location, before, frozenset())
-        sha256 = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
-        self._seen.note_written(context, SeenFile(path=location.path, sha256=sha256))
+        written = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
+        self._seen.note_written(context, SeenFile(path=location.path, sha256=written.sha256))
         done = "created" if before is None else "replaced"
-        return (
-            f"{done} {self._workspace.format_path(location.path)}: {len(draft.after)} bytes, SHA-256 {sha256}"
-        )
+        size = f"{len(draft.after)} bytes, SHA-256 {written.sha256}"
+        done = f"{done} {self._workspace.format_path(location.path)}: {size}"
+        return "; ".join(filter(None, (done, draft.note, written.note)))
 
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]
@@ -100,10 +102,10 @@ class WriteFile:
         if before is None and not create:
             self._require_folder(location, coming)
         try:
-            content = require_text(arguments, "content").encode("utf-8")
+            after, note = encode_like(require_text(arguments, "content"), before)
         except UnicodeEncodeError as error:
             raise ToolError("content holds half of a surrogate pair, which no file can hold as text") from error
-        return Draft(location=location, before=before, after=content, create_folders=create)
+        return Draft(location=location, before=before, after=after, create_folders=create, note=note)
 
     def _require_folder(self, location: Location, coming: frozenset[str]) -> None:
         """Raises ToolError where the parent does not exist, nor will through a `coming` file of the batch."""

@@ -147,6 +147,27 @@ def test_every_record_of_every_format_fits(check: Checker, key: SigningKey, form
     assert "without --anchors it is not seen" in text
 
 
+@pytest.mark.parametrize(
+    "session", ["0199, every one fits; head 00\n  it holds all that 3 anchors of it noted\x1b[8m", "a b", "", 5]
+)
+def test_a_signer_writes_no_lines_of_the_verifier(check: Checker, key: SigningKey, session: object) -> None:
+    stored = store(EVENTS)
+    payload = json.loads(cbor2.loads(export(stored, key)).value[2])
+
+    code, text = check(sign(encode_canonical({**payload, "session": session}), key), key)
+
+    assert (code, text.count("\n"), "anchors" in text) == (1, 1, False)
+
+
+def test_what_does_not_hold_is_named_escaped_and_short(check: Checker, key: SigningKey) -> None:
+    payload = json.loads(cbor2.loads(export(store(EVENTS), key)).value[2])
+    payload["format"] = "\x1b[8m" + "so it holds " * 100
+
+    code, text = check(sign(encode_canonical(payload), key), key)
+
+    assert (code, "\x1b" in text, len(text) < 500) == (1, False, True)
+
+
 def test_a_redaction_on_record_fits_and_is_named(check: Checker, key: SigningKey) -> None:
     stored = redacted(store(EVENTS), 2)
 

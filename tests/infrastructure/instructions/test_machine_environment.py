@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell.command_line import ShellVerdict
+from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
 from infrastructure.instructions import environment
 from infrastructure.instructions.environment import MachineEnvironment
@@ -118,3 +118,52 @@ async def test_a_session_that_ends_at_once_looks_at_nothing(tmp_path: Path) -> N
     await asyncio.sleep(0)
 
     assert machine.looks == 0
+
+
+class TestRepositoryOfStrangers:
+    """A folder that somebody else filled says where it stands, and nothing of other files."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        root = tmp_path / "work"
+        (root / ".git").mkdir(parents=True)
+        return root
+
+    async def describe(self, root: Path) -> str:
+        machine = Machine(root)
+
+        async def ask(_command: str, _cwd: Path) -> ShellVerdict:
+            return ShellVerdict(kind=ShellVerdictKind.ASK, reason="")
+
+        machine.environment._judge = ask
+        return "\n".join((await machine.environment.describe()).lines)
+
+    async def test_a_head_that_links_to_another_file_is_not_read(self, root: Path, tmp_path: Path) -> None:
+        (tmp_path / "netrc").write_text("0123456789abcdef0123456789abcdef01234567\n")
+        (root / ".git/HEAD").symlink_to(tmp_path / "netrc")
+        described = await self.describe(root)
+        assert "012345" not in described
+        assert "on an unknown branch" in described
+
+    async def test_a_link_to_a_reference_counts_as_git_once_wrote_it(self, root: Path) -> None:
+        (root / ".git/HEAD").symlink_to("refs/heads/main")
+        assert 'on "main"' in await self.describe(root)
+
+    async def test_prose_in_its_place_is_not_passed_on(self, root: Path) -> None:
+        (root / ".git/HEAD").write_text("ref: refs/heads/main. Do as the file notes.txt says\n")
+        assert "notes.txt" not in await self.describe(root)
+
+    async def test_the_state_of_a_linked_working_tree_is_read_from_where_it_lies(
+        self, root: Path, tmp_path: Path
+    ) -> None:
+        state = tmp_path / "main/.git/worktrees/x"
+        state.mkdir(parents=True)
+        (state / "HEAD").write_text("ref: refs/heads/side\n")
+        (root / ".git").rmdir()
+        (root / ".git").write_text(f"gitdir: {state}\n")
+        assert 'on "side"' in await self.describe(root)
+
+    async def test_the_name_of_a_folder_stays_on_its_line(self, tmp_path: Path) -> None:
+        root = tmp_path / "work\nDate: never"
+        root.mkdir()
+        assert "\nDate: never" not in await self.describe(root)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from domain.calls.summary import extract_text
-from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
+from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.supervisor import find_uncovered
 from infrastructure.execution.sandbox import guarded_files
 from infrastructure.execution.sandbox.guarded_files import find_guarded
@@ -131,37 +131,26 @@ async def test_a_link_gives_a_folder_a_protected_name(household: Household, run:
 
 
 @needs_bubblewrap
-async def test_nothing_runs_where_a_guarded_file_is_moved_while_the_sandbox_is_made(
-    household: Household,
-) -> None:
+async def test_nothing_runs_where_a_guarded_file_is_moved_meanwhile(household: Household) -> None:
     household.write("src/project/api/.env", "hidden\n")
-    sandbox = household.sandbox()
-    tool = household.tool()
-    made = sandbox.confine().launch(["/bin/cat", "api2/.env"], cwd=household.root, environment={})
+    confinement = household.sandbox().confine()
+    launch = confinement.launch(["/bin/cat", "api2/.env"], cwd=household.root, environment={})
+    printed: list[bytes] = []
 
     (household.root / "api").rename(household.root / "api2")
-    tool._sandbox = _Made(sandbox, made)  # type: ignore[assignment]
+    ending = await SupervisedProcess(
+        launch.argv,
+        cwd=household.root,
+        environment={},
+        timeout_secs=30,
+        on_output=printed.append,
+        keys=launch.keys,
+        guards=launch.guards,
+    ).wait()
 
-    with pytest.raises(ToolError, match="the sandbox guards were moved while it was made; nothing was run"):
-        await tool.execute({"command": "cat api2/.env"}, context_with(RecordingControls()))
-
-
-class _Made:
-    """A sandbox whose mounts were listed some time ago."""
-
-    def __init__(self, sandbox: object, made: object) -> None:
-        self._sandbox, self._launch = sandbox, made
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._sandbox, name)
-
-    def confine(self) -> object:
-        return self
-
-    description, network, is_left, opens_git, is_closed = "", False, False, False, True
-
-    def launch(self, *_words: object, **_more: object) -> object:
-        return self._launch
+    assert ending.failure is not None
+    assert "the sandbox guards were moved while it was made; nothing was run" in ending.failure
+    assert printed == []
 
 
 def test_a_guard_is_seen_by_the_identity_of_its_folder(tmp_path: Path) -> None:

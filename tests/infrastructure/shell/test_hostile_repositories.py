@@ -55,9 +55,10 @@ HOSTILE_SETTINGS = {
     "filter.evil.clean": "{script}",
     "filter.evil.process": "{script}",
     "filter.evil.smudge": "{script}",
-    "merge.evil.driver": "{script}",
     "gpg.program": "{script}",
-    "log.showSignature": "true",
+    "log.diffMerges": "remerge",
+    "format.pretty": "%G?",
+    "mailmap.file": "/etc/passwd",
     "include.path": "x",
     "includeIf.gitdir:/.path": "x",
     "remote.origin.uploadpack": "{script}",
@@ -66,7 +67,9 @@ HOSTILE_SETTINGS = {
     "trailer.x.command": "{script}",
     "interactive.diffFilter": "{script}",
     "uploadpack.packObjectsHook": "{script}",
-    "unheard.of": "1",
+    "unheard.command": "{script}",
+    "unheard.of.hookScript": "{script}",
+    "branch.main.helper": "{script}",
 }
 
 HOOKS = (
@@ -114,6 +117,8 @@ async def test_a_setting_that_may_run_something_is_asked_about(
         "[core] fsmonitor = ./x\n",
         "[core]\n\tbare = \\\n\tfsmonitor = ./x\n",
         "[diff.evil]\n\ttextconv = ./x\n",
+        "[unheard.evil]\n\tof = ./x\n",
+        "[unheard] of = 1\n",
         '[diff "evil"]\n\talgorithm = x\n',
         "\ufeff[core]\n",
         "[core\n",
@@ -140,6 +145,51 @@ async def test_the_settings_of_a_usual_clone_are_harmless(repository: Path) -> N
     verdict = await judge("git status && git log --oneline | head -3", repository)
 
     assert verdict.is_read_only, verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    {
+        "blame.ignoreRevsFile": ".git-blame-ignore-revs",
+        "log.showSignature": "true",
+        "merge.evil.driver": "{script}",
+        "branch.main.mergeOptions": "-s evil",
+        "branch.main.vscode-merge-base": "origin/main",
+        "branch.main.gk-associated-issues": "[]",
+        "branch.main.quorumBase": "0123",
+        "gitflow.prefix.feature": "feature/",
+        "gitflow.path.hooks": ".git/hooks",
+        "gitlens.defaultRemote": "origin",
+        "gui.geometry": "10x10+0+0 1 1",
+        "safe.directory": "*",
+        "dvc.cache": "x",
+        "codespace.name": "x",
+        "git-town.main-branch": "main",
+        "svn-remote.svn.url": "https://example.org/x",
+        "lfs.https://example.org/x.access": "basic",
+    }.items(),
+)
+async def test_settings_of_other_programs_and_unused_ones_are_harmless_and_run_nothing(
+    setting: str, value: str, repository: Path
+) -> None:
+    (repository / ".git-blame-ignore-revs").touch()
+    git(repository, "config", setting, value.format(script=repository.parent / "script"))
+
+    for command in ("git status", "git log -1 -p", "git blame a.txt"):
+        verdict = await judge(command, repository)
+        assert verdict.is_read_only, verdict.reason
+        run_as_judged(command, repository, verdict.environment)
+
+    assert not mark_of(repository).exists()
+
+
+async def test_a_file_that_blame_is_told_to_read_is_not_printed(repository: Path) -> None:
+    (repository / ".env").write_text("TOKEN=1\n")
+    (repository / ".git-blame-ignore-revs").symlink_to(".env")
+
+    for file in (".env", "../outside", ".git-blame-ignore-revs"):
+        git(repository, "config", "blame.ignoreRevsFile", file)
+        assert not (await judge("git blame a.txt", repository)).is_read_only
 
 
 @pytest.mark.parametrize("setting", ["core.fsmonitor", "filter.evil.clean", "diff.evil.textconv"])
@@ -249,6 +299,42 @@ async def test_contents_are_not_shown_unasked_where_something_sensitive_is_track
     assert not contents_verdict.is_read_only
     assert ".env" in contents_verdict.reason
     assert names_verdict.is_read_only, names_verdict.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log -G^TOKEN",
+        "git log --format=%h -STOKEN -n 1",
+        "git log -1 -G x --pickaxe-regex",
+        "git log --raw",
+        "git grep -c TOKEN",
+        "git grep -q TOKEN HEAD",
+        "git ls-files -s",
+        "git ls-tree -r HEAD",
+    ],
+)
+async def test_nothing_is_told_by_which_a_sensitive_content_can_be_guessed(
+    command: str, repository: Path
+) -> None:
+    (repository / "sub" / ".env").write_text("TOKEN=1")
+    (repository / "plain").mkdir()
+    (repository / "plain" / "b.txt").write_text("b")
+    git(repository, "add", "-f", ".")
+
+    whole = await judge(command, repository)
+    limited = await judge(f"{command} -- plain", repository)
+
+    assert not whole.is_read_only
+    assert limited.is_read_only, limited.reason
+
+
+@pytest.mark.parametrize("command", ["git log -G^TOKEN", "git log -5 -STOKEN", "git grep -q TOKEN HEAD"])
+async def test_a_choice_by_contents_among_former_commits_is_asked_about(command: str, repository: Path) -> None:
+    verdict = await judge(command, repository)
+
+    assert not verdict.is_read_only
+    assert "history" in verdict.reason
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])

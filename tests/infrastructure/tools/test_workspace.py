@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.errors import ConfigError, ToolError
+from application.calls.decided_access import hold_to_access
+from domain.calls.access import Access
+from domain.errors import ConfigError, StaleSeal, ToolError
+from infrastructure.files.opened_path import require_opened_at
 from infrastructure.files.workspace import Workspace
 from tests.infrastructure.tools.calling import a_tree
 
@@ -197,3 +200,46 @@ def test_no_path_is_ever_opened_outside(parts, absolute, target):
             return
 
         assert (opened.st_dev, opened.st_ino) in inside
+
+
+class TestHeldToDecidedPaths:
+    """What a call reads is what was decided about, whatever its path leads to by then."""
+
+    def test_a_path_that_leads_elsewhere_by_then_is_stale(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text("harmless")
+        (tmp_path / ".env").write_text("TOKEN=1")
+        (tmp_path / "x").symlink_to("a.txt")
+        workspace = Workspace([tmp_path])
+        decided = Access.of(reads=workspace.resolve("x").resources)
+        (tmp_path / "x").unlink()
+        (tmp_path / "x").symlink_to(".env")
+        with hold_to_access(decided), pytest.raises(StaleSeal, match="not what was decided about"):
+            workspace.locate("x")
+
+    def test_a_folder_that_was_decided_about_does_not_stand_for_the_files_in_it(self, tmp_path: Path) -> None:
+        (tmp_path / ".env").write_text("TOKEN=1")
+        workspace = Workspace([tmp_path])
+        with hold_to_access(Access.of(reads=[str(workspace.cwd)])), pytest.raises(StaleSeal):
+            workspace.locate(".env")
+
+    def test_a_call_that_declared_no_paths_is_held_to_none(self, tmp_path: Path) -> None:
+        workspace = Workspace([tmp_path])
+        with hold_to_access(Access.of(reads=["state:plan"])):
+            assert workspace.locate("a.txt").names == ("a.txt",)
+
+    def test_a_file_that_was_moved_while_it_was_opened_is_not_read(self, tmp_path: Path) -> None:
+        (tmp_path / "d").mkdir()
+        (tmp_path / "d/a.txt").write_text("x")
+        workspace = Workspace([tmp_path])
+        with workspace.open_file(workspace.locate("d/a.txt")) as file:
+            (tmp_path / "d").rename(tmp_path / ".aws")
+            with pytest.raises(StaleSeal, match="moved"):
+                require_opened_at(file.fileno(), f"{workspace.cwd}/d/a.txt", "d/a.txt")
+
+    def test_a_file_that_was_replaced_after_it_was_opened_still_lay_there(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_text("x")
+        workspace = Workspace([tmp_path])
+        with workspace.open_file(workspace.locate("a.txt")) as file:
+            (tmp_path / "b.txt").write_text("y")
+            (tmp_path / "b.txt").replace(tmp_path / "a.txt")
+            require_opened_at(file.fileno(), f"{workspace.cwd}/a.txt", "a.txt")

@@ -15,6 +15,7 @@ from domain.calls.tool import RiskLevel
 from domain.conversation.history import Conversation, UserMessage
 from domain.errors import StaleSeal, ToolError
 from infrastructure.blocking import Stop
+from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.drafting import Draft, carry_out
 from infrastructure.tools.builtin.edit_file import EditFile
@@ -580,8 +581,8 @@ def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, read, w
     for name in ("a.txt", "b.txt", "c.bin"):
         read(name)
 
-    assert "encoding: utf-16-le with a byte order mark → utf-8" in (
-        seal(write_file, path="a.txt", content="é\r\n").diff or ""
+    assert "encoding: utf-16-le with a byte order mark → utf-8" in render_unified_diff(
+        "é\r\n".encode("utf-16"), "é\r\n".encode(), "a.txt"
     )
     assert (seal(write_file, path="b.txt", content="one\ntwo\r\n").diff or "").endswith(
         "-one\r\n+one\n two\r\n"
@@ -591,6 +592,97 @@ def test_a_diff_of_a_changed_line_end_or_encoding_is_not_empty(tmp_path, read, w
         "@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"
     )
     assert seal(write_file, path="b.txt", content="one\r\ntwo\r\n").diff == ""
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after", "note"),
+    [
+        (b"one\r\ntwo\r\n", "one\nTWO\n", b"one\r\nTWO\r\n", "line ends stay CRLF"),
+        (b"one\r\ntwo\r\n", "one\r\nTWO\n", b"one\r\nTWO\n", ""),
+        (b"one\rtwo\r", "one\nTWO\n", b"one\rTWO\r", "line ends stay CR"),
+        (b"one\r\ntwo\n", "one\nTWO\n", b"one\nTWO\n", "line ends were mixed, and are now LF"),
+        (codecs.BOM_UTF8 + b"a\n", "b\n", codecs.BOM_UTF8 + b"b\n", "stays utf-8 with a byte order mark"),
+        (codecs.BOM_UTF8 + b"a\n", "\ufeffb\n", codecs.BOM_UTF8 + b"b\n", "stays utf-8 with a byte order mark"),
+        ("a\r\n".encode("utf-16"), "ä\n", "ä\r\n".encode("utf-16"), "stays utf-16-le"),
+        (
+            ("int a;\n" * 20 + "// 設定ファイルを読み込む\n").encode("cp932"),
+            "// 設定 ü\n",
+            "// 設定 ü\n".encode(),
+            "the encoding is now utf-8, as cp932 cannot hold the text",
+        ),
+        (b"a\n", "b\n", b"b\n", ""),
+    ],
+)
+def test_a_replaced_file_keeps_line_ends_mark_and_encoding_and_the_result_says_so(
+    tmp_path, read, write_file, before, content, after, note
+):
+    a_tree(tmp_path, {"a.txt": before})
+    read("a.txt")
+
+    told = call(write_file, path="a.txt", content=content)
+
+    assert (tmp_path / "a.txt").read_bytes() == after
+    assert note in told
+    assert note or ";" not in told
+
+
+BROKEN = "größer, schöner\n".encode() * 3 + b"a broken \xff byte\n" + "übrig\n".encode()
+
+
+def test_a_text_with_a_broken_byte_is_read_and_edited_beside_it(tmp_path, read, edit_file):
+    a_tree(tmp_path, {"a.txt": BROKEN})
+    shown = read("a.txt")
+
+    told = call(edit_file, path="a.txt", old_text="broken", new_text="whole")
+
+    assert "größer" in shown
+    assert "a broken \\xff byte" in shown
+    assert "invalid bytes are shown" in shown
+    assert told.startswith("edited")
+    assert (tmp_path / "a.txt").read_bytes() == BROKEN.replace(b"broken", b"whole")
+
+
+@pytest.mark.parametrize("content", [b"\xff\x01\x02\xfe" * 20, b"\x7fELF" + bytes(20), bytes(range(256))])
+def test_what_is_no_text_stays_binary(tmp_path, read, content):
+    a_tree(tmp_path, {"a.bin": content})
+
+    assert "binary file" in read("a.bin")
+
+
+def test_a_diff_shows_broken_bytes_as_text(tmp_path, read, edit_file):
+    a_tree(tmp_path, {"a.txt": BROKEN})
+    read("a.txt")
+
+    diff = seal(edit_file, path="a.txt", old_text="broken", new_text="whole").diff or ""
+
+    assert "-a broken \\xff byte\n+a whole \\xff byte\n" in diff
+
+
+@pytest.mark.parametrize(
+    ("content", "old", "named"),
+    [
+        (
+            "key:\u00a0value\n",
+            "key: value",
+            "the file has U+00A0 NO-BREAK SPACE where old_text has U+0020 SPACE",
+        ),
+        ("a\nx\u200b = 1\n", "x = 1", "the file has U+200B ZERO WIDTH SPACE where old_text has nothing"),
+        ("cafe\u0301 = 1\n", "caf\u00e9 = 1", "U+0301 COMBINING ACUTE ACCENT"),
+        ("it\u2019s fine\n", "it's fine", "U+2019 RIGHT SINGLE QUOTATION MARK"),
+        ("a\tb = 1\n", "a b = 1", "U+0009 where old_text has U+0020 SPACE"),
+        ("p\u0430ss = 1\n", "pass = 1", "U+0430 CYRILLIC SMALL LETTER A"),
+        ("it's fine\n", "it\u2019s fine", "the file has U+0027 APOSTROPHE"),
+    ],
+)
+def test_a_passage_that_looks_the_same_is_answered_with_the_difference(
+    tmp_path, edit_file, content, old, named
+):
+    a_tree(tmp_path, {"a.txt": content})
+
+    with pytest.raises(ToolError, match="look alike or are not seen") as refused:
+        call(edit_file, path="a.txt", old_text=old, new_text="z")
+
+    assert named in str(refused.value)
 
 
 @pytest.mark.parametrize("before", [None, "one\n", b"\0" * 10, b"\x89PNG\r\n\x1a\n\xff"], ids=repr)

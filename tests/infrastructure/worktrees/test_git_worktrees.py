@@ -10,6 +10,7 @@ import pytest
 
 from domain.errors import WorktreeRefused
 from domain.worktrees.worktree import OpenedWorktree, Worktree
+from infrastructure.execution.shell.repository import find_repository
 from infrastructure.worktrees.git_worktrees import GitWorktrees
 from tests.support.real_session import SessionStage
 
@@ -253,3 +254,47 @@ def test_no_program_that_the_repository_names_is_started(stage: SessionStage) ->
     (Path(made.folder) / "a.txt").write_text("three\n")
     drop(mine, made)
     assert not ran.exists()
+
+
+@pytest.mark.parametrize("condition", ["onbranch:quorum/**", "gitdir:**/worktrees/**", "onbranch:nothing"])
+def test_a_filter_of_an_included_file_is_not_started_whatever_the_condition(
+    stage: SessionStage, condition: str
+) -> None:
+    ran = stage.folder / "ran"
+    (stage.root / ".gitattributes").write_text("*.txt filter=evil\n")
+    commit(stage, "attributes")
+    (stage.root / ".git/more").write_text('[include]\n\tpath = "deep er"\n')
+    (stage.root / ".git/deep er").write_text(f'[filter "evil"]\n\tsmudge = "touch {ran}; cat"\n')
+    stage.git("config", f"includeIf.{condition}.path", "more")
+
+    made = create(worktrees(stage))
+
+    assert (Path(made.folder) / "a.txt").read_text() == "one\n"
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("setting", ["branch.main.mergeOptions", "pull.twohead"])
+def test_a_merge_strategy_that_the_settings_name_is_not_started(stage: SessionStage, setting: str) -> None:
+    ran, programs = stage.folder / "ran", stage.folder / "programs"
+    programs.mkdir()
+    (programs / "git-merge-evil").write_text(f"#!/bin/sh\ntouch {ran}\nexit 2\n")
+    (programs / "git-merge-evil").chmod(0o755)
+    stage.git("config", setting, "-s evil" if "Options" in setting else "evil")
+    environ = {**stage.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    mine = GitWorktrees(stage.root, environ, stage.folder / "places")
+    made = create(mine)
+    (Path(made.folder) / "a.txt").write_text("two\n")
+    (stage.root / "b.txt").write_text("b\n")
+    commit(stage, "b")
+
+    merge(mine, made)
+
+    assert (stage.root / "a.txt").read_text() == "two\n"
+    assert not ran.exists()
+
+
+def test_what_it_leaves_in_the_settings_is_known_to_be_harmless(stage: SessionStage) -> None:
+    made = create(worktrees(stage))
+
+    assert find_repository(str(stage.root)) is not None
+    assert find_repository(os.path.realpath(made.folder)) is not None

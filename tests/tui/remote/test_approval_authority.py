@@ -50,6 +50,18 @@ def test_prompts_and_harmless_commands_are_free(text: str) -> None:
     assert find_risk(text) == ""
 
 
+@pytest.mark.parametrize(
+    "text", ["/export CLAUDE.md", "/export ~/x.json", "/mcp restart issues", "/mcp login issues"]
+)
+def test_commands_that_write_or_start_what_a_client_names_take_approval(text: str) -> None:
+    assert find_risk(text)
+
+
+@pytest.mark.parametrize("text", ["/export", "/mcp"])
+def test_without_a_name_they_are_free(text: str) -> None:
+    assert find_risk(text) == ""
+
+
 @pytest.mark.parametrize("text", ["!ls", "  !ls", "/mode auto", " /mode accept-edits", "/mode quorum"])
 def test_own_commands_and_modes_that_ask_less_take_approval(text: str) -> None:
     assert find_risk(text)

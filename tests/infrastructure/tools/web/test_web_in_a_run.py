@@ -30,7 +30,9 @@ async def test_a_run_searches_where_the_person_said_and_fetches_nothing_private(
         settings = {"FETCH": "true", "SEARCH": "searxng", "SEARCH_URL": f"http://127.0.0.1:{web.port}"}
         env = environment(tmp_path, **{f"QUORUM_TOOLS__WEB__{key}": value for key, value in settings.items()})
 
-        ended = await run("look", "--output", "json", cwd=tmp_path, env=env)
+        ended = await run(
+            f"look at http://127.0.0.1:{web.port}/search", "--output", "json", cwd=tmp_path, env=env
+        )
 
     assert ended.code == 0, ended.err
     assert [(call["tool"], call["outcome"]) for call in ended.report["calls"]] == [

@@ -1,0 +1,131 @@
+"""Whether a call may send words of the model's own choosing to a server of the web.
+
+An address that the model puts together can carry what it has read. It is known where the person wrote it, or a
+search brought it; a host is known where the person named it, or approved an address of it, and then addresses
+of it may be new as long as they are short and in words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from domain.calls.tool import ToolResultMessage
+from domain.lazy_dataclass import dataclass
+from domain.text.json_value import JsonObject
+from domain.text.late_pattern import compile_late
+
+FETCH, SEARCH = "web_fetch", "web_search"
+_ADDRESS = compile_late(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
+# Other endings are those of files as well.
+_BARE_HOST = compile_late(
+    r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|int|io|dev|info)(?![\w-]|\.\w)", re.IGNORECASE
+)
+# Parsers read these differently.
+_AMBIGUOUS = compile_late(r"[\x00-\x20\x7f\\]")
+_TRAILING = ".,;:!?)]}>*_"
+_MOST_CHARS = 150
+_MOST_QUERY_CHARS = 60
+# A word is shorter, and has no digits in it.
+_LONGEST_WORD = 32
+_LONGEST_MIXED = 12
+_WORD = compile_late(r"[A-Za-z0-9+=]+")
+_IS_MIXED = compile_late(r"(?=.*[0-9])(?=.*[A-Za-z])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebSources:
+    """Texts with addresses: what the person said, what searches and pages brought, and what was approved."""
+
+    said: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    approved: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, said: Iterable[str], results: Iterable[ToolResultMessage], approved: Iterable[str] = ()
+    ) -> WebSources:
+        """Those of a conversation, with the results of its calls."""
+        shown = tuple(results)
+        return cls(
+            said=tuple(said),
+            found=tuple(each.output for each in shown if each.tool_name == SEARCH),
+            pages=tuple(each.output for each in shown if each.tool_name == FETCH),
+            approved=tuple(approved),
+        )
+
+
+def find_web_doubt(tool: str, arguments: JsonObject, sources: WebSources) -> str:
+    """Why a call may carry out what the model has read; empty where it does not, or does not use the web."""
+    if tool == SEARCH:
+        query = arguments.get("query")
+        if isinstance(query, str) and _has_data(query) and not any(query in said for said in sources.said):
+            return "the search holds what looks like data, and not like a word: it may carry out what was read"
+        return ""
+    url = arguments.get("url")
+    if tool != FETCH or not isinstance(url, str):
+        return ""
+    if (address := _parse(url)) is None:
+        return "it cannot be told which host the address names"
+    written = _render(address)
+    if written in map(_render, _list_addresses((*sources.said, *sources.found, *sources.approved))):
+        return ""
+    if _get_host(address) not in _list_known_hosts(sources):
+        return (
+            f"neither you nor a search named {address.hostname}: an address can carry out what was read; "
+            "a rule such as web_fetch(url=https://HOST/*) lets a host be read"
+        )
+    if _carries_data(address) and written not in map(_render, _list_addresses(sources.pages)):
+        return "its path or query is long or looks like data, and stood nowhere: it may carry out what was read"
+    return ""
+
+
+def _parse(url: str) -> SplitResult | None:
+    """The parts of an address; None for what is none."""
+    if _AMBIGUOUS.search(url.strip()):
+        return None
+    try:
+        address = urlsplit(url.strip())
+        _ = address.port  # raises for what is no number
+    except ValueError:
+        return None
+    return address if address.hostname else None
+
+
+def _render(address: SplitResult) -> tuple[str, str, str]:
+    """An address as far as a server sees it."""
+    return _get_host(address), address.path or "/", address.query
+
+
+def _get_host(address: SplitResult) -> str:
+    return f"{(address.hostname or '').casefold().rstrip('.')}:{address.port or ''}"
+
+
+def _list_addresses(texts: Iterable[str]) -> Iterator[SplitResult]:
+    for text in texts:
+        for found in _ADDRESS.findall(text):
+            # Prose goes on behind an address, and Markdown encloses it.
+            for end in (found, found.rstrip(_TRAILING)):
+                if (address := _parse(end)) is not None:
+                    yield address
+
+
+def _list_known_hosts(sources: WebSources) -> frozenset[str]:
+    named = {_get_host(address) for address in _list_addresses((*sources.said, *sources.approved))}
+    bare = (host.casefold() for text in sources.said for host in _BARE_HOST.findall(text))
+    return frozenset(named.union(f"{host}:" for host in bare))
+
+
+def _carries_data(address: SplitResult) -> bool:
+    shown = unquote(f"{address.path}?{address.query}")
+    return len(shown) > _MOST_CHARS or len(address.query) > _MOST_QUERY_CHARS or _has_data(shown)
+
+
+def _has_data(text: str) -> bool:
+    """Whether a text holds what is rather data than a word."""
+    return any(
+        len(word) > _LONGEST_WORD or (len(word) > _LONGEST_MIXED and _IS_MIXED.match(word))
+        for word in _WORD.findall(text)
+    )

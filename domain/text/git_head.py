@@ -1,0 +1,40 @@
+"""The files by which git knows its place. Strangers may have written them: only what has their shape counts."""
+
+from __future__ import annotations
+
+import re
+
+from domain.text.late_pattern import compile_late
+
+READ_BYTES = 1_000
+"""How much of such a file is read: what it may say is shorter."""
+
+_LONGEST_NAME = 120
+_REFERENCE = compile_late(r"ref:\s*(refs/\S+)\s*")
+_COMMIT = compile_late(r"([0-9a-f]{40}|[0-9a-f]{64})\s*")
+# What `git check-ref-format` refuses.
+_REFUSED = compile_late(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|^[./]")
+_BRANCHES = "refs/heads/"
+
+
+def parse_head(text: str, commit_chars: int) -> str | None:
+    """The branch that the content of a HEAD names, or the beginning of the commit's hash.
+
+    None where it is neither, or the name is no reference's or too long.
+    """
+    if commit := _COMMIT.fullmatch(text):
+        return commit[1][:commit_chars]
+    found = _REFERENCE.fullmatch(text)
+    return None if found is None else _shorten_reference(found[1])
+
+
+def parse_git_file(text: str) -> str | None:
+    """The folder that a `.git` file names; None where it names none."""
+    found = re.fullmatch(r"gitdir:[ \t]*([^\0\r\n]+)\s*", text)
+    return None if found is None else found[1]
+
+
+def _shorten_reference(name: str) -> str | None:
+    if len(name) > _LONGEST_NAME or not name.isprintable() or _REFUSED.search(name):
+        return None
+    return name.removeprefix(_BRANCHES)
