@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 class SandboxOffer:
-    """Asks where the sandbox works and nobody has chosen a mode, and keeps the answer in `service`; with none it
-    asks again at the next start."""
+    """Asks where the sandbox works and nobody has chosen a mode, and keeps the answer in `service`.
+
+    Without an answer it asks again at the next start.
+    """
 
     def __init__(self, loaded: LoadedSettings, service: FileSettingsService) -> None:
         self._loaded, self._service = loaded, service

@@ -101,7 +101,7 @@ class Typist:
         self.wait(at)
         if self.subject is None:
             self._place(self.sorter.take_unplaced())
-            self.sorter.note_typed(at, is_character=event.is_printable)
+            (self.sorter.note_sent if key == "enter" else self.sorter.note_typed)(at)
             self._place([event])
             return
         self._carry_out(self.sorter.sort(event, self._question))
@@ -253,6 +253,22 @@ def test_escape_acts_at_once_but_only_ends_what_is_being_typed():
     fresh.open(0.0)
     fresh.press("escape", 0.01)
     assert fresh.answers == ["escape"]
+
+
+def test_a_prompt_that_was_sent_is_not_being_typed_any_more():
+    typist = Typist()
+    typist.type("go\n", 0.0)
+    typist.draft = ""
+    typist.open(0.25)
+    typist.press("y", 0.7)
+    typist.wait(1.0)
+    assert typist.answers == ["y"]
+
+    again = Typist()
+    again.type("go\n", 0.0)
+    again.open(0.25)
+    again.press("escape", 0.3)
+    assert again.answers == ["escape"]
 
 
 def test_control_c_always_acts_and_loses_no_letter():

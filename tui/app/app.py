@@ -58,8 +58,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     If the first one raises any error the app ends with return code 4 for a ProviderError and 2 for any
     other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
-    ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys; `pace` says how
-    fast the person types.
+    ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys; `pace`
+    says how fast the person types.
     """
 
     TITLE = "quorum"
@@ -149,6 +149,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         if self.shutdown is not None and not self.is_headless:
             codes = {number: 128 + number for number in _ENDING_SIGNALS}
             self.shutdown.take_signals(codes, self._leave_soon)
+            self.shutdown.take_untaken_signals()
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:

@@ -167,9 +167,10 @@ class GatedApp(TabbedApp):
         screen = self.screen
         if not isinstance(screen, Guarded):
             await self._place_unplaced(event)
-            is_text = isinstance(event, events.Paste) or event.is_printable
-            if is_text or event.key in ("enter", "backspace"):
-                self._sorter.note_typed(event.time, is_character=is_text)
+            if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
+                self._sorter.note_typed(event.time)
+            elif event.key == "enter":
+                self._sorter.note_sent(event.time)
             return True
         if screen.takes_text or (isinstance(event, events.Key) and self.is_deliberate(event)):
             return (
@@ -225,7 +226,7 @@ class GatedApp(TabbedApp):
             await self._place_unplaced()
 
     async def _place_unplaced(self, following: events.Key | events.Paste | None = None) -> None:
-        """Type what was pressed at a question that is gone, but for what may have been one more answer to it."""
+        """Type what was pressed at a question that is gone, but for what may have been another answer to it."""
         if not (keys := self._sorter.take_unplaced()):
             return
         last = keys[-1]

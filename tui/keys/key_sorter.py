@@ -82,8 +82,8 @@ class KeySorter:
     """Decides by when keys were pressed. Nothing printable is lost: it answers, or it is text.
 
     - A character that the question has no use for is text.
-    - A character of which the question has a use is held back for a moment. If more is typed meanwhile, all of it
-      is text; and so is what follows text without a pause, also where that began before the question appeared.
+    - A character of which the question has a use is held back for a moment. If more is typed meanwhile, all of
+      it is text; so is what follows text without a pause, also where that began before the question appeared.
     - Where the prompt holds text, a key that answers has to be pressed twice. What was pressed once is text as
       soon as other text follows.
     - Enter soon after text begins a new line of it, and the keys that edit text edit it.
@@ -92,7 +92,8 @@ class KeySorter:
 
     def __init__(self, pace: TypingPace = TYPING_PACE) -> None:
         self._pace = pace
-        self._typed_at = self._character_at = float("-inf")
+        self._text_at = self._enter_at = float("-inf")
+        """When text was last typed, and when that, or an Enter that sent it."""
         self._held: events.Key | None = None
         self._waiting: list[events.Key] = []
         """Characters that did nothing so far, and are text if text follows."""
@@ -111,11 +112,13 @@ class KeySorter:
         """The key that is held back."""
         return self._held
 
-    def note_typed(self, at: float, *, is_character: bool = True) -> None:
-        """Text, or a key that edits or sends it, was typed, in this question or where none is in front."""
-        self._typed_at = at
-        if is_character:
-            self._character_at = at
+    def note_typed(self, at: float) -> None:
+        """Text was typed or edited, in this question or where none is in front."""
+        self._text_at = self._enter_at = at
+
+    def note_sent(self, at: float) -> None:
+        """Enter was pressed where no question is in front: what was typed is not being typed any more."""
+        self._text_at, self._enter_at = float("-inf"), at
 
     def is_due(self, now: float) -> bool:
         """Whether a key has been held back for long enough."""
@@ -135,7 +138,8 @@ class KeySorter:
         return keys
 
     def sort(self, key: events.Key, question: Question) -> SortedKeys:
-        """Sort a key that was pressed with the question in front. What is held back longer is released first."""
+        """Sort a key that was pressed with the question in front. What was held back long enough is released
+        before."""
         self._turn_to(question)
         if key.key == "ctrl+c":
             typed = () if self._held is None else (self._held,)
@@ -175,13 +179,13 @@ class KeySorter:
             self._held, self._again, self._subject = None, "", question.subject
 
     def _is_in_burst(self, key: events.Key) -> bool:
-        return self._held is not None or 0 <= key.time - self._typed_at < self._pace.burst_secs
+        return self._held is not None or 0 <= key.time - self._text_at < self._pace.burst_secs
 
     def _is_text(self, key: events.Key, question: Question) -> bool:
         if is_pasted(key):
             return True
         if key.key == "enter":
-            return self._held is not None or 0 <= key.time - self._typed_at < self._pace.enter_secs
+            return self._held is not None or 0 <= key.time - self._enter_at < self._pace.enter_secs
         if key.is_printable:
             return self._is_in_burst(key) or not question.knows(key)
         return key.key in _EDITING and self._is_in_burst(key)
@@ -189,14 +193,14 @@ class KeySorter:
     def _sort_text(self, key: events.Key, question: Question) -> SortedKeys:
         text = (*self.take_unplaced(), key)
         self._confirmed = None
-        self.note_typed(key.time, is_character=key.is_printable)
+        self.note_typed(key.time)
         has_text = question.has_draft or any(each.is_printable for each in text)
         return SortedKeys(text, notice=WENT_TO_PROMPT if has_text else ENTER_DID_NOTHING)
 
     def _sort_escape(self, key: events.Key) -> SortedKeys:
-        if self._held is not None or 0 <= key.time - self._character_at < self._pace.burst_secs:
+        if self._is_in_burst(key):
             text = (*self.take_unplaced(), key)
-            self._typed_at = self._character_at = float("-inf")
+            self._text_at = float("-inf")
             return SortedKeys(text, notice=ESC_AGAIN)
         self._forget()
         return SortedKeys(answer=key, notice="")

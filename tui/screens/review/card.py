@@ -208,7 +208,7 @@ class ReviewCard(VerticalGroup):
         return height + gap if height else 0
 
     def show_keys(self) -> None:
-        """Name the further keys in the lower border, and what ⇧⇥ covers, in as many words as fit; or give notice."""
+        """Name the further keys in the lower border, and what ⇧⇥ covers, as fully as fits; or the notice."""
         if self.notice:
             self.border_subtitle = Content(self.notice)
             return
