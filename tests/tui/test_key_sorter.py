@@ -128,6 +128,7 @@ class Typist:
             lambda key: self.guard.admits(key.time),
             has_draft=bool(self.draft.strip()),
             asks_enter_twice=self.asks_enter_twice,
+            keeps_escape=lambda key: self.guard.is_unread(key.time),
         )
 
     def _carry_out(self, decided) -> None:
@@ -253,6 +254,16 @@ def test_escape_acts_at_once_but_only_ends_what_is_being_typed():
     fresh.open(0.0)
     fresh.press("escape", 0.01)
     assert fresh.answers == ["escape"]
+
+
+def test_escape_after_text_leaves_a_question_that_has_been_in_sight():
+    typist = Typist()
+    typist.type("also", 0.0)
+    typist.open(0.35)
+    last = typist.type(" that", 0.4)
+    typist.press("escape", last + 0.1)
+
+    assert (typist.answers, typist.draft) == (["escape"], "also that")
 
 
 def test_a_prompt_that_was_sent_is_not_being_typed_any_more():

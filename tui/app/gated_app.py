@@ -193,6 +193,7 @@ class GatedApp(TabbedApp):
             lambda key: screen.is_awake and screen.admits(key),
             has_draft=bool(self.chat.prompt.text.strip()),
             asks_enter_twice=screen.asks_enter_twice,
+            keeps_escape=lambda key: screen.is_unread(key) or self.chat.prompt.takes_escape,
         )
 
     async def _carry_out(self, decided: SortedKeys, screen: Guarded, pressed: events.Key | None = None) -> bool:

@@ -55,7 +55,8 @@ class Question:
     """What a key is sorted by. `subject` is what is asked, `has_draft` whether text stands in the prompt.
 
     `knows`: the key has a use there at some time. `offers`: it has one now. `admits`: the question had been in
-    sight for long enough.
+    sight for long enough. `keeps_escape`: Esc while text is being
+    typed ends that, and does not leave the question.
     """
 
     subject: object
@@ -64,6 +65,7 @@ class Question:
     admits: Callable[[events.Key], bool]
     has_draft: bool = False
     asks_enter_twice: bool = False
+    keeps_escape: Callable[[events.Key], bool] = lambda _key: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,8 @@ class KeySorter:
     - Where the prompt holds text, a key that answers has to be pressed twice. What was pressed once is text as
       soon as other text follows.
     - Enter soon after text begins a new line of it, and the keys that edit text edit it.
-    - Esc and Ctrl+C act at once, but Esc in the middle of text only ends that.
+    - Esc and Ctrl+C act at once. But in the middle of text Esc only ends that, where the question is hardly in
+      sight or the prompt itself has a use for Esc.
     """
 
     def __init__(self, pace: TypingPace = TYPING_PACE) -> None:
@@ -142,11 +145,9 @@ class KeySorter:
         before."""
         self._turn_to(question)
         if key.key == "ctrl+c":
-            typed = () if self._held is None else (self._held,)
-            self._forget()
-            return SortedKeys(typed, answer=key, notice="")
+            return SortedKeys(self._take_held(), answer=key, notice="")
         if key.key == "escape":
-            return self._sort_escape(key)
+            return self._sort_escape(key, question)
         if self._held is not None and self._held.key == key.key == "space":  # held down, to read on
             released = self.release(question)
             self._held = key
@@ -197,13 +198,12 @@ class KeySorter:
         has_text = question.has_draft or any(each.is_printable for each in text)
         return SortedKeys(text, notice=WENT_TO_PROMPT if has_text else ENTER_DID_NOTHING)
 
-    def _sort_escape(self, key: events.Key) -> SortedKeys:
-        if self._is_in_burst(key):
+    def _sort_escape(self, key: events.Key, question: Question) -> SortedKeys:
+        if self._is_in_burst(key) and question.keeps_escape(key):
             text = (*self.take_unplaced(), key)
             self._text_at = float("-inf")
             return SortedKeys(text, notice=ESC_AGAIN)
-        self._forget()
-        return SortedKeys(answer=key, notice="")
+        return SortedKeys(self._take_held(), answer=key, notice="")
 
     def _judge(self, key: events.Key, question: Question) -> SortedKeys:
         is_second, self._again = self._again == key.key, ""
@@ -233,6 +233,11 @@ class KeySorter:
     def _wait(self, key: events.Key) -> None:
         if key.is_printable and not (self._waiting and self._waiting[-1].key == key.key):
             self._waiting.append(key)
+
+    def _take_held(self) -> tuple[events.Key, ...]:
+        held = () if self._held is None else (self._held,)
+        self._forget()
+        return held
 
     def _forget(self) -> None:
         self._held, self._again = None, ""

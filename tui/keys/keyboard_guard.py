@@ -33,7 +33,7 @@ class KeyboardGuard:
 
     def __init__(self, quiet_secs: float = 0.4) -> None:
         self._quiet = quiet_secs
-        self._dead_until = float("inf")
+        self._dead_until = self._unread_until = float("inf")
 
     @property
     def is_started(self) -> bool:
@@ -42,7 +42,11 @@ class KeyboardGuard:
 
     def restart(self, now: float) -> None:
         """What is asked has just appeared or changed."""
-        self._dead_until = now + self._quiet
+        self._dead_until = self._unread_until = now + self._quiet
+
+    def is_unread(self, at: float) -> bool:
+        """Whether what is asked had hardly come into sight then, whatever keys have arrived since."""
+        return at < self._unread_until
 
     def admits(self, arrived: float) -> bool:
         """Whether a key that arrived then may act; one that may not makes the dead time begin again."""
@@ -100,6 +104,10 @@ class Guarded:
     @abstractmethod
     def show_notice(self) -> None:
         """Draw `notice`, or what else stands in its place."""
+
+    @abstractmethod
+    def is_unread(self, event: events.Key) -> bool:
+        """Whether what is asked had hardly come into sight when this key was pressed."""
 
     @abstractmethod
     def admits(self, event: events.Key) -> bool:

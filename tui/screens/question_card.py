@@ -146,6 +146,10 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
             self._show_dead()
         return alive
 
+    def is_unread(self, event: events.Key) -> bool:
+        """Whether what is asked had hardly come into sight."""
+        return self._guard.is_unread(event.time)
+
     @property
     def asks_enter_twice(self) -> bool:
         """Whether Enter would take the careful choice although the person has not turned to the choices."""

@@ -194,6 +194,10 @@ class ReviewDialog(EditsCall, Guarded):
             self._show_dead()
         return alive
 
+    def is_unread(self, event: events.Key) -> bool:
+        """Whether what is asked had hardly come into sight."""
+        return self._guard.is_unread(event.time)
+
     @property
     def subject(self) -> object:
         """The request."""
