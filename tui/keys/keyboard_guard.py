@@ -10,6 +10,8 @@ from textual import events
 from textual.screen import Screen
 
 CAME_TOO_EARLY = "that key came too early and was ignored"
+CRAMPED_CLASS = "-cramped"
+"""The CSS class of a screen whose window is too small to read what is asked."""
 
 _together: WeakSet[events.Key] = WeakSet()
 
@@ -72,6 +74,12 @@ class Guarded:
         return self
 
     @property
+    def is_readable(self) -> bool:
+        """Whether the window is large enough to read what is asked."""
+        assert isinstance(self, Screen)
+        return not self.has_class(CRAMPED_CLASS)
+
+    @property
     def takes_text(self) -> bool:
         """Whether the person has entered a field of it, so that what is typed is meant for that."""
         return False
@@ -82,9 +90,11 @@ class Guarded:
         return False
 
     def knows(self, key: events.Key) -> bool:
-        """Whether a key has a use here at some time."""
+        """Whether a key has a use here at some time; none has where the question cannot be read."""
         assert isinstance(self, Screen)
-        return any(key.key in bindings.key_to_bindings for _, bindings in self._modal_binding_chain)
+        return self.is_readable and any(
+            key.key in bindings.key_to_bindings for _, bindings in self._modal_binding_chain
+        )
 
     def offers(self, key: events.Key) -> bool:
         """Whether a key does something here now."""

@@ -155,10 +155,6 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         """Whether Enter would take the careful choice although the person has not turned to the choices."""
         return not self._is_turned_to and bool(bars := self.query(ChoiceBar)) and bars.first().has_focus
 
-    def knows(self, key: events.Key) -> bool:
-        """Whether a key has a use here; none has where nothing can be read."""
-        return not is_cramped(self) and super().knows(key)
-
     def show_notice(self) -> None:
         """Say what became of the last keys in the lower border; else what stands there."""
         for card in self.query("#question"):  # none is there yet while it opens

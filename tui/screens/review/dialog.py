@@ -208,10 +208,6 @@ class ReviewDialog(EditsCall, Guarded):
         """Whether a reason, an edit or a rule is being typed."""
         return self.card.stage in (*_TYPING, "ruling") and not is_cramped(self)
 
-    def knows(self, key: events.Key) -> bool:
-        """Whether a key has a use here; none has where nothing can be read."""
-        return not is_cramped(self) and super().knows(key)
-
     def show_notice(self) -> None:
         """Have the card say what became of the last keys."""
         self.card.notice = self.notice
