@@ -74,7 +74,7 @@ class InboxApprover:
         """Put a question of an MCP server to the person here."""
         return await self._person.answer_server(question)
 
-    async def offer_sandboxed(self, sandbox: str) -> bool:
+    async def offer_sandboxed(self, sandbox: str) -> bool | None:
         """Ask the person here whether the review mode is to be `sandboxed`."""
         return await self._person.offer_sandboxed(sandbox)
 

@@ -84,8 +84,10 @@ class Approver(Protocol):
         """Put a question of an MCP server to the person. Cancelled, it takes the question off again."""
         ...
 
-    async def offer_sandboxed(self, sandbox: str) -> bool:
+    async def offer_sandboxed(self, sandbox: str) -> bool | None:
         """Ask whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to.
+
+        None: the person decided nothing, and may be asked again another time.
 
         Cancelled, it takes the question off again.
         """

@@ -65,7 +65,7 @@ class MaskingApprover:
             replace(question, message=self._mask.mask_text(question.message))
         )
 
-    async def offer_sandboxed(self, sandbox: str) -> bool:
+    async def offer_sandboxed(self, sandbox: str) -> bool | None:
         """Pass the question on: it holds nothing secret."""
         return await self._person.offer_sandboxed(sandbox)
 

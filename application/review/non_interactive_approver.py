@@ -22,7 +22,7 @@ class NonInteractiveApprover:
         """Trust nothing."""
         return False
 
-    async def offer_sandboxed(self, sandbox: str) -> bool:
+    async def offer_sandboxed(self, sandbox: str) -> bool | None:
         """Choose no mode."""
         return False
 

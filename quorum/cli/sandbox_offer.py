@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class SandboxOffer:
-    """Asks once, where the sandbox works and nobody has chosen a mode, and keeps the answer in `service`."""
+    """Asks where the sandbox works and nobody has chosen a mode, and keeps the answer in `service`.
+
+    Without an answer it asks again at the next start.
+    """
 
     def __init__(self, loaded: LoadedSettings, service: FileSettingsService) -> None:
         self._loaded, self._service = loaded, service
@@ -32,6 +35,8 @@ class SandboxOffer:
         if not isinstance(state, SandboxOn):
             return None, None
         accepts = await person.offer_sandboxed(state.description)
+        if accepts is None:
+            return None, None
         key, value = ("review.mode", Mode.SANDBOXED.value) if accepts else ("review.offer_sandboxed", "false")
         note = await asyncio.to_thread(self._keep, key, value)
         return (Mode.SANDBOXED if accepts else None), note

@@ -73,6 +73,10 @@ class KeyFeed:
                     message = f"key {place} of {len(keys)}, {key.name}, was not pressed: {fed.refusal}"
                     raise make_refusal(message, reason)
 
+    def has_fed(self, event: events.Key) -> bool:
+        """Whether a key came from a client."""
+        return event in self._fed
+
     def keeps_back(self, event: events.Key) -> bool:
         """Whether a key must not act on what is in front now; the app asks each time one comes by it."""
         if (fed := self._fed.get(event)) is None:

@@ -47,6 +47,10 @@ class ListeningApp(QuorumApp):
     async def _answer(self, body: bytes) -> bytes | None:
         return await handle_request(body, self._methods.invoke)
 
+    def is_deliberate(self, event: events.Key) -> bool:
+        """Whether a client fed the key: it means the screen that is in front, and nobody types like that."""
+        return self._feed.has_fed(event)
+
     async def on_event(self, event: events.Event) -> None:
         """Keep keys of the socket from what takes approval."""
         if isinstance(event, events.Key) and self.screen_stack:

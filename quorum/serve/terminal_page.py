@@ -53,8 +53,11 @@ class TerminalPage:
         body = (
             '<body><div id="terminal" class="textual-terminal" data-font-size="15" '
             f'data-session-websocket-url="{self._origin}/ws/{ticket}"></div>'
-            '<div class="ended" role="status"><span>This session has ended.</span>'
-            '<a class="main" href="/?continue=1">Continue it</a><a href="/">New session</a></div></body>'
+            '<div class="ended here" role="status"><span>This session has ended.</span>'
+            '<a class="main" href="/?continue=1">Continue it</a><a href="/">New session</a></div>'
+            '<div class="ended gone" role="status"><span>The server does not answer. If it has ended, start '
+            "<code>quorum serve --continue</code> and open its new link, or continue in a terminal with "
+            "<code>quorum --continue</code>.</span></div></body>"
         )
         head = (
             '<link rel="stylesheet" href="/static/xterm.css">\n<script src="/static/textual.js"></script>\n'

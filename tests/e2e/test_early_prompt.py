@@ -138,7 +138,11 @@ def test_in_a_window_that_changes_its_size_meanwhile_the_prompt_moves(tmp_path: 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("end", "code"), [(CTRL_C, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)]
+    ("end", "code"),
+    [
+        (CTRL_C, 130),
+        *((number, -number) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGALRM)),
+    ],
 )
 def test_ended_before_the_app_is_loaded_it_gives_the_terminal_back(
     tmp_path: Path, end: str | signal.Signals, code: int

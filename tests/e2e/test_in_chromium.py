@@ -91,6 +91,80 @@ async def test_a_prompt_is_typed_and_its_review_approved_at_the_width_of_a_phone
     assert "was used" in await phone.read("This link")
 
 
+SLOW_START = """
+const load = FontFaceSet.prototype.load;
+FontFaceSet.prototype.load = function (...font) {
+  return new Promise((go) => setTimeout(go, 700)).then(() => load.apply(this, font));
+};
+"""
+# The browser tells of an open socket a moment late, as over a slow line.
+SLOW_HANDSHAKE = """
+const Own = window.WebSocket;
+const listen = EventTarget.prototype.addEventListener;
+window.WebSocket = class extends Own {
+  #late = true;
+  get readyState() { return this.#late ? Own.CONNECTING : super.readyState; }
+  send(data) {
+    if (this.#late) throw new DOMException("still connecting", "InvalidStateError");
+    super.send(data);
+  }
+  addEventListener(kind, act, ...more) {
+    const late = (event) => setTimeout(() => { this.#late = false; act(event); }, 900);
+    super.addEventListener(kind, kind === "open" ? late : act, ...more);
+  }
+};
+Object.assign(window.WebSocket, { CONNECTING: 0, OPEN: 1 });
+"""
+EARLY = "document.readyState === 'complete' && !document.querySelector('.xterm-helper-textarea')"
+CONNECTING = "document.querySelector('.xterm-helper-textarea') && !document.querySelector('.-connected')"
+
+
+async def test_keys_pressed_before_the_terminal_is_there_are_in_the_prompt(desk: Desk) -> None:
+    terminal = await desk.enter()
+    await terminal.command("Page.enable")
+    await terminal.command("Page.addScriptToEvaluateOnNewDocument", source=SLOW_START)
+    await terminal.command("Page.reload")
+    await terminal.shows(EARLY)
+    for key in "early w":
+        await terminal.press(key)
+    await terminal.shows("document.body.classList.contains('-first-byte')")
+    await desk.prompt(terminal, "ords")
+
+    assert "early words" in str(desk.model.bodies[0])
+
+
+async def test_keys_pressed_while_the_socket_connects_are_in_the_prompt(desk: Desk) -> None:
+    terminal = await desk.enter()
+    await terminal.command("Page.enable")
+    await terminal.command("Page.addScriptToEvaluateOnNewDocument", source=SLOW_HANDSHAKE)
+    await terminal.command("Page.reload")
+    await terminal.shows(CONNECTING)
+    await terminal.type("quok")
+    await terminal.shows("document.body.classList.contains('-first-byte')")
+    await desk.prompt(terminal, "ka")
+
+    assert "quokka" in str(desk.model.bodies[0])
+
+
+async def test_after_the_server_was_killed_nothing_is_offered_that_needs_it(desk: Desk) -> None:
+    terminal = await desk.enter()
+    desk.served.process.kill()
+    text = await terminal.read("The server does not answer")
+
+    assert "quorum --continue" in text
+    assert "Continue it" not in text
+
+
+async def test_after_the_app_has_ended_the_page_offers_to_continue(desk: Desk) -> None:
+    terminal = await desk.enter()
+    await terminal.shows("!!document.querySelector('.-connected')")
+    await terminal.type("\x11")
+
+    text = await terminal.read("This session has ended")
+    assert "Continue it" in text
+    assert "does not answer" not in text
+
+
 async def test_the_terminal_fits_its_window_also_after_the_first_time_that_it_gets_smaller(desk: Desk) -> None:
     terminal = await desk.enter()
 

@@ -193,6 +193,28 @@ def test_ended_from_outside_it_gives_the_title_and_the_screen_back(project: Path
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGVTALRM, signal.SIGXCPU, signal.SIGRTMIN],
+)
+def test_a_signal_that_ends_it_ends_it_with_the_terminal_restored(
+    project: Path, number: signal.Signals
+) -> None:
+    with app(project) as terminal:
+        terminal.wait_for("offline")
+        os.kill(pid_of(terminal), number)
+        assert terminal.has_ended(within=60)
+        raw = terminal.raw + str(terminal.process.before)
+        terminal.process.close()
+
+    assert terminal.process.signalstatus == number
+    last = {
+        mode: raw.rfind(f"\x1b[?{mode}l") > raw.rfind(f"\x1b[?{mode}h") for mode in (1049, 1000, 1003, 2004)
+    }
+    assert all(last.values())
+
+
+@pytest.mark.long
 def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")

@@ -17,10 +17,13 @@ from domain.sessions.past_session import SessionChoice
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
 from tui.agent.opening import OpenArchive
 from tui.app.app import QuorumApp
+from tui.keys.key_sorter import TypingPace
 from tui.prompt_box.prompt import Prompt
 from tui.screens.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 60.0
+UNHURRIED = TypingPace(hold_secs=0, burst_secs=0, enter_secs=0)
+"""Of keys that tests press: each is deliberate, however soon it comes."""
 _PLACING = re.compile(r"\x1b\[\d+;1H")
 
 
@@ -120,6 +123,7 @@ async def on_stage(
     size: tuple[int, int] = (100, 30),
     model: str = "fake/model-1",
     clock: Callable[[], float] | None = None,
+    pace: TypingPace = UNHURRIED,
     compose: ComposeFake | None = None,
     ready: bool = True,
     initial_prompt: str | None = None,
@@ -136,6 +140,7 @@ async def on_stage(
         choose=choose,
         open_archive=open_archive,
         clock=clock or Clock(),
+        pace=pace,
         initial_prompt=initial_prompt,
     )
     async with app.run_test(size=size) as pilot:

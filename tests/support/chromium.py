@@ -84,6 +84,11 @@ class Tab:
         """Type a text."""
         await self.command("Input.insertText", text=text)
 
+    async def press(self, character: str) -> None:
+        """Press the key of a character."""
+        await self.command("Input.dispatchKeyEvent", type="keyDown", text=character, key=character)
+        await self.command("Input.dispatchKeyEvent", type="keyUp", key=character)
+
     async def press_enter(self) -> None:
         """Press Enter."""
         key = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}

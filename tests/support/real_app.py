@@ -21,7 +21,7 @@ from infrastructure.config.loading import load_settings
 from infrastructure.config.model_choice import choose_model
 from infrastructure.container import Container, build_container
 from infrastructure.trust.decisions import open_trust_decisions
-from tests.support.app_stage import Clock, Stage
+from tests.support.app_stage import UNHURRIED, Clock, Stage
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.records import no_record
@@ -136,7 +136,7 @@ async def real_app(
         await agent.open()
         return agent
 
-    app = QuorumApp(compose, cwd=project, clock=clock or Clock())
+    app = QuorumApp(compose, cwd=project, clock=clock or Clock(), pace=UNHURRIED)
     try:
         async with app.run_test(size=size) as pilot:
             stage = RealApp(app, Stage(app, pilot, []), received)

@@ -114,12 +114,12 @@ async def test_the_persons_own_file_can_be_chosen_and_has_to_be_seen_before_it_i
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("key", ["n", "escape", "enter"])
-async def test_without_approval_nothing_is_added(tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize("keys", [["n"], ["escape"], ["enter", "enter"]], ids="+".join)
+async def test_without_approval_nothing_is_added(tmp_path: Path, keys: list[str]) -> None:
     async with on_stage(tmp_path, prepare=proposing) as stage:
         await stage.send("# use tabs")
         await asked(stage)
-        await stage.pilot.press(key)
+        await stage.pilot.press(*keys)
         await stage.shows("nothing was added")
 
         assert stage.agent.memory.added == []

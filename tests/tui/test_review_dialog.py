@@ -234,7 +234,7 @@ async def test_keys_typed_while_the_dialog_pops_up_answer_nothing(tmp_path):
 
 
 @pytest.mark.long
-async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
+async def test_a_paste_into_a_dialog_answers_nothing_and_is_in_the_prompt(tmp_path):
     async with on_stage(tmp_path, review(a_request(MAKE))) as stage:
         await stage.send("go")
         await stage.asked()
@@ -242,7 +242,7 @@ async def test_a_paste_into_a_dialog_answers_nothing(tmp_path):
         await stage.pilot.pause()
 
         assert stage.agent.answers == []
-        assert stage.prompt.text == ""
+        assert stage.prompt.text == "y\ny\n"
 
 
 @pytest.mark.long
@@ -402,7 +402,7 @@ async def test_the_transcript_stays_in_sight_and_scrolls_behind_the_dialog(tmp_p
 
 
 @pytest.mark.long
-async def test_a_half_typed_prompt_is_kept_and_not_typed_into(tmp_path):
+async def test_a_half_typed_prompt_takes_what_answers_nothing_and_has_an_answer_pressed_twice(tmp_path):
     ask = asyncio.Event()
 
     async def scene(agent: FakeAgent) -> None:
@@ -415,10 +415,13 @@ async def test_a_half_typed_prompt_is_kept_and_not_typed_into(tmp_path):
         ask.set()
         await stage.asked()
         await stage.pilot.press("x", "z", "n")
+        await stage.shows("your prompt holds text: press n again to answer")
+        assert stage.agent.answers == []
+        await stage.pilot.press("n")
         await stage.unasked()
         await stage.pilot.press("!")
 
-        assert stage.prompt.text == "half!"
+        assert stage.prompt.text == "halfxz!"
 
 
 @pytest.mark.long

@@ -19,7 +19,7 @@ class Asking:
     """An app that asks before its agent is there. `answers` is what it returned."""
 
     def __init__(self) -> None:
-        self.answers: list[bool] = []
+        self.answers: list[bool | None] = []
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
         self.answers.append(await asyncio.create_task(person.offer_sandboxed("bubblewrap\x1b[2J 0.8.0")))
@@ -44,7 +44,13 @@ def _own_state(tmp_path, monkeypatch):
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [(["y"], True), (["n"], False), (["escape"], False), (["enter"], False), (["right", "enter"], True)],
+    [
+        (["y"], True),
+        (["n"], False),
+        (["escape"], None),
+        (["enter", "enter"], False),
+        (["right", "enter"], True),
+    ],
     ids=lambda value: "+".join(value) if isinstance(value, list) else "",
 )
 async def test_each_key_gives_its_answer(tmp_path, keys, answer):

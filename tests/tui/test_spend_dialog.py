@@ -68,7 +68,13 @@ def _own_state(tmp_path, monkeypatch):
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("keys", "answer"),
-    [(["y"], True), (["n"], False), (["escape"], False), (["enter"], False), (["right", "enter"], True)],
+    [
+        (["y"], True),
+        (["n"], False),
+        (["escape"], False),
+        (["enter", "enter"], False),
+        (["right", "enter"], True),
+    ],
     ids=lambda value: "+".join(value) if isinstance(value, list) else "",
 )
 async def test_each_key_gives_its_answer(tmp_path, keys, answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
 
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
@@ -15,8 +16,9 @@ def _own_state(tmp_path, monkeypatch):
 
 
 def typed(*keys: tuple[str, float]) -> str:
-    """What reaches the prompt of letters pressed so many seconds after a question closed."""
+    """What reaches the prompt of letters pressed so many seconds after a question closed, answered with `y`."""
     trailing = TrailingKeys()
+    trailing.note_answered(events.Key("y", "y"))
     trailing.note_closed(100.0)
     text = ""
     for key, after in keys:
@@ -32,13 +34,13 @@ def typed(*keys: tuple[str, float]) -> str:
         ([("y", 0.3), ("y", 0.35), ("y", 0.4), ("f", 1.5), ("i", 1.6)], "fi"),
         ([("y", 0.3), ("f", 1.5), ("i", 1.6), ("n", 1.7)], "fin"),
         ([("y", 0.8), ("e", 0.95), ("s", 1.1)], "yes"),
-        ([("n", 0.8), ("e", 0.9), ("v", 1.0), ("e", 1.1), ("r", 1.2)], "never"),
+        ([("n", 0.8), ("e", 2.9), ("v", 3.0), ("e", 3.1), ("r", 3.2)], "never"),
         ([("f", 0.1), ("y", 0.2)], "fy"),
         ([("y", 4.5)], ""),
         ([("y", 5.5)], "y"),
     ],
 )
-def test_a_review_key_becomes_text_only_where_a_word_follows_or_long_after(keys, text):
+def test_the_key_that_answered_becomes_text_only_where_a_word_follows_or_long_after(keys, text):
     assert typed(*keys) == text
 
 

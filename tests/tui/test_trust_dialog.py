@@ -69,7 +69,7 @@ def _own_state(tmp_path, monkeypatch):
         (["y"], True),
         (["n"], False),
         (["escape"], False),
-        (["enter"], False),
+        (["enter", "enter"], False),
         (["right", "enter"], True),
         (["tab", "tab", "enter"], False),
     ],

@@ -27,6 +27,7 @@ from tui.agent.start_failure import StartFailure
 from tui.app.gated_app import GatedApp
 from tui.app.palette import PaletteScreen, list_commands, list_custom_entries
 from tui.chat.chat_screen import ChatScreen
+from tui.keys.key_sorter import TYPING_PACE, KeySorter, TypingPace
 from tui.keys.keyboard_guard import Guarded
 from tui.keys.keyed_app import KeyedApp
 from tui.keys.second_press import SecondPress
@@ -57,7 +58,8 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     If the first one raises any error the app ends with return code 4 for a ProviderError and 2 for any
     other, and Textual prints the error's text to stderr when the screen is restored. An unknown `theme` raises
-    ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys.
+    ConfigError here. `clock` measures the dead time of dialogs and must be the one that stamps keys; `pace`
+    says how fast the person types.
     """
 
     TITLE = "quorum"
@@ -113,6 +115,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         notifications: bool = True,
         screen_reader: bool = False,
         clock: Callable[[], float] = time.monotonic,
+        pace: TypingPace = TYPING_PACE,
     ) -> None:
         super().__init__(cwd)
 
@@ -130,6 +133,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         self._skills: Sequence[Skill] = ()
         self._presses = SecondPress(clock)
         self._key_clock = clock
+        self._sorter = KeySorter(pace)
         self.adopt(theme=theme or self.theme, notifications=notifications, screen_reader=screen_reader)
 
     shutdown: Shutdown | None = None
@@ -145,6 +149,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         if self.shutdown is not None and not self.is_headless:
             codes = {number: 128 + number for number in _ENDING_SIGNALS}
             self.shutdown.take_signals(codes, self._leave_soon)
+            self.shutdown.take_untaken_signals()
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:

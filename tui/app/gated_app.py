@@ -1,36 +1,51 @@
-"""An app that passes no key on to a screen it was not pressed at."""
+"""An app that passes no key on to a screen it was not meant for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
+from tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, Question, SortedKeys
 from tui.keys.keyboard_guard import Guarded
-from tui.screens.review.keys import LETTERS
 from tui.tabs.tabbed_app import TabbedApp
 
 _WINDOW_SECS = 5.0
-"""How long after a question has closed a review key may still be meant for it."""
-_TYPING_SECS = 0.5
+"""How long after a question has closed the key that answered it may still be meant for it."""
+_TYPING_SECS = 1.0
 """The longest pause between two letters of one word: what follows sooner makes the first one text."""
 _REPEAT_SECS = 0.4
+_ALWAYS = frozenset({"escape", "ctrl+c"})
+"""Keys that act in every state of a question."""
 
 
 class TrailingKeys:
-    """Holds a review key back until what follows shows that it was text. Times are seconds of one clock."""
+    """Holds the key that answered back, pressed once more, until what follows shows that it was text.
+
+    Times are seconds of one clock.
+    """
 
     def __init__(self) -> None:
-        self._closed_at = self._held_at = float("-inf")
-        self._held = ""
+        self._closed_at = self._held_at = self._answered_at = float("-inf")
+        self._answered_with = self._held = ""
+
+    def note_answered(self, key: events.Key) -> None:
+        """This key answered a question."""
+        self._answered_with = key.character or "" if key.is_printable else ""
+        self._answered_at = key.time
 
     def note_closed(self, now: float) -> None:
         """A question has closed."""
         self._closed_at, self._held = now, ""
+
+    def is_late_answer(self, key: events.Key) -> bool:
+        """Whether a key whose question is gone came soon after the one that answered it."""
+        return 0 <= key.time - self._answered_at <= _WINDOW_SECS
 
     def admit(self, key: str, character: str | None, pressed: float) -> str | None:
         """What has to be typed before this key, usually nothing; None where the key is not to be typed."""
@@ -41,7 +56,7 @@ class TrailingKeys:
         if held and pressed <= self._held_at + _TYPING_SECS and character != held[-1]:
             self._closed_at = float("-inf")
             return held if len(held) == 1 else ""
-        if character not in LETTERS or is_late:
+        if character != self._answered_with or is_late:
             self._closed_at = float("-inf")
             return ""
         self._held = held + character if held and character == held[-1] else character
@@ -50,11 +65,15 @@ class TrailingKeys:
 
 
 class GatedApp(TabbedApp):
-    """A key goes to the screen that was in front when it was pressed; to a question only if that admits it."""
+    """A key goes to the screen that was in front when it was pressed; to a question only if it answers that.
+
+    What else is typed while a question is in front goes to the prompt (see KeySorter).
+    """
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
         self._trailing = TrailingKeys()
+        self._sorter = KeySorter()
         self._key_clock: Callable[[], float] = time.monotonic
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
@@ -62,15 +81,18 @@ class GatedApp(TabbedApp):
         """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
         if isinstance(self.screen, Guarded):
             self._trailing.note_closed(self._key_clock())
+            self.call_later(self._settle)
         closing = super().pop_screen()
         if isinstance(self.screen, Guarded) and self.screen.is_awake:
             self.screen.arm()
         return closing
 
     async def on_event(self, event: events.Event) -> None:
-        """Keep keys from screens they are not meant for, and have what is dropped find the prompt."""
-        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+        """Keep keys from screens they are not meant for, and have what is dropped or typed find the prompt."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded and self.screen_stack:
             self._clear_the_way(event)
+            if not await self._sort(event):
+                return
         if isinstance(event, events.Key) and not self._reaches_screen(event):
             return
         if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
@@ -82,7 +104,7 @@ class GatedApp(TabbedApp):
 
     def _clear_the_way(self, event: events.Key | events.Paste) -> None:
         """Close a question that is answered and only stays for the next one, if this is for the chat behind."""
-        if self.screen_stack and isinstance(screen := self.screen, Guarded) and screen.gives_way(event):
+        if isinstance(screen := self.screen, Guarded) and screen.gives_way(event):
             screen.dismiss()
 
     async def _act_before_focus_was_lost(self, event: events.Key) -> None:
@@ -109,8 +131,6 @@ class GatedApp(TabbedApp):
             return self._pressed_over.pop(event, None) is self.screen
         if self.screen is not self.chat and not self.screen.is_mounted:
             return False  # its widgets are not there yet, and its keys would look for them in vain
-        if isinstance(self.screen, Guarded) and not self.screen.admits(event):
-            return False
         if self._is_left_over(event):
             return False
         self._pressed_over[event] = self.screen
@@ -125,8 +145,105 @@ class GatedApp(TabbedApp):
         character = event.character if event.is_printable else None
         before = self._trailing.admit(event.key, character, event.time)
         if before is None:
-            self.chat.say(f"{event.key} was not typed: it came after its question had closed")
+            self._say_left_over(event.key)
             return True
         if before:
             prompt.insert(before)
         return False
+
+    def _say_left_over(self, key: str) -> None:
+        self.chat.say(f"{key} was not typed: it came after its question had closed")
+
+    # -- what is typed while a question is in front ---------------------------------------------------------
+
+    def is_deliberate(self, event: events.Key) -> bool:
+        """Whether a key is known not to be a part of what the person types."""
+        return False
+
+    async def _sort(self, event: events.Key | events.Paste) -> bool:
+        """Place a key or a paste that has just arrived. Whether it is for the screen in front."""
+        if (held := self._sorter.held) is not None and self._sorter.is_due(event.time):
+            await self._release(held)
+        screen = self.screen
+        if not isinstance(screen, Guarded):
+            await self._place_unplaced(event)
+            if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
+                self._sorter.note_typed(event.time)
+            elif event.key == "enter":
+                self._sorter.note_sent(event.time)
+            return True
+        if screen.takes_text or (isinstance(event, events.Key) and self.is_deliberate(event)):
+            return (
+                isinstance(event, events.Paste)
+                or event.key in _ALWAYS
+                or (screen.is_awake and screen.admits(event))
+            )
+        if isinstance(event, events.Paste):
+            await self._type(*self._sorter.note_pasted(event.time))
+            await self.chat.prompt.paste_behind(event)
+            screen.note(WENT_TO_PROMPT)
+            return False
+        return await self._carry_out(self._sorter.sort(event, self._describe(screen)), screen, event)
+
+    def _describe(self, screen: Guarded) -> Question:
+        return Question(
+            screen.subject,
+            screen.knows,
+            screen.offers,
+            lambda key: screen.is_awake and screen.admits(key),
+            has_draft=bool(self.chat.prompt.text.strip()),
+            asks_enter_twice=screen.asks_enter_twice,
+            keeps_escape=lambda key: screen.is_unread(key) or self.chat.prompt.takes_escape,
+        )
+
+    async def _carry_out(self, decided: SortedKeys, screen: Guarded, pressed: events.Key | None = None) -> bool:
+        """Do what was decided. Whether the key that was just pressed may act."""
+        await self._type(*decided.text)
+        if decided.notice is not None:
+            screen.note(decided.notice)
+        if pressed is not None and self._sorter.held is pressed:
+            self.set_timer(self._sorter.hold_secs, partial(self._release, pressed))
+        if (answer := decided.answer) is None:
+            return False
+        self._trailing.note_answered(answer)
+        if answer is pressed:
+            return True
+        if self._reaches_screen(answer):
+            await super().on_event(answer)
+        return False
+
+    async def _release(self, held: events.Key) -> None:
+        """Let a key act that was held back, if nothing has followed it and a question is still there."""
+        if self._sorter.held is not held or not self.screen_stack:
+            return
+        if isinstance(screen := self.screen, Guarded):
+            await self._carry_out(self._sorter.release(self._describe(screen)), screen)
+        else:
+            await self._place_unplaced()
+
+    async def _settle(self) -> None:
+        """A question has closed: what was pressed at it is placed, unless another one is in front."""
+        if self.screen_stack and not isinstance(self.screen, Guarded):
+            await self._place_unplaced()
+
+    async def _place_unplaced(self, following: events.Key | events.Paste | None = None) -> None:
+        """Type what was pressed at a question that is gone, but for what may have been another answer to it."""
+        if not (keys := self._sorter.take_unplaced()):
+            return
+        last = keys[-1]
+        is_followed = (
+            isinstance(following, events.Key)
+            and following.is_printable
+            and following.character != last.character
+            and following.time - last.time < _TYPING_SECS
+        )
+        for key in keys:
+            if not is_followed and self._trailing.is_late_answer(key):
+                self._say_left_over(key.key)
+            else:
+                await self._type(key)
+
+    async def _type(self, *keys: events.Key) -> None:
+        """Do in the prompt what these keys do there, but send nothing."""
+        for key in keys:
+            await self.chat.prompt.press_behind(key)

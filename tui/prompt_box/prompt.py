@@ -162,6 +162,25 @@ class Prompt(CompletingPrompt):
         for event in held:
             await self._on_key(event)
 
+    # -- while something else has the focus -------------------------------------------------------------------
+
+    async def press_behind(self, event: events.Key) -> None:
+        """Do what a key is for in a text: type, or edit what is typed. Nothing is sent, and nothing opened."""
+        if event.key == "enter" and not self.is_searching:
+            if self._held is None and self.text and not self.text.endswith("\n"):
+                self.action_new_line()
+        elif event.key == "escape":
+            if self.takes_escape:
+                await self.takes(event)
+        elif event.key == "question_mark" and not self.text:
+            self.insert("?")
+        else:
+            await self._on_key(event)
+
+    async def paste_behind(self, event: events.Paste) -> None:
+        """Take a pasted text."""
+        await self._on_paste(event)
+
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def _on_key(self, event: events.Key) -> None:

@@ -23,7 +23,6 @@ from tui.widgets.closing import ClosesItself
 from tui.widgets.screen_behind import SeeThroughScreen
 
 _QUIET_SECS = 0.4
-_ALWAYS = frozenset({"escape", "ctrl+c"})
 _WIDEST = 110
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BESIDE_ROWS = 6  # border, what is out of sight, the gap and the choices, and a line of the chat
@@ -66,6 +65,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self._clock = clock
         self._guard = KeyboardGuard(_QUIET_SECS)
         self._waking: Timer | None = None
+        self._is_turned_to = False
 
     def build_lines(self) -> Iterator[Line]:
         """Everything that the answer may depend on, each line of it safe to draw."""
@@ -139,15 +139,26 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
 
     def admits(self, event: events.Key) -> bool:
         """Whether a key may act now; the app asks before anything else sees it."""
-        if event.key in _ALWAYS:
-            return True
         if is_cramped(self):
             return False
-        alive = self._guard.admits_key(event)
+        alive = self._guard.admits(event.time)
         if not alive:
             self._show_dead()
-            self.query_one("#question").border_subtitle = Content(CAME_TOO_EARLY)
         return alive
+
+    def is_unread(self, event: events.Key) -> bool:
+        """Whether what is asked had hardly come into sight."""
+        return self._guard.is_unread(event.time)
+
+    @property
+    def asks_enter_twice(self) -> bool:
+        """Whether Enter would take the careful choice although the person has not turned to the choices."""
+        return not self._is_turned_to and bool(bars := self.query(ChoiceBar)) and bars.first().has_focus
+
+    def show_notice(self) -> None:
+        """Say what became of the last keys in the lower border; else what stands there."""
+        for card in self.query("#question"):  # none is there yet while it opens
+            card.border_subtitle = Content(self.notice or self.format_subtitle())
 
     @property
     def is_awake(self) -> bool:
@@ -168,7 +179,9 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; dim ones cannot yet."""
         self.query_one("#choices").set_class(False, "-dead")
-        self.query_one("#question").border_subtitle = Content(self.format_subtitle())
+        if self.notice == CAME_TOO_EARLY:
+            self.note("")
+        self.show_notice()
 
     # -- answers ------------------------------------------------------------------------------------------
 
@@ -186,6 +199,7 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
 
     def action_mark(self) -> None:
         """Mark the other choice."""
+        self._is_turned_to = True
         self.query_one(ChoiceBar).mark(1)
 
     @on(ChoiceBar.Taken)

@@ -30,7 +30,8 @@ class SandboxOfferDialog(QuestionCard):
     ACCEPT = ("{offer_accept=y}", "run them in the sandbox")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Choose the mode sandboxed", id="offer_accept"),
-        Binding("n,escape", "refuse", "Keep the mode ask", id="offer_refuse"),
+        Binding("n", "refuse", "Keep the mode ask", id="offer_refuse"),
+        Binding("escape", "put_off", "Decide nothing: ask again at the next start", id="offer_put_off"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="offer_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="offer_down"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="offer_mark"),
@@ -39,6 +40,17 @@ class SandboxOfferDialog(QuestionCard):
     def __init__(self, sandbox: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock=clock)
         self._sandbox = sandbox
+        self.is_put_off = False
+        """Whether it was closed without an answer."""
+
+    def format_subtitle(self) -> str:
+        """What leaves it open."""
+        return "esc decides nothing: you are asked again at the next start"
+
+    def action_put_off(self) -> None:
+        """Continue in the mode ask, and have it asked again."""
+        self.is_put_off = True
+        self.dismiss(False)
 
     def build_lines(self) -> Iterator[Line]:
         """What the sandbox holds commands to, and what the mode lets run."""

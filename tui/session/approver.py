@@ -145,9 +145,11 @@ class ScreenApprover:
                 await self._ask(lambda: dialog)
         return dialog.answer
 
-    async def offer_sandboxed(self, sandbox: str) -> bool:
+    async def offer_sandboxed(self, sandbox: str) -> bool | None:
         """Ask whether the review mode is to be `sandboxed`. Cancelled, it takes its dialog off the screen."""
-        return await self._ask(lambda: SandboxOfferDialog(sandbox, clock=self._clock))
+        dialog = SandboxOfferDialog(sandbox, clock=self._clock)
+        accepts = await self._ask(lambda: dialog)
+        return None if dialog.is_put_off else accepts
 
     async def _ask(self, card: Callable[[], QuestionCard]) -> bool:
         async with self._one_at_a_time:

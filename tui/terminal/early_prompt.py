@@ -18,6 +18,7 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 from tui.terminal.console import count_waiting_bytes, is_simple
+from tui.terminal.ending_signals import list_untaken_signals
 from tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
 from tui.widgets.layout import arrange
 
@@ -33,7 +34,6 @@ _TAKE = "\x1b[?1049h\x1b[?25l\x1b[?2004h" + _CLEAR
 _GIVE_BACK = "\x1b[?2004l\x1b[?1049l\x1b[?25h"
 _PLAIN, _BOLD, _DIM, _REVERSED = "\x1b[0m", "\x1b[0;1m", "\x1b[0;2m", "\x1b[0;7m"
 _TO_LINE_END = "\x1b[K"
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 class TypedEarly(NamedTuple):
@@ -66,9 +66,7 @@ class EarlyPrompt:
         self._wake = os.pipe()
         self._reader = threading.Thread(target=self._read, name="early-prompt", daemon=True)
         self._handlers = {
-            number: signal.signal(number, self._handle)
-            for number in (signal.SIGWINCH, *_ENDING_SIGNALS)
-            if signal.getsignal(number) is signal.SIG_DFL
+            number: signal.signal(number, self._handle) for number in (signal.SIGWINCH, *list_untaken_signals())
         }
 
     def begin(self) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
 
+from tui.terminal.ending_signals import list_untaken_signals
+
 LIMIT_SECS = 12.0
 """More than the app waits for turns and sessions to close: three seconds for each."""
 
@@ -70,6 +72,17 @@ class Shutdown:
 
         for each in return_codes:
             signal.signal(each, handle)
+
+    def take_untaken_signals(self) -> None:
+        """Have every other signal that ends a process do so, but with the terminal restored before."""
+
+        def die(number: int, _frame: FrameType | None) -> None:
+            self._restore_terminal()
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        for number in list_untaken_signals():
+            signal.signal(number, die)
 
     def conclude(self) -> None:
         """All is done but the interpreter's own end: what is typed too late does not change the exit code."""

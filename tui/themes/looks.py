@@ -274,6 +274,17 @@ class Looks(App[None]):
         if isinstance(self._driver, TerminalDriver):
             self._driver.restore_terminal()
 
+    def copy_to_clipboard(self, text: str) -> None:
+        """Keep a text for pasting here, and have the terminal take it into its clipboard."""
+        from tui.terminal.clipboard import build_clipboard_sequence
+        from tui.terminal.driver import TerminalDriver
+
+        if isinstance(self._driver, TerminalDriver):
+            self._clipboard = text
+            self._driver.write(build_clipboard_sequence(text, self._environ))
+        else:
+            super().copy_to_clipboard(text)
+
     def hurry(self) -> None:
         """Wait for the terminal no more, however slow it is."""
         from tui.terminal.driver import TerminalDriver

@@ -16,7 +16,6 @@ from application.ports.people import ReviewContext
 from domain.review.questions import ReviewRequest
 from domain.text.amounts import format_amount
 from tui.keys.hints import fill_in_keys
-from tui.keys.keyboard_guard import CAME_TOO_EARLY
 from tui.keys.keyed_app import KeyedApp
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import is_cramped
@@ -86,6 +85,8 @@ class ReviewCard(VerticalGroup):
     ) -> None:
         super().__init__(id="card")
         self._root = root
+        self.notice = ""
+        """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
         self.forms = ReviewForms(request, review_context.preview)
         self._put(request, review_context, earlier)
@@ -208,7 +209,10 @@ class ReviewCard(VerticalGroup):
         return height + gap if height else 0
 
     def show_keys(self) -> None:
-        """Name the further keys in the lower border, and what ⇧⇥ covers, in as many words as fit."""
+        """Name the further keys in the lower border, and what ⇧⇥ covers, as fully as fits; or the notice."""
+        if self.notice:
+            self.border_subtitle = Content(self.notice)
+            return
         if self.stage != "choosing":
             self.border_subtitle = ""
             return
@@ -349,10 +353,6 @@ class ReviewCard(VerticalGroup):
         self.query_one(ChoiceBar).set_class(not alive, "-dead")
         if alive:
             self.show_keys()
-
-    def say_dropped(self) -> None:
-        """Say that a key did nothing, until keys act again."""
-        self.border_subtitle = Content(CAME_TOO_EARLY)
 
     def say(self, problem: str) -> None:
         """Show what is wrong with what was typed; an empty text takes it away."""

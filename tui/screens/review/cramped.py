@@ -7,8 +7,9 @@ from typing import Any
 from textual.screen import Screen
 from textual.widgets import Static
 
+from tui.keys.keyboard_guard import CRAMPED_CLASS
+
 _LEAST_WIDTH, _LEAST_HEIGHT = 36, 9
-_CLASS = "-cramped"
 
 
 class Cramped(Static):
@@ -27,12 +28,12 @@ class Cramped(Static):
 
 def is_cramped(screen: Screen[Any]) -> bool:
     """Whether the question cannot be read, and no answer but to leave it may be given."""
-    return screen.has_class(_CLASS)
+    return screen.has_class(CRAMPED_CLASS)
 
 
 def fit_to_screen(screen: Screen[Any]) -> bool:
     """Go by the size there is now; whether the question has come into sight by that."""
     width, height = screen.app.size
     was, now = is_cramped(screen), width < _LEAST_WIDTH or height < _LEAST_HEIGHT
-    screen.set_class(now, _CLASS)
+    screen.set_class(now, CRAMPED_CLASS)
     return was and not now

@@ -25,7 +25,7 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from tui.keys.keyboard_guard import Guarded, KeyboardGuard
+from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from tui.screens.review.card import ReviewCard
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
@@ -37,7 +37,6 @@ from tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from tui.screens.review.rule_form import RuleForm
 
 _QUIET_SECS = 0.4
-_ALWAYS = frozenset({"escape", "ctrl+c"})
 _TYPING = ("reasoning", "editing")
 
 
@@ -151,6 +150,7 @@ class ReviewDialog(EditsCall, Guarded):
 
     @on(NextAsked)
     async def _show_next(self) -> None:
+        self.note("")
         self._pressed_at = float("-inf")
         await self.card.show_request(self._request, self.review_context, self.earlier)
         self._begin_review()
@@ -182,26 +182,39 @@ class ReviewDialog(EditsCall, Guarded):
 
     def admits(self, event: events.Key) -> bool:
         """Whether a key may act now; the app asks before anything else sees it."""
-        if event.key in _ALWAYS:
-            return True
-        if self._is_answered:
-            self.card.say_dropped()
+        if self._is_answered or is_cramped(self):
             return False
-        if self.card.stage in _TYPING and not is_cramped(self):
+        if self.card.stage in _TYPING:
             return True
-        if is_cramped(self):
-            return False
         if self.card.stage == "ruling" and event.key != "enter":
             self._guard.restart(event.time)  # what Enter would save is another rule now, and has to be read
             self._show_dead()
             return True
-        alive = self._guard.admits_key(event)
+        alive = self._guard.admits(event.time)
         if alive:
             self._pressed_at = event.time
         else:
             self._show_dead()
-            self.card.say_dropped()
         return alive
+
+    def is_unread(self, event: events.Key) -> bool:
+        """Whether what is asked had hardly come into sight."""
+        return self._guard.is_unread(event.time)
+
+    @property
+    def subject(self) -> object:
+        """The request."""
+        return self._request
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether a reason, an edit or a rule is being typed."""
+        return self.card.stage in (*_TYPING, "ruling") and not is_cramped(self)
+
+    def show_notice(self) -> None:
+        """Have the card say what became of the last keys."""
+        self.card.notice = self.notice
+        self.card.show_keys()
 
     def _is_meant(self) -> bool:
         """Whether what is about to let something run was pressed at what is asked now.
@@ -244,6 +257,8 @@ class ReviewDialog(EditsCall, Guarded):
     def show_awake(self) -> None:
         """Draw the choices as ones that can be taken; grey ones cannot yet."""
         if self.is_awake and self.is_current:  # closed meanwhile, it may already be coming apart
+            if self.notice == CAME_TOO_EARLY:
+                self.note("")
             self.card.show_choices(alive=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

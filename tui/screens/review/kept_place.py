@@ -9,7 +9,6 @@ from textual.await_complete import AwaitComplete
 from textual.timer import Timer
 
 from domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from tui.screens.review.keys import LETTERS
 from tui.widgets.closing import ClosesItself
 from tui.widgets.screen_behind import SeeThroughScreen
 
@@ -84,9 +83,9 @@ class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
         self._on_answer, self._is_answered = on_answer, False
 
     def gives_way(self, event: events.Event) -> bool:
-        """Whether this is for the chat behind: after the answer, whatever neither answers nor moves."""
+        """Whether this is for the chat behind: after the answer, whatever neither types nor moves."""
         if not self.is_waiting:
             return False
         if isinstance(event, events.Key):
-            return event.character not in LETTERS and event.key not in _MOVES
+            return not event.is_printable and event.key not in _MOVES
         return isinstance(event, events.Paste)

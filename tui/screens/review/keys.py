@@ -54,11 +54,6 @@ KEYS: list[BindingType] = [
     Binding("right,tab", "mark(1)", "Next choice", show=False, id="review_right"),
 ]
 
-LETTERS = frozenset(
-    key for binding in KEYS if isinstance(binding, Binding) for key in binding.key.split(",") if len(key) == 1
-)
-"""The letters that are keys of a review."""
-
 _READING = frozenset({"back", "scroll", "read_on", "mark"})
 _ANSWERING = frozenset(
     {

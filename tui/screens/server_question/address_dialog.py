@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.content import Content
 
 from domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer
 from tui.screens.question_card import QuestionCard
@@ -69,7 +68,7 @@ class ServerAddressDialog(QuestionCard):
             self.agree()
         else:
             self._has_no_browser = True
-            self.query_one("#question").border_subtitle = Content(self.format_subtitle())
+            self.show_notice()
 
     def agree(self) -> None:
         """Tell the server that it is opened."""

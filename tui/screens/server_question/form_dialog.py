@@ -137,13 +137,18 @@ class ServerFormDialog(QuestionCard):
     def _redraw(self) -> None:
         self._lay_out()
         self.query_one(ChoiceBar).set_class(self._is_editing, "-dead")
-        self.query_one("#question").border_subtitle = Content(self.format_subtitle())
+        self.show_notice()
 
     def _tell(self, wrong: str) -> None:
         self.set_class(bool(wrong), "-wrong")
         self.query_one("#wrong", Static).update(Content(clean_line(wrong)))
 
     # -- keys ---------------------------------------------------------------------------------------------
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether a field is being edited."""
+        return self._is_editing
 
     def admits(self, event: events.Key) -> bool:
         """What is typed into a field may come as fast as it will; answers may not."""
@@ -214,6 +219,7 @@ class ServerFormDialog(QuestionCard):
         if bar.has_focus:
             super().action_mark()
         elif not self._is_editing:
+            self._is_turned_to = True
             bar.focus()
 
     # -- answers ------------------------------------------------------------------------------------------
