@@ -17,6 +17,7 @@ from application.export.wording import (
     describe_call_event,
     describe_compaction,
     describe_effects,
+    describe_ending,
     describe_job_ending,
     describe_redo,
     describe_restoration,
@@ -40,6 +41,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     EphemeralEvent,
     ErrorOccurred,
     Event,
@@ -89,7 +91,7 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
-from domain.events.report import RunReport, RunStatus
+from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.printable import make_printable
 
@@ -124,6 +126,7 @@ _SurroundingEvent: TypeAlias = (
     | ModelFellBack
     | RequestRepeated
     | CallLeaked
+    | EmptyAnswerReceived
     | SpendCapRaised
     | PhaseScopeChanged
     | PlanProposed
@@ -205,8 +208,8 @@ class _Narration:
                 for lane in lanes:
                     if lane.context.call_id not in self._calls:
                         self._call(lane.context.call_id, lane.tool).arguments = lane.arguments
-            case TurnFinished(report=report):
-                self._narrate_ending(report)
+            case TurnFinished(report=report) if report.status is not RunStatus.COMPLETED:
+                self._add_remark(describe_ending(report))
             case (
                 CallStarted()
                 | CallFinished()
@@ -225,7 +228,7 @@ class _Narration:
                 self._tell_of_call(event)
             case PanelEvent():
                 self._add_remark(*describe_panel_event(event))
-            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
+            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged() | TurnFinished():
                 return  # the facts or other events tell it
             case _:
                 self._tell_of_session(event)
@@ -331,6 +334,7 @@ class _Narration:
                 | ModelFellBack()
                 | RequestRepeated()
                 | CallLeaked()
+                | EmptyAnswerReceived()
                 | ServerQuestionAnswered()
                 | FinalReviewDropped()
             ):
@@ -387,11 +391,6 @@ class _Narration:
         for place in (self._turns[turn] for turn in turns if 0 <= turn < len(self._turns)):
             if isinstance(head := self._drafts[place], TurnHead):
                 self._drafts[place] = replace(head, taken_back=taken_back)
-
-    def _narrate_ending(self, report: RunReport) -> None:
-        if report.status is not RunStatus.COMPLETED:
-            why = report.error or report.stop_reason
-            self._add_remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
 
     def _add_remark(self, line: str, body: str = "") -> None:
         self._drafts.append(ExportRemark(self.make_line(line), self._resolve_text(body)))

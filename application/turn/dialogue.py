@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from application.cancellation import run_shielded
+from application.empty_answer import render_empty_answer_reply
 from application.events.event_bus import EventBus
 from application.events.stream_events import StreamEvents
 from application.ports.models import ToolChoice
@@ -24,6 +25,7 @@ from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallLeaked,
+    EmptyAnswerReceived,
     ErrorOccurred,
     MessageAdded,
     RequestRepeated,
@@ -168,6 +170,11 @@ class Dialogue:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
+
+    def reply_to_empty_answer(self, lack: str) -> str:
+        """Return what to tell the model whose answer lacked so much that it is none."""
+        self._events.note(EmptyAnswerReceived(lack=lack))
+        return render_empty_answer_reply(lack)
 
     async def tell_of_commands(self) -> None:
         """Send the results of `!` commands with the next message.

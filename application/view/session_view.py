@@ -177,7 +177,7 @@ class SessionView:
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
-            case ev.ModelFellBack() | ev.CallLeaked() | ev.RequestRepeated():
+            case ev.ModelFellBack() | ev.CallLeaked() | ev.EmptyAnswerReceived() | ev.RequestRepeated():
                 if isinstance(event, ev.ModelFellBack):
                     self.status.fall_back(event.model)
                 elif isinstance(event, ev.RequestRepeated):
@@ -327,7 +327,7 @@ class SessionView:
             answer.finished = True
             self._answer = None
             self.timings.say(answer)
-        if response.stop_reason.kind is not StopKind.TOOL_USE:
+        if not response.has_tool_calls():
             self._batches.abandon_composed()
 
     def _break_off(self, cut: str) -> None:

@@ -70,6 +70,7 @@ from domain.events.subagents import SubagentFinished, SubagentProgressed, Subage
 from domain.events.turn import (
     CallLeaked,
     ConversationCompacted,
+    EmptyAnswerReceived,
     MessageAdded,
     PromptsQueued,
     ReasoningDelta,
@@ -103,6 +104,7 @@ __all__ = [
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
+    "EmptyAnswerReceived",
     "EphemeralEvent",
     "ErrorOccurred",
     "Event",
@@ -214,6 +216,7 @@ Event: TypeAlias = (
     | RequestRepeated
     | ResponseCompleted
     | CallLeaked
+    | EmptyAnswerReceived
     | BatchPlanned
     | CallQueued
     | CallStarted

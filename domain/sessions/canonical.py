@@ -28,6 +28,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     FilesKept,
@@ -276,6 +277,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RequestRepeated()
             | ResponseCompleted()
             | CallLeaked()
+            | EmptyAnswerReceived()
             | DiagnosticsReported()
             | ConversationCompacted()
             | BatchPlanned()

@@ -22,6 +22,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     FilesKept,
@@ -288,6 +289,7 @@ class Replay:
                 | ModelFellBack()
                 | RequestRepeated()
                 | CallLeaked()
+                | EmptyAnswerReceived()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session continues from

@@ -128,7 +128,7 @@ async def test_participants_without_an_answer_are_left_out_and_named() -> None:
             "a": [text("cron"), reviews(F=4)],
             "b": [DOWN],
             "c": [LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)],
-            "d": [text("  ")],
+            "d": [text("  "), text("\u200b")],
             "e": [Step(answer=text("late"), first=["la"], gate=asyncio.Event())],
             "f": [text("queue"), reviews(A=9)],
             "mod": [synthesis(agreement=[], disagreement=[])],
@@ -149,7 +149,7 @@ async def test_participants_without_an_answer_are_left_out_and_named() -> None:
 
 
 async def test_where_nobody_answers_it_fails_and_names_each_reason() -> None:
-    room = Room({"a": [DOWN], "b": [text("")], "mod": []})
+    room = Room({"a": [DOWN], "b": [text(""), text("")], "mod": []})
     with pytest.raises(ProviderError, match="p/a: it is down; p/b: it said nothing"):
         await room.discuss()
     assert not room.seen.of(PanelConcluded)

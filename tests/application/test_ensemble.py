@@ -128,7 +128,7 @@ async def test_solo_asks_one_model_with_its_tools() -> None:
 
 
 async def test_where_nobody_answers_one_model_does_and_that_is_said() -> None:
-    room = Room({"a": [DOWN], "b": [text("")], "mod": [], "alone": [text("me then")]})
+    room = Room({"a": [DOWN], "b": [text(""), text("")], "mod": [], "alone": [text("me then")]})
     assert (await room.say(UserMessage("queue or cron?"))).text_content() == "me then"
     assert "no participant answered: p/a: it is down" in room.conclusion.reason
     assert room.conclusion.reason.endswith("; p/alone answers alone")
@@ -301,7 +301,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
         if ballot == "down":
             return [first[how], DOWN]
         given = text(ballot) if isinstance(ballot, str) and ballot in PROSE else reviews(**others)
-        return [first[how], given, given]
+        return [*([first[how]] * (2 if how == "empty" else 1)), given, given]
 
     scripts = {label.lower(): script(label, *model) for label, model in zip(labels, models, strict=True)}
     moderator: list[Any] = [additions()] if moderates else [text("A is best"), text("10/10")]
