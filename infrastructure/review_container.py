@@ -89,7 +89,7 @@ class ReviewContainer(containers.DeclarativeContainer):
         past=past,
     )
     state = events.provided.state
-    conversation = providers.Singleton(Conversation, state.messages)
+    conversation = providers.Singleton(Conversation, state.messages, left_out=state.left_out)
     workspace = providers.Singleton(Workspace, roots=providers.List(root))
     own = providers.Singleton(
         list_own_paths, settings, workspace.provided.roots, environ, config_files, sockets

@@ -32,6 +32,7 @@ from domain.conversation.effort import format_model
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
+    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -111,28 +112,32 @@ _CallEvent: TypeAlias = (
     | SubagentFinished
     | HookRan
 )
+_RemarkEvent: TypeAlias = (
+    ConsensusChanged
+    | FolderAdded
+    | ModelFellBack
+    | RequestRepeated
+    | CallLeaked
+    | EmptyAnswerReceived
+    | AttachmentLeftOut
+    | ServerQuestionAnswered
+    | FinalReviewDropped
+)
 _SurroundingEvent: TypeAlias = (
     SandboxChecked
     | InstructionsLoaded
     | MemoryApproved
     | MemoryAdded
-    | FolderAdded
     | ContextReceived
     | ResultReceived
-    | ServerQuestionAnswered
     | ModeChanged
-    | ConsensusChanged
     | ModelChanged
-    | ModelFellBack
-    | RequestRepeated
-    | CallLeaked
-    | EmptyAnswerReceived
     | SpendCapRaised
     | PhaseScopeChanged
     | PlanProposed
     | PlanApproved
     | PlanWithdrawn
-    | FinalReviewDropped
+    | _RemarkEvent
 )
 _SessionEvent: TypeAlias = (
     SessionResumed
@@ -311,6 +316,9 @@ class _Narration:
                 self._tell_of_surroundings(event)
 
     def _tell_of_surroundings(self, event: _SurroundingEvent) -> None:
+        if isinstance(event, _RemarkEvent):
+            self._add_remark(event.sentence)
+            return
         match event:
             case SandboxChecked(told=text):
                 self._add_remark(text)
@@ -328,17 +336,6 @@ class _Narration:
                 self._add_remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
                 self._add_remark(*describe_plan_event(event))
-            case (
-                ConsensusChanged()
-                | FolderAdded()
-                | ModelFellBack()
-                | RequestRepeated()
-                | CallLeaked()
-                | EmptyAnswerReceived()
-                | ServerQuestionAnswered()
-                | FinalReviewDropped()
-            ):
-                self._add_remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._add_remark(f"the person raised agent.{cap} to {cap.render(limit)}")
             case _:

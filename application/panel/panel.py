@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeVar
@@ -49,11 +49,21 @@ class NoFormAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelQuestion:
-    """What a participant is asked: a message of the person, and the conversation before it."""
+    """What a participant is asked: a message of the person, and the conversation before it.
+
+    `left_out` is that of the conversation: what a participant refuses is noted there.
+    """
 
     system: str
     said: UserMessage
     before: tuple[Message, ...] = ()
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def open_conversation(self) -> Conversation:
+        """A conversation of its own, in which the question is to be asked."""
+        conversation = Conversation(self.before)
+        conversation.left_out = self.left_out
+        return conversation
 
 
 class Panel:
@@ -127,16 +137,16 @@ class Panel:
         form: AnswerForm[_Result],
         *,
         role: str,
-        before: Sequence[Message] = (),
+        conversation: Conversation | None = None,
         tools: AnswerTools | None = None,
         timeout_secs: float | None = None,
         on_usage: Callable[[Usage, Decimal | None], None] = lambda _usage, _cost: None,
     ) -> _Result:
         """The answer of one model in this form, within the time limit, or another one. `role` says whose effort
-        it has where the model has none of its own; `before` is the conversation before the question, which goes
+        it has where the model has none of its own; `conversation` is what comes before the question, which goes
         through the hooks where it is a message of the person; `tools` are what it may call first; `on_usage` is
         given what each request used and cost. Raises NoFormAnswer."""
-        conversation = Conversation(tuple(before))
+        conversation = conversation if conversation is not None else Conversation()
         shape = self._shape if isinstance(question, UserMessage) else None
         limit_secs = self._timeout_secs if timeout_secs is None else timeout_secs
 
@@ -167,7 +177,7 @@ class Panel:
         answer = PanelAnswer(label=participant.label, model=participant.model, status=AnswerStatus.FAILED)
         try:
             async with asyncio.timeout(self._timeout_secs):
-                conversation = Conversation(question.before)
+                conversation = question.open_conversation()
                 session = self._gateway.open_session(
                     participant.model,
                     conversation,

@@ -13,6 +13,7 @@ from application.events.event_bus import EventBus
 from application.events.stream_events import StreamEvents
 from application.ports.models import ToolChoice
 from application.ports.workspace import SecretFinder
+from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -110,6 +111,7 @@ class Dialogue:
         self._context_keeper = context_keeper
         self._secrets = secrets
         self._noted = len(self.conversation.messages)
+        self._left_out = LeftOutAttachments(session.conversation, events)
         self._held: UserMessage | ToolResults | None = None
         self._is_held_recorded = False
         self._unreturned: Answered | None = None
@@ -251,6 +253,7 @@ class Dialogue:
             if isinstance(message, UserMessage):
                 await self._events.record(MessageAdded(message=message))
         self._noted = len(self.conversation.messages)
+        self._left_out.record()
 
     def _put(self, message: UserMessage | ToolResults) -> None:
         match message:
@@ -302,11 +305,16 @@ class Dialogue:
             if self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
             ):
+                self._left_out.add_if_too_long(error, self._session.answering)
                 raise
             self._noted = len(self.conversation.messages)
+        try:
             return await self._session.send_with_tools(
                 None, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
             )
+        except ProviderError as error:
+            self._left_out.add_if_too_long(error, self._session.answering)
+            raise
 
     async def _repeat_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
         """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.

@@ -266,6 +266,7 @@ class SessionView:
                 | ev.PromptsQueued()
                 | ev.MemoryApproved()
                 | ev.PlanReviewStarted()
+                | ev.AttachmentLeftOut()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:

@@ -68,6 +68,7 @@ from domain.events.session import (
 )
 from domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from domain.events.turn import (
+    AttachmentLeftOut,
     CallLeaked,
     ConversationCompacted,
     EmptyAnswerReceived,
@@ -92,6 +93,7 @@ __all__ = [
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
+    "AttachmentLeftOut",
     "BatchPlanned",
     "CallFinished",
     "CallLeaked",
@@ -216,6 +218,7 @@ Event: TypeAlias = (
     | RequestRepeated
     | ResponseCompleted
     | CallLeaked
+    | AttachmentLeftOut
     | EmptyAnswerReceived
     | BatchPlanned
     | CallQueued

@@ -190,6 +190,26 @@ class EmptyAnswerReceived:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentLeftOut:
+    """A model did not take an attachment, and later requests to it only name it.
+
+    `reason` begins with "left out".
+    """
+
+    type: ClassVar = "attachment_left_out"
+    durable: ClassVar = True
+    model: str
+    sha256: str
+    label: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"{self.label} is {self.reason}; later requests to {self.model} go without it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounted:
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 

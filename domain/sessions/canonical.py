@@ -16,6 +16,7 @@ from domain.events.event import (
     AnswerDefended,
     AnswerProgressed,
     AnswerRevised,
+    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -277,6 +278,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RequestRepeated()
             | ResponseCompleted()
             | CallLeaked()
+            | AttachmentLeftOut()
             | EmptyAnswerReceived()
             | DiagnosticsReported()
             | ConversationCompacted()
