@@ -172,16 +172,14 @@ class Session:
         return ""
 
     async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
-        """Change how many models answer, and how; empty keeps what is. Returns what there is to say of it."""
+        """Change how many models answer, and how; empty keeps what is. Returns what to warn of. Raises
+        QuorumError."""
         from domain.panel.consensus import ConsensusLevel, Strategy
 
-        try:
-            return await self.agent.consensus.choose(
-                level=ConsensusLevel(level) if level else None,
-                strategy=Strategy(strategy) if strategy else None,
-            )
-        except QuorumError as error:
-            return (str(error),)
+        return await self.agent.consensus.choose(
+            level=ConsensusLevel(level) if level else None,
+            strategy=Strategy(strategy) if strategy else None,
+        )
 
     async def cycle_mode(self) -> str:
         """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""

@@ -19,6 +19,7 @@ from quorum.rpc.settings import LiveSettings
 from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, on_remote_stage
 from tui.keys.commands import COMMANDS
+from tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 
 MAKE = a_command("make all")
 
@@ -226,13 +227,13 @@ async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-async def test_a_command_is_carried_out_and_what_it_says_is_shown(tmp_path: Path) -> None:
+async def test_a_command_is_carried_out_or_refused_and_what_it_opens_is_named(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        reply = await stage.call("command.exec", command="undo")
+        error = await stage.refused("command.exec", command="undo")
         opened = await stage.call("command.exec", command="/help")
         covered = await stage.refused("command.exec", command="/clear")
 
-    assert reply["said"] == "there is no turn to undo"
+    assert str(error) == "there is no turn to undo"
     assert opened["screen"] == "help"
     assert covered.reason == "covered"
 
@@ -500,3 +501,54 @@ async def test_a_custom_command_is_a_prompt_that_needs_no_approval_and_carries_n
         assert stage.agent.prompts == ["/fix-issue 12"]
         assert stage.agent.commands == []
         assert stage.agent.mode is Mode.ASK
+
+
+# -- what the app refuses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("undo", "there is no turn"),
+        ("model nonsense", "there is no effort nonsense"),
+        ("copy code 9", "there"),
+        ("retry", "there is no turn to continue yet"),
+        ("result 7", "there is no tab 7"),
+        ("close", "this is the only tab"),
+        ("output 3", "stored outputs"),
+        ("mcp restart nobody", "there is no MCP server 'nobody'"),
+    ],
+)
+async def test_what_the_app_refuses_is_the_clients_error(tmp_path: Path, command: str, reason: str) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused("command.exec", command=command)
+
+    assert error.reason == "refused"
+    assert reason in str(error)
+
+
+async def test_a_tab_that_the_app_does_not_open_is_an_error_and_its_prompt_goes_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NestedTooDeep("sessions are nested too deep")
+
+    monkeypatch.setattr(TabExchanges, "share", refuse)
+    async with on_remote_stage(tmp_path) as stage:
+        for form in ("agent", "ask", "discuss", "debate", "review"):
+            error = await stage.refused("interaction.spawn", form=form, query="why?")
+
+            assert error.reason == "refused"
+            assert "nested too deep" in str(error)
+        assert stage.agent.prompts == []
+        assert len(await stage.call("panes.list")) == 1
+
+
+async def test_after_an_ensemble_that_debates_one_model_can_be_chosen_again(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        for command in ("ensemble", "strategy debate", "solo"):
+            await stage.call("command.exec", command=command)
+        error = await stage.refused("command.exec", command="strategy debate")
+
+    assert "a debate takes two models" in str(error)

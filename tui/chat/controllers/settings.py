@@ -20,13 +20,13 @@ class SettingsController:
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
         if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.say(await session.set_mode(name))
+            self._host.refuse(await session.set_mode(name))
             self._host.refresh_state()
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
         if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.say(await session.cycle_mode())
+            self._host.refuse(await session.cycle_mode())
             self._host.refresh_state()
 
     async def action_choose_solo(self) -> None:
@@ -42,9 +42,14 @@ class SettingsController:
         await self._choose_consensus(strategy=name)
 
     async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
+        from domain.errors import QuorumError
+
         if (session := self._current.require_session("choose who answers")) is not None:
-            for said in await session.choose_consensus(level, strategy):
-                self._host.tell(said)
+            try:
+                for warning in await session.choose_consensus(level, strategy):
+                    self._host.tell(warning, refuses=False)
+            except QuorumError as error:
+                self._host.tell(str(error))
             self._host.refresh_state()
 
     def action_choose_model(self, name: str = "") -> None:
@@ -58,8 +63,8 @@ class SettingsController:
 
     async def _set_model(self, session: Session, name: str) -> None:
         if problem := await session.set_model(name):
-            self._host.tell(problem)
             self._host.say(f"the model is still {session.agent.models.current}")
+            self._host.tell(problem)
 
     def action_add_dir(self, path: str = "") -> None:
         """Add a folder to the workspace; without one, say which are there."""
@@ -68,7 +73,7 @@ class SettingsController:
         if path and not session.refusal:
             self._host.run_worker(self._add_folder(session, path), group="folders")
         elif path:
-            self._host.say(session.refusal)
+            self._host.refuse(session.refusal)
         elif added := session.agent.folders.added:
             self._host.say(f"added folders: {', '.join(added)}; /add-dir DIR adds another")
         else:
@@ -92,7 +97,7 @@ class SettingsController:
         app = self._host.app
         open_settings = app.open_settings if isinstance(app, KeyedApp) else None
         if open_settings is None:
-            self._host.say("there are no settings here")
+            self._host.refuse("there are no settings here")
             return
         try:
             app.push_screen(SettingsScreen(open_settings(), self._current.session, query))
