@@ -16,7 +16,7 @@ from domain.text.reference import MOST_IN_RANGE, find_references, find_repositor
             ["a/b#8", "ghe.example.com/a/b#9"],
         ),
         ("the colour #336699 or #336699ff", []),
-        ("a#12 and &#39; and #12px and #1-2 and ##3", []),
+        ("a#12 and &#39; and #12px and #1-2x and ##3", []),
         ("`#12` and\n```\n#13\n```", []),
         ("# 12 and #", []),
         ("http://github.com/a/b/issues/7", []),

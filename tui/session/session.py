@@ -171,6 +171,14 @@ class Session:
             return str(error)
         return ""
 
+    async def set_scope(self, name: str) -> str:
+        """Have the session go this far from now on; why that cannot be, empty where it can."""
+        try:
+            await self.agent.plans.set_scope(PhaseScope(name))
+        except QuorumError as error:
+            return str(error)
+        return ""
+
     async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
         """Change how many models answer, and how; empty keeps what is. Returns what to warn of. Raises
         QuorumError."""

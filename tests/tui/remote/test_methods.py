@@ -19,6 +19,7 @@ from quorum.rpc.settings import LiveSettings
 from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, on_remote_stage
 from tui.keys.commands import COMMANDS
+from tui.settings.effects import _AT_ONCE
 from tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 
 MAKE = a_command("make all")
@@ -177,7 +178,9 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
     assert [command["name"] for command in reply] == [command.name for command in COMMANDS]
     assert {command["name"] for command in reply if command["power"] == "approval"} == {
         "add-dir",
+        "fast",
         "mode",
+        "scope",
         "worktree",
     }
 
@@ -552,3 +555,45 @@ async def test_after_an_ensemble_that_debates_one_model_can_be_chosen_again(tmp_
         error = await stage.refused("command.exec", command="strategy debate")
 
     assert "a debate takes two models" in str(error)
+
+
+@pytest.mark.long(after=3)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("agent.phase_scope", "plan-only"),
+        ("agent.consensus_level", "ensemble"),
+        ("tui.editing", "vim"),
+        ("tui.enter_while_running", "steer"),
+        ("tui.notify_by", "bell"),
+        ("tui.mark_approve_for_edits", False),
+        ("tui.layout", "wide"),
+    ],
+)
+async def test_each_setting_that_can_change_at_once_is_changed(tmp_path: Path, key: str, value: object) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        reply = await stage.call("config.set", key=key, value=value)
+
+        assert reply == {"key": key, "present": value}
+
+
+async def test_what_the_app_goes_by_at_once_can_be_set_here() -> None:
+    known = {key for key in _AT_ONCE if not key.startswith("tui.keys.")}
+
+    assert known <= set(LiveSettings.KEYS)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("config.set", {"key": "agent.phase_scope", "value": "fast"}),
+        ("config.set", {"key": "tui.mark_approve_for_edits", "value": True}),
+        ("command.exec", {"command": "fast"}),
+        ("command.exec", {"command": "config review.mode auto"}),
+    ],
+)
+async def test_what_loosens_reviews_takes_the_token(
+    tmp_path: Path, method: str, params: dict[str, object]
+) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        assert (await stage.refused(method, **params)).reason == "needs_approval"
