@@ -128,16 +128,23 @@ class LlmResponse:
         """The calls to execute: none unless the model stopped in order to have tools run."""
         if self.stop_reason.kind is not StopKind.TOOL_USE:
             return ()
-        return tuple(
-            ToolCall(
-                tool_name=block.name,
-                arguments=block.input,
-                native_id=block.id,
-                parse_error=block.parse_error,
-            )
-            for block in self.content
-            if isinstance(block, ToolUseBlock)
-        )
+        calls: list[ToolCall] = []
+        thoughts: list[str] = []
+        for block in self.content:
+            if isinstance(block, ReasoningBlock) and block.text:
+                thoughts.append(block.text)
+            elif isinstance(block, ToolUseBlock):
+                calls.append(
+                    ToolCall(
+                        tool_name=block.name,
+                        arguments=block.input,
+                        native_id=block.id,
+                        reasoning="\n\n".join(thoughts) or None,
+                        parse_error=block.parse_error,
+                    )
+                )
+                thoughts = []
+        return tuple(calls)
 
     @property
     def holds_calls(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from domain.errors import QuorumError
 from quorum.rpc.approval import Hand
+from quorum.rpc.executions import describe_execution
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.panes import describe_pane, find_tab
 from quorum.rpc.questions import open_question
@@ -75,6 +76,10 @@ class AppPort:
                 "context": {"used_tokens": used, "window_tokens": window},
                 "retry": facts.retry,
                 "read_only": bool(session.agent.record.in_use),
+                "calls": [
+                    describe_execution(each, session.agent.mask.mask_text)
+                    for each in session.agent.run.executions
+                ],
             }
         return reported
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.execution import ToolExecution
 from domain.calls.seal import Seal
+from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
 from domain.errors import ConfigError
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
@@ -16,6 +18,7 @@ from domain.review.earlier_plan import EarlierPlan
 from domain.review.mode import Mode
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
+from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, on_remote_stage
 from tui.keys.commands import COMMANDS
@@ -597,3 +600,28 @@ async def test_what_loosens_reviews_takes_the_token(
 ) -> None:
     async with on_remote_stage(tmp_path) as stage:
         assert (await stage.refused(method, **params)).reason == "needs_approval"
+
+
+async def test_the_calls_of_the_newest_batch_are_told_as_their_records_have_them(tmp_path: Path) -> None:
+    thought = LlmResponse(
+        content=(
+            ReasoningBlock(provider="p", payload={}, text="look first"),
+            ToolUseBlock(id="c1", name="read_file", input={}),
+            ToolUseBlock(id="c2", name="write_file", input={}),
+        ),
+        stop_reason=TOOL_USE,
+    )
+    runs, waits = (
+        ToolExecution(context=a_context(place, call_id=call.native_id), call=call)
+        for place, call in enumerate(thought.tool_calls())
+    )
+    runs.start()
+    runs.progress.append("half of it")
+    waits.waiting_for = (0,)
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.batch = (runs, waits)
+        first, second = (await stage.call("state.get"))["calls"]
+
+    assert (first["tool"], first["status"], first["progress"]) == ("read_file", "executing", "half of it")
+    assert (first["reasoning"], second["reasoning"]) == ("look first", "")
+    assert (second["status"], second["waiting_for"], second["outcome"]) == ("queued", [0], None)
