@@ -103,7 +103,7 @@ REQUIREMENTS: Mapping[str, Mapping[str, str]] = {
 # Where quorum does something else than a line says, and why.
 DEVIATIONS: Mapping[str, str] = {
     "A06": "calls that conflict wait for each other with the default planner `serializable`, as their "
-    "outcome is to be"
+    "outcome is to be "
     'that of running them one by one. `[tools] planner = "all_parallel"` starts all approved calls at once',
     "A07": "what runs when is a plan that a pure function makes before the engine runs it. With "
     "`all_parallel` there "
