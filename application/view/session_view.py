@@ -328,7 +328,7 @@ class SessionView:
             answer.finished = True
             self._answer = None
             self.timings.say(answer)
-        if not response.has_tool_calls():
+        if response.stop_reason.kind is not StopKind.TOOL_USE:
             self._batches.abandon_composed()
 
     def _break_off(self, cut: str) -> None:
