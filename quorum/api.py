@@ -27,7 +27,7 @@ from domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject, JsonValue
-from domain.text.output import Inline, Printed, Structured, Text, ToolOutput
+from domain.text.output import Inline, Printed, Stored, Structured, Text, ToolOutput
 
 __all__ = [
     "Abort",
@@ -59,6 +59,7 @@ __all__ = [
     "SealingTool",
     "Skip",
     "StaleSeal",
+    "Stored",
     "Structured",
     "Text",
     "Tool",

@@ -138,7 +138,8 @@ class DeclaredCall:
 
     async def build_packet(self, seal: Seal | None) -> ReviewPacket:
         """The packet of the call under that seal, with its digest."""
-        call = replace(self.execution.call, arguments=self.arguments, parse_error=None)
+        # whoever decides sees what would run, and none of the model's own words for it
+        call = replace(self.execution.call, arguments=self.arguments, reasoning=None, parse_error=None)
         packet = ReviewPacket(
             call=call,
             context=self.context,

@@ -89,11 +89,12 @@ class GuardedTool:
         match output:
             case str() | Inline(str()) | Printed(str()) | Stored(Text(str()), str()) | Spilled(text=str()):
                 return output
-            case Stored(Structured(value), str()) if is_json(value):
+            case Structured(value) | Stored(Structured(value), str()) if is_json(value):
                 return output
-            case Stored():
+            case Structured() | Stored():
+                kind = type(output).__name__
                 raise ToolError(
-                    f"{self.definition.name} returned a Stored output whose content is neither text nor JSON"
+                    f"{self.definition.name} returned a {kind} output whose content is neither text nor JSON"
                 )
             case _:
                 raise self._build_odd_error("execute", output, "text or a ToolOutput")

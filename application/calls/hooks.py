@@ -344,8 +344,10 @@ def explain_refused_answer(answer: object, point: HookPoint) -> str | None:
             return f"answered {found}; it may answer {names} or None"
         case Skip(reason) | Abort(reason) if not isinstance(reason, str):
             return f"answered {type(answer).__name__} with a reason that is not text"
-        case ContinueWithMessages(messages) if not _is_list_of(messages, (str,)) or not all(messages):
-            return "answered ContinueWithMessages with something else than texts"
+        case ContinueWithMessages(messages) if not _is_list_of(messages, (str, UserMessage)):
+            return "answered ContinueWithMessages with something else than texts and UserMessages"
+        case ContinueWithMessages(messages) if not all(map(_says_something, messages)):
+            return "answered ContinueWithMessages with a message that says nothing"
         case ContinueWithMessages(messages) if not messages:
             return "answered ContinueWithMessages without messages"
         case _:
@@ -359,6 +361,12 @@ def _build_identity(context: ToolExecutionContext) -> dict[str, str | int]:
         "call_index": context.call_index,
         "turn_index": context.turn_index,
     }
+
+
+def _says_something(message: object) -> bool:
+    if isinstance(message, UserMessage):
+        return bool(message.text or message.attachments)
+    return bool(message)
 
 
 def _is_list_of(value: object, kinds: tuple[type, ...]) -> bool:

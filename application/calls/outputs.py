@@ -12,7 +12,7 @@ from domain.errors import BlobError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes
 from domain.text.late_pattern import compile_late
-from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Text, ToolOutput
+from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Structured, Text, ToolOutput
 
 _REFERENCE = compile_late(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
@@ -131,5 +131,8 @@ def _promote(output: str | ToolOutput, inline_bytes: int) -> Inline | Stored | S
         case str() | Printed():
             text = extract_text(output)
             return Stored(Text(text)) if is_long(text, inline_bytes) else Inline(text)
+        case Structured():
+            text = extract_text(output)
+            return Stored(output) if is_long(text, inline_bytes) else Inline(text)
         case Inline() | Stored() | Spilled():
             return output

@@ -36,6 +36,10 @@ class ToolSet:
         """The neutral schemas of all tools, for the next request."""
         return self._schemas
 
+    def list_low_risk_schemas(self) -> tuple[JsonObject, ...]:
+        """The neutral schemas of the tools whose calls run without review."""
+        return self._schema.low_risk_tools_schema(ToolSpec(self.list_definitions()))
+
     def count_schema_bytes(self) -> int:
         """How many bytes the schemas take in every request."""
         if self._bytes is None:

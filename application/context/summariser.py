@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from application.empty_answer import ask_for_words
 from application.events.event_bus import EventBus
 from application.events.stream_events import translate_stream_event
 from application.ports.models import LlmGateway, MessageShaper
@@ -68,13 +69,9 @@ class Summariser:
             response = await self._ask(
                 model, render_transcript(past, count_utf8_bytes(record) // 3), summary_bytes, focus
             )
-        cost = self._prices.compute_cost(model, response.usage)
-        self._spent.append((response.usage, cost))
-        await self._events.record(UsageCounted(model=model, usage=response.usage, cost_usd=cost))
-        summary = response.text_content().strip()
-        if not summary or response.stop_reason.kind is StopKind.REFUSAL:
+        if not response.has_words or response.stop_reason.kind is StopKind.REFUSAL:
             raise ProviderError(f"{model} gave no summary", kind=ProviderErrorKind.DAMAGED_STREAM)
-        return summary
+        return response.text_content().strip()
 
     async def _ask(self, model: str, record: str, summary_bytes: int, focus: str | None) -> LlmResponse:
         asked = _REQUEST.format(
@@ -83,10 +80,20 @@ class Summariser:
             focus=_FOCUS.format(focus=" ".join(focus.split())) if focus else "",
         )
         try:
-            session = self._gateway.open_session(model, Conversation(), _INSTRUCTIONS, self._shape)
-            return await session.send_streaming(asked, self._handle_event)
+            conversation = Conversation()
+            session = self._gateway.open_session(model, conversation, _INSTRUCTIONS, self._shape)
+            response = await session.send_streaming(asked, self._handle_event)
+            await self._count(model, response.usage)
+            if again := await ask_for_words(session, conversation, response, self._handle_event):
+                await self._count(model, again.usage)
         except RequestSkipped as stop:
             raise ProviderError(str(stop), kind=ProviderErrorKind.CONFIGURATION) from stop
+        return again or response
+
+    async def _count(self, model: str, usage: Usage) -> None:
+        cost = self._prices.compute_cost(model, usage)
+        self._spent.append((usage, cost))
+        await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """The tokens of each request since the last time, and its cost in USD where that is known."""

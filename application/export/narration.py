@@ -17,6 +17,7 @@ from application.export.wording import (
     describe_call_event,
     describe_compaction,
     describe_effects,
+    describe_ending,
     describe_job_ending,
     describe_redo,
     describe_restoration,
@@ -31,6 +32,7 @@ from domain.conversation.effort import format_model
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
+    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -40,6 +42,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     EphemeralEvent,
     ErrorOccurred,
     Event,
@@ -89,7 +92,7 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
-from domain.events.report import RunReport, RunStatus
+from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.printable import make_printable
 
@@ -109,27 +112,32 @@ _CallEvent: TypeAlias = (
     | SubagentFinished
     | HookRan
 )
+_RemarkEvent: TypeAlias = (
+    ConsensusChanged
+    | FolderAdded
+    | ModelFellBack
+    | RequestRepeated
+    | CallLeaked
+    | EmptyAnswerReceived
+    | AttachmentLeftOut
+    | ServerQuestionAnswered
+    | FinalReviewDropped
+)
 _SurroundingEvent: TypeAlias = (
     SandboxChecked
     | InstructionsLoaded
     | MemoryApproved
     | MemoryAdded
-    | FolderAdded
     | ContextReceived
     | ResultReceived
-    | ServerQuestionAnswered
     | ModeChanged
-    | ConsensusChanged
     | ModelChanged
-    | ModelFellBack
-    | RequestRepeated
-    | CallLeaked
     | SpendCapRaised
     | PhaseScopeChanged
     | PlanProposed
     | PlanApproved
     | PlanWithdrawn
-    | FinalReviewDropped
+    | _RemarkEvent
 )
 _SessionEvent: TypeAlias = (
     SessionResumed
@@ -205,8 +213,8 @@ class _Narration:
                 for lane in lanes:
                     if lane.context.call_id not in self._calls:
                         self._call(lane.context.call_id, lane.tool).arguments = lane.arguments
-            case TurnFinished(report=report):
-                self._narrate_ending(report)
+            case TurnFinished(report=report) if report.status is not RunStatus.COMPLETED:
+                self._add_remark(describe_ending(report))
             case (
                 CallStarted()
                 | CallFinished()
@@ -225,7 +233,7 @@ class _Narration:
                 self._tell_of_call(event)
             case PanelEvent():
                 self._add_remark(*describe_panel_event(event))
-            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged():
+            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged() | TurnFinished():
                 return  # the facts or other events tell it
             case _:
                 self._tell_of_session(event)
@@ -308,6 +316,9 @@ class _Narration:
                 self._tell_of_surroundings(event)
 
     def _tell_of_surroundings(self, event: _SurroundingEvent) -> None:
+        if isinstance(event, _RemarkEvent):
+            self._add_remark(event.sentence)
+            return
         match event:
             case SandboxChecked(told=text):
                 self._add_remark(text)
@@ -325,16 +336,6 @@ class _Narration:
                 self._add_remark(f"the model is {format_model(model, effort)} from here on")
             case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
                 self._add_remark(*describe_plan_event(event))
-            case (
-                ConsensusChanged()
-                | FolderAdded()
-                | ModelFellBack()
-                | RequestRepeated()
-                | CallLeaked()
-                | ServerQuestionAnswered()
-                | FinalReviewDropped()
-            ):
-                self._add_remark(event.sentence)
             case SpendCapRaised(cap=cap, limit=limit):
                 self._add_remark(f"the person raised agent.{cap} to {cap.render(limit)}")
             case _:
@@ -387,11 +388,6 @@ class _Narration:
         for place in (self._turns[turn] for turn in turns if 0 <= turn < len(self._turns)):
             if isinstance(head := self._drafts[place], TurnHead):
                 self._drafts[place] = replace(head, taken_back=taken_back)
-
-    def _narrate_ending(self, report: RunReport) -> None:
-        if report.status is not RunStatus.COMPLETED:
-            why = report.error or report.stop_reason
-            self._add_remark(f"the turn ended: {report.status.value}{f' ({why})' if why else ''}")
 
     def _add_remark(self, line: str, body: str = "") -> None:
         self._drafts.append(ExportRemark(self.make_line(line), self._resolve_text(body)))

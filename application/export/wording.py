@@ -28,6 +28,7 @@ from domain.events.event import (
     VoteCast,
     VoteRecord,
 )
+from domain.events.report import RunReport
 from domain.review.ballot import DecidedBy, explain_vote
 from domain.review.lens import format_reviewer
 from domain.review.questions import DecisionLabel
@@ -219,3 +220,9 @@ def _render_message(message: Message) -> str:
             return response.text_content()
         case ToolResults():
             return ""
+
+
+def describe_ending(report: RunReport) -> str:
+    """How a turn ended, and why where that is known."""
+    why = report.error or report.stop_reason
+    return f"the turn ended: {report.status.value}{f' ({why})' if why else ''}"

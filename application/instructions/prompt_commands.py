@@ -59,7 +59,8 @@ class PromptCommands:
         offered = next((each for each in self._servers.list_prompts() if each.command == typed.name), None)
         if offered is None:
             raise CommandRefused(
-                f"/{typed.name} cannot be used: the MCP server {server} offers no such prompt now; see /mcp"
+                f"/{typed.name} cannot be used: the MCP server {server} offers no such prompt now; "
+                f"`quorum mcp test {server}` shows why"
             )
         try:
             arguments = assign_arguments(offered, typed.arguments)

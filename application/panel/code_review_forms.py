@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from application.fence import render_fenced
+from application.panel.panel_forms import read_entries
 from application.structured_answer import AnswerForm, Unreadable, read_confidence
 from domain.code_review.change import Change
 from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
@@ -191,15 +192,20 @@ def _read_report(given: JsonObject, participant: Participant, part: DiffPart, qu
     verdict = given.get("verdict")
     if verdict not in (Vote.APPROVE.value, Vote.REJECT.value, Vote.ABSTAIN.value):
         raise Unreadable('"verdict" must be approve, reject or abstain')
+    left_out: list[str] = []
+    findings = read_entries(given, "findings", _read_finding, left_out, most=_MOST_FINDINGS)
+    if left_out and not findings:
+        raise Unreadable("; ".join(left_out))
+    unread = f" (left out, as it could not be read: {'; '.join(left_out)})" if left_out else ""
     return PartReview(
         label=participant.label,
         model=participant.model,
         part=part.number,
         question=question,
         vote=Vote(str(verdict)),
-        reason=_read_line(given, "reason"),
+        reason=f"{_read_line(given, 'reason')}{unread}",
         confidence=read_confidence(given),
-        findings=tuple(_read_finding(item) for item in _read_items(given, "findings")),
+        findings=findings,
     )
 
 

@@ -193,7 +193,7 @@ class Debate(PanelSession):
         self, floor: _Floor, record: DebateRecord, number: int, objector: Participant, answer: str
     ) -> RaisedObjections:
         try:
-            objections = await self._panel.ask_in_form(
+            return await self._panel.ask_in_form(
                 objector.model,
                 render_objector_system(self._policy.intensity),
                 render_for_objections(floor.panel.panel_id, floor.panel.question, answer, record),
@@ -202,7 +202,6 @@ class Debate(PanelSession):
             )
         except NoFormAnswer as problem:
             return RaisedObjections(round=number, label=objector.label, error=str(problem))
-        return RaisedObjections(round=number, label=objector.label, objections=objections)
 
     async def _gather_defence(
         self, floor: _Floor, record: DebateRecord, number: int, due: Sequence[DebateObjection]

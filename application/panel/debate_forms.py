@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from application.fence import render_fenced
-from application.panel.panel_forms import build_list, read_items, read_text
+from application.panel.panel_forms import build_list, read_entries, read_text
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.debate_record import (
     MOST_OBJECTIONS,
@@ -15,6 +15,7 @@ from domain.panel.debate_record import (
     Intensity,
     ObjectionResponse,
     ObjectionRuling,
+    RaisedObjections,
     RuledObjection,
     number_objections,
 )
@@ -156,7 +157,7 @@ def _cut(text: str) -> str:
     return f"{text[:LONGEST_SHOWN_ANSWER]}{rest}"
 
 
-def make_objections_form(number: int, label: str) -> AnswerForm[tuple[DebateObjection, ...]]:
+def make_objections_form(number: int, label: str) -> AnswerForm[RaisedObjections]:
     """The form in which the model of this label objects in a round; nothing is an answer as well."""
     fields: JsonObject = {
         "claim": {"type": "string", "description": "What is wrong, in a sentence or two."},
@@ -172,11 +173,13 @@ def make_objections_form(number: int, label: str) -> AnswerForm[tuple[DebateObje
     )
     schema = _build_schema(_RAISE, "Give all your objections. Call this exactly once.", {"objections": given})
 
-    def read(given: JsonObject) -> tuple[DebateObjection, ...]:
-        items = read_items(given, "objections")
-        if len(items) > MOST_OBJECTIONS:
-            raise Unreadable(f'"objections" must have {MOST_OBJECTIONS} entries at most')
-        return number_objections(number, label, [_read_objection(item) for item in items])
+    def read(given: JsonObject) -> RaisedObjections:
+        left_out: list[str] = []
+        read = read_entries(given, "objections", _read_objection, left_out, most=MOST_OBJECTIONS)
+        if left_out and not read:
+            raise Unreadable("; ".join(left_out))
+        objections = number_objections(number, label, read)
+        return RaisedObjections(round=number, label=label, objections=objections, left_out=tuple(left_out))
 
     return AnswerForm(_RAISE, schema, read)
 

@@ -23,6 +23,8 @@ def render_synthesis(synthesis: Synthesis) -> str:
     parts.append(f"**Conclusion**\n\n{synthesis.conclusion}" if parts else synthesis.conclusion)
     if synthesis.key_points:
         parts.append("\n".join(("**Key points**", "", *_render_points(synthesis.key_points))))
+    if synthesis.left_out:
+        parts.append(render_left_out(synthesis.left_out))
     return "\n\n".join(parts)
 
 
@@ -63,3 +65,8 @@ def _join_names(labels: Sequence[str]) -> str:
 
 def _put_in_one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def render_left_out(problems: Sequence[str]) -> str:
+    """What of an answer in fields could not be read."""
+    return f"*Left out, as it could not be read: {_put_in_one_line('; '.join(problems))}.*"

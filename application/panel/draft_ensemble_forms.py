@@ -101,10 +101,11 @@ def make_merging_form(drafts: Sequence[PanelAnswer]) -> AnswerForm[MergedDraft]:
             "required": ["content", "differences"],
         },
     }
-    return AnswerForm(
-        _MERGE_TOOL,
-        schema,
-        lambda given: MergedDraft(
-            content=_read_content(given), differences=read_points(given, "differences", labels)
-        ),
-    )
+
+    def read(given: JsonObject) -> MergedDraft:
+        left_out: list[str] = []
+        differences = read_points(given, "differences", labels, left_out)
+        unread = [Point(text=f"a difference could not be read: {each}", answers=labels) for each in left_out]
+        return MergedDraft(content=_read_content(given), differences=(*differences, *unread))
+
+    return AnswerForm(_MERGE_TOOL, schema, read)

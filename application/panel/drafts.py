@@ -76,7 +76,7 @@ class DraftRound:
                 question.said,
                 form,
                 role=PARTICIPANTS,
-                before=question.before,
+                conversation=question.open_conversation(),
                 tools=work.open_tools(self._policy.open_tools),
                 timeout_secs=self._policy.timeout_secs,
                 on_usage=work.add,

@@ -58,7 +58,7 @@ class Ensemble(PanelSession):
         reason = ""
         if others:
             try:
-                additions = await self._panel.ask_in_form(
+                added = await self._panel.ask_in_form(
                     self._moderator,
                     ADDITIONS_SYSTEM,
                     render_for_additions(panel.panel_id, panel.question, chosen, others, reviews),
@@ -67,6 +67,10 @@ class Ensemble(PanelSession):
                 )
             except NoFormAnswer as problem:
                 reason = f"{self._moderator} did not say what the others add: {problem}"
+            else:
+                additions = added.points
+                if added.left_out:
+                    reason = f"some of what they add could not be read: {'; '.join(added.left_out)}"
         await self._events.record(
             PanelConcluded(
                 panel_id=panel.panel_id,

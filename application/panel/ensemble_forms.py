@@ -12,6 +12,7 @@ from application.panel.panel_forms import (
     render_reviews,
 )
 from application.structured_answer import AnswerForm, Unreadable
+from domain.lazy_dataclass import dataclass
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import PeerReview
 from domain.panel.synthesis import Point
@@ -60,7 +61,15 @@ def render_for_additions(
     return render_answers(panel_id, question, (best, *others), task)
 
 
-def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[tuple[Point, ...]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Additions:
+    """What other answers add to the best one, and what of the answer about it could not be read."""
+
+    points: tuple[Point, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[Additions]:
     """The form of what these answers add to the best one."""
     labels = tuple(answer.label for answer in others)
     fields: JsonObject = {
@@ -79,7 +88,11 @@ def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[tuple[Point
     return AnswerForm(_ADDITIONS_TOOL, schema, lambda given: _read_additions(given, labels))
 
 
-def _read_additions(given: JsonObject, labels: tuple[str, ...]) -> tuple[Point, ...]:
+def _read_additions(given: JsonObject, labels: tuple[str, ...]) -> Additions:
     if "additions" not in given:
         raise Unreadable('"additions" is missing; it is an empty list where there is nothing')
-    return read_points(given, "additions", labels)
+    left_out: list[str] = []
+    points = read_points(given, "additions", labels, left_out)
+    if left_out and not points:
+        raise Unreadable("; ".join(left_out))
+    return Additions(points=points, left_out=tuple(left_out))

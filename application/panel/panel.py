@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeVar
 
 from application.answer_limit import AnswerTooLong, limit_answer
+from application.empty_answer import ask_for_words
 from application.events.event_bus import EventBus
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmGateway, MessageShaper
 from application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from domain.conversation.context_size import ContextMeter
-from domain.conversation.cost import PriceTable
+from domain.conversation.cost import PriceTable, Spending
 from domain.conversation.effort import Effort, find_effort
 from domain.conversation.history import Conversation, Message, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, Usage
@@ -48,11 +49,21 @@ class NoFormAnswer(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PanelQuestion:
-    """What a participant is asked: a message of the person, and the conversation before it."""
+    """What a participant is asked: a message of the person, and the conversation before it.
+
+    `left_out` is that of the conversation: what a participant refuses is noted there.
+    """
 
     system: str
     said: UserMessage
     before: tuple[Message, ...] = ()
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def open_conversation(self) -> Conversation:
+        """A conversation of its own, in which the question is to be asked."""
+        conversation = Conversation(self.before)
+        conversation.left_out = self.left_out
+        return conversation
 
 
 class Panel:
@@ -126,16 +137,16 @@ class Panel:
         form: AnswerForm[_Result],
         *,
         role: str,
-        before: Sequence[Message] = (),
+        conversation: Conversation | None = None,
         tools: AnswerTools | None = None,
         timeout_secs: float | None = None,
         on_usage: Callable[[Usage, Decimal | None], None] = lambda _usage, _cost: None,
     ) -> _Result:
         """The answer of one model in this form, within the time limit, or another one. `role` says whose effort
-        it has where the model has none of its own; `before` is the conversation before the question, which goes
+        it has where the model has none of its own; `conversation` is what comes before the question, which goes
         through the hooks where it is a message of the person; `tools` are what it may call first; `on_usage` is
         given what each request used and cost. Raises NoFormAnswer."""
-        conversation = Conversation(tuple(before))
+        conversation = conversation if conversation is not None else Conversation()
         shape = self._shape if isinstance(question, UserMessage) else None
         limit_secs = self._timeout_secs if timeout_secs is None else timeout_secs
 
@@ -162,18 +173,23 @@ class Panel:
     async def _answer(self, panel_id: str, participant: Participant, question: PanelQuestion) -> PanelAnswer:
         began = self._clock()
         writing = _Writing(self._events, panel_id, participant.label, self._clock)
+        responses: list[LlmResponse] = []
         answer = PanelAnswer(label=participant.label, model=participant.model, status=AnswerStatus.FAILED)
         try:
             async with asyncio.timeout(self._timeout_secs):
+                conversation = question.open_conversation()
                 session = self._gateway.open_session(
                     participant.model,
-                    Conversation(question.before),
+                    conversation,
                     question.system,
                     self._shape,
                     effort=find_effort(self._efforts, participant.model, PARTICIPANTS),
                 )
                 async with limit_answer(writing) as on_event:
                     response = await session.send_with_tools(question.said, (), on_event=on_event)
+                    responses.append(response)
+                    if again := await ask_for_words(session, conversation, response, on_event):
+                        responses.append(again)
         except TimeoutError:
             limit = f"no answer within {self._timeout_secs:g} s"
             answer = replace(answer, status=AnswerStatus.TIMED_OUT, text=writing.text, reason=limit)
@@ -185,8 +201,13 @@ class Panel:
         except (ProviderError, RequestSkipped) as error:
             answer = replace(answer, text=writing.text, reason=str(error))
         else:
-            cost = await self._count(participant.model, response.usage)
-            answer = replace(_read_answer(answer, response), usage=response.usage, cost_usd=cost)
+            answer = _read_answer(answer, responses[-1])
+        if responses:
+            spent = Spending()
+            for response in responses:
+                cost = await self._count(participant.model, response.usage)
+                spent = spent.with_request(response.usage, cost)
+            answer = replace(answer, usage=spent.usage, cost_usd=spent.cost_usd)
         return replace(answer, secs=round(self._clock() - began, 3))
 
     async def _count(self, model: str, usage: Usage) -> Decimal | None:
@@ -250,7 +271,7 @@ def _read_answer(answer: PanelAnswer, response: LlmResponse) -> PanelAnswer:
     text = response.text_content().strip()
     if response.stop_reason.kind is StopKind.REFUSAL:
         return replace(answer, status=AnswerStatus.REFUSED, text=text, reason="the model refused")
-    if not text:
+    if not response.has_words:
         said = f"it said nothing ({response.stop_reason})"
         return replace(answer, status=AnswerStatus.EMPTY, reason=said)
     return replace(answer, status=AnswerStatus.ANSWERED, text=text)

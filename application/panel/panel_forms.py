@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 
 from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
@@ -12,6 +13,8 @@ from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerRe
 from domain.panel.request_plans import LONGEST_SHOWN_ANSWER
 from domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
 from domain.text.json_value import JsonObject, JsonValue
+
+_Entry = TypeVar("_Entry")
 
 REVIEWER_SYSTEM = """\
 You take part in a discussion and review the answers that others gave to the person's question. You do not \
@@ -204,42 +207,82 @@ def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]
 
 
 def _read_synthesis(given: JsonObject, labels: Collection[str]) -> Synthesis:
-    disagreement = []
-    for item in read_items(given, "disagreement"):
-        claims = tuple(
-            Claim(text=read_text(each, "claim", LONGEST_TEXT), answers=read_labels(each, labels))
-            for each in read_items(item, "positions")
-        )
-        if len(claims) < 2:
-            raise Unreadable('each of "disagreement" must have two "positions" or more')
-        disagreement.append(Disagreement(text=read_text(item, "text", LONGEST_TEXT), claims=claims))
-    agreement = read_points(given, "agreement", labels)
-    if any(len(point.answers) < 2 for point in agreement):
-        raise Unreadable('each of "agreement" must name two answers or more')
+    left_out: list[str] = []
     return Synthesis(
         conclusion=read_text(given, "conclusion", LONGEST_CONCLUSION),
-        key_points=read_points(given, "key_points", labels),
-        agreement=agreement,
-        disagreement=tuple(disagreement),
+        key_points=read_points(given, "key_points", labels, left_out),
+        agreement=read_points(given, "agreement", labels, left_out, fewest=2),
+        disagreement=read_entries(
+            given, "disagreement", lambda item: _read_disagreement(item, labels, left_out), left_out
+        ),
+        left_out=tuple(left_out),
     )
 
 
-def read_points(given: JsonObject, name: str, labels: Collection[str]) -> tuple[Point, ...]:
-    """A list of points, each with the labels of the answers that say so. Raises Unreadable."""
-    return tuple(
-        Point(text=read_text(item, "text", LONGEST_TEXT), answers=read_labels(item, labels))
-        for item in read_items(given, name)
-    )
+def _read_disagreement(item: JsonObject, labels: Collection[str], left_out: list[str]) -> Disagreement:
+    def read_claim(position: JsonObject) -> Claim:
+        return Claim(
+            text=read_text(position, "claim", LONGEST_TEXT), answers=read_labels(position, labels, left_out)
+        )
+
+    text = read_text(item, "text", LONGEST_TEXT)
+    claims = read_entries(item, "positions", read_claim, left_out)
+    if len(claims) < 2:
+        raise Unreadable('"positions" must have two entries or more')
+    return Disagreement(text=text, claims=claims)
 
 
-def read_labels(given: JsonObject, labels: Collection[str]) -> tuple[str, ...]:
-    """The labels in `answers`, which are some of these. Raises Unreadable."""
+def read_points(
+    given: JsonObject, name: str, labels: Collection[str], left_out: list[str], *, fewest: int = 1
+) -> tuple[Point, ...]:
+    """What can be read of a list of points, each with the labels of the answers, `fewest` or more, that say so.
+    `left_out` gets what cannot."""
+
+    def read(item: JsonObject) -> Point:
+        point = Point(text=read_text(item, "text", LONGEST_TEXT), answers=read_labels(item, labels, left_out))
+        if len(point.answers) < fewest:
+            raise Unreadable(f'"answers" must name {fewest} answers or more')
+        return point
+
+    return read_entries(given, name, read, left_out)
+
+
+def read_entries(
+    given: JsonObject, name: str, read: Callable[[JsonObject], _Entry], left_out: list[str], *, most: int = 0
+) -> tuple[_Entry, ...]:
+    """What can be read of a list: one bad entry takes no other with it. `left_out` gets the place of each that
+    cannot, and why; also that there are more than so many, of which the first are read."""
+    items = given.get(name)
+    if not isinstance(items, list | tuple):
+        left_out.append(f'"{name}" must be a list')
+        return ()
+    most = most or _MOST_POINTS
+    if len(items) > most:
+        left_out.append(f'"{name}" must have {most} entries at most: {len(items) - most} more')
+    found: list[_Entry] = []
+    for number, item in enumerate(items[:most], start=1):
+        try:
+            if not isinstance(item, dict):
+                raise Unreadable("it must be an object")
+            found.append(read(item))
+        except Unreadable as problem:
+            left_out.append(f'"{name}" {number}: {problem}')
+    return tuple(found)
+
+
+def read_labels(given: JsonObject, labels: Collection[str], left_out: list[str]) -> tuple[str, ...]:
+    """The labels in `answers` that are some of these; `left_out` gets others. Raises Unreadable without any."""
     named = given.get("answers")
     if not isinstance(named, list | tuple) or not named:
         raise Unreadable('"answers" must name the answers that say so')
-    if strange := [label for label in named if label not in labels]:
-        raise Unreadable(f'"answers" names {strange[0]!r}; the answers are {", ".join(labels)}')
-    return tuple(dict.fromkeys(str(label) for label in named))
+    known = tuple(dict.fromkeys(label for label in named if isinstance(label, str) and label in labels))
+    strange = [label for label in named if label not in known]
+    problem = f'"answers" names {strange[0]!r}; the answers are {", ".join(labels)}' if strange else ""
+    if not known:
+        raise Unreadable(problem)
+    if problem:
+        left_out.append(problem)
+    return known
 
 
 def read_items(given: JsonObject, name: str) -> list[JsonObject]:

@@ -143,13 +143,13 @@ class PanelSession(ABC):
         said = messages[place] if place is not None else None
         if not isinstance(said, UserMessage):
             raise ConversationError("there is nothing to ask several models: nothing was said yet")
-        before = messages[:place]
+        before, left_out = messages[:place], self._conversation.left_out
         if any(isinstance(message, ToolResults) for message in before):
             # Not every API takes calls and results where no tools are offered.
             shown = f"{_BEFORE}\n{render_transcript(before, _MOST_BYTES_BEFORE)}\n\n{said.text}"
-            question = PanelQuestion(system=self._system, said=replace(said, text=shown))
+            question = PanelQuestion(system=self._system, said=replace(said, text=shown), left_out=left_out)
         else:
-            question = PanelQuestion(system=self._system, said=said, before=before)
+            question = PanelQuestion(system=self._system, said=said, before=before, left_out=left_out)
         return said.sent_text, question
 
     def _find_concluded(self, text: str) -> tuple[OpenPanel, PanelConclusion] | None:

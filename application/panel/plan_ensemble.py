@@ -108,7 +108,7 @@ class PlanEnsemble(DraftingSession):
         if not others:
             return (), ""
         try:
-            additions = await self._panel.ask_in_form(
+            added = await self._panel.ask_in_form(
                 self._moderator,
                 PLAN_ADDITIONS_SYSTEM,
                 render_for_additions(panel.panel_id, panel.question, chosen, others, reviews),
@@ -117,7 +117,8 @@ class PlanEnsemble(DraftingSession):
             )
         except NoFormAnswer as problem:
             return (), f"{self._moderator} did not say what the other plans add: {problem}"
-        return additions, ""
+        unread = "; ".join(added.left_out)
+        return added.points, f"some of what they add could not be read: {unread}" if unread else ""
 
 
 def _is_plan(text: str) -> bool:

@@ -11,6 +11,7 @@ CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactl
 LIMIT_REACHED = (
     "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
 )
+NO_ANSWER = "the model gave no answer, also when asked again: {lack}"
 _MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
 
 
@@ -21,6 +22,8 @@ def choose_continuation(last: Message, *, rounds: int) -> str | None:
     """
     if not isinstance(last, AssistantMessage):
         return None
-    if last.response.stop_reason.kind is StopKind.END_TURN:  # it said where things stood at the limit
+    if (
+        last.response.stop_reason.kind is StopKind.END_TURN and last.response.lack is None
+    ):  # it said where things stood at the limit
         return _MORE_TURNS.format(rounds=format_amount(rounds, "more round"))
     return CONTINUE_PROMPT

@@ -8,10 +8,12 @@ from decimal import Decimal
 from typing import Protocol
 
 from application.cancellation import run_shielded
+from application.empty_answer import render_empty_answer_reply
 from application.events.event_bus import EventBus
 from application.events.stream_events import StreamEvents
 from application.ports.models import ToolChoice
 from application.ports.workspace import SecretFinder
+from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
@@ -24,6 +26,7 @@ from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallLeaked,
+    EmptyAnswerReceived,
     ErrorOccurred,
     MessageAdded,
     RequestRepeated,
@@ -108,6 +111,7 @@ class Dialogue:
         self._context_keeper = context_keeper
         self._secrets = secrets
         self._noted = len(self.conversation.messages)
+        self._left_out = LeftOutAttachments(session.conversation, events)
         self._held: UserMessage | ToolResults | None = None
         self._is_held_recorded = False
         self._unreturned: Answered | None = None
@@ -168,6 +172,11 @@ class Dialogue:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
+
+    def reply_to_empty_answer(self, lack: str) -> str:
+        """Return what to tell the model whose answer lacked so much that it is none."""
+        self._events.note(EmptyAnswerReceived(lack=lack))
+        return render_empty_answer_reply(lack)
 
     async def tell_of_commands(self) -> None:
         """Send the results of `!` commands with the next message.
@@ -244,6 +253,7 @@ class Dialogue:
             if isinstance(message, UserMessage):
                 await self._events.record(MessageAdded(message=message))
         self._noted = len(self.conversation.messages)
+        self._left_out.record()
 
     def _put(self, message: UserMessage | ToolResults) -> None:
         match message:
@@ -295,11 +305,16 @@ class Dialogue:
             if self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
             ):
+                self._left_out.add_if_too_long(error, self._session.answering)
                 raise
             self._noted = len(self.conversation.messages)
+        try:
             return await self._session.send_with_tools(
                 None, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
             )
+        except ProviderError as error:
+            self._left_out.add_if_too_long(error, self._session.answering)
+            raise
 
     async def _repeat_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
         """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.

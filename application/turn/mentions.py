@@ -31,6 +31,7 @@ MOST_CHARACTERS_OF_REFERENCES = 12_000
 _MOST_LOOKED_FOR = 200
 _HOOKED = "hooks are to see each call of {tool}; the model reads it with that"
 _TOO_MANY = f"a prompt attaches at most {MOST_FILES} files; {{tool}} shows it"
+_TOO_MANY_REFERENCES = f"a prompt attaches at most {MOST_REFERENCES} issues and pull requests"
 _ASKED = "{reasons}; {tool} asks you first"
 _NO_CALL = ToolExecutionContext(call_id="", batch_id="", call_index=0, turn_index=0)
 
@@ -71,10 +72,15 @@ class Mentions:
         """The issues and pull requests that the message names, by their labels."""
         if self._references is None or ("#" not in message.text and "://" not in message.text):
             return {}
-        named = list(islice(dict.fromkeys(find_references(message.text)), MOST_REFERENCES))
+        found = list(dict.fromkeys(find_references(message.text)))
+        named, more = found[:MOST_REFERENCES], found[MOST_REFERENCES:]
         most = min(MOST_REFERENCE_CHARACTERS, MOST_CHARACTERS_OF_REFERENCES // max(len(named), 1))
         read = await asyncio.gather(*(self._references.read(each, most) for each in named))
-        return {file.label: file for file in read if file is not None}
+        files = [file for file in read if file is not None]
+        if files and more:
+            rest = more[0].label if len(more) == 1 else f"{more[0].label} and what is named after it"
+            files.append(AttachedFile(name=rest, note=_TOO_MANY_REFERENCES))
+        return {file.label: file for file in files}
 
     async def _attach_files(self, message: UserMessage) -> dict[str, AttachedFile]:
         """The files, folders and resources that the message mentions, by their labels."""

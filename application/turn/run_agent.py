@@ -27,6 +27,7 @@ from application.turn.run_tally import RunTally, Spender
 from application.turn.steering import PendingMessage
 from application.turn.turn_diagnostics import TurnDiagnostics
 from application.turn.turn_loop import TurnLoop
+from domain.calls.execution import ToolExecution
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import (
@@ -165,6 +166,11 @@ class RunAgent:
         the front end says otherwise."""
         said = self._dialogue.pending_messages.take_back()
         return None if said is None else said.text
+
+    @property
+    def executions(self) -> tuple[ToolExecution, ...]:
+        """The tracked records of the newest batch's calls: what waits, runs, is done, has reported progress."""
+        return self._runtime.executions
 
     # ---------------------------------------------------------------- what was left open
 

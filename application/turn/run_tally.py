@@ -18,6 +18,7 @@ from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import PlanProgress
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
+from domain.text.printable import has_visible_text
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 
@@ -55,6 +56,11 @@ class RunTally:
     def rejected_alike(self) -> int:
         """How often the most rejected call, same tool and same arguments, was rejected."""
         return max(self._rejections.values(), default=0)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the last answer, with those that it continues, says anything."""
+        return has_visible_text(self._text)
 
     @property
     def broke_off(self) -> bool:

@@ -6,7 +6,7 @@ from application.calls.hook_chain import HookChain
 from application.turn.dialogue import Dialogue
 from application.turn.steering import PendingMessage
 from application.turn.turn_diagnostics import TurnDiagnostics
-from domain.calls.hook import ContinueWithMessages
+from domain.calls.hook import ContinueWithMessages, PersonMessage
 from domain.conversation.history import UserMessage
 from domain.errors import HookAborted
 
@@ -29,7 +29,7 @@ class TurnEndChecks:
         self._returns_by_hooks = 0
         self._returns_by_diagnostics = 0
 
-    async def ask_for_more(self) -> str | None:
+    async def ask_for_more(self) -> str | UserMessage | None:
         """Return a message for the model instead of ending: on what the edits broke, else what the hooks want.
         None where the turn may end. Raises HookAborted."""
         note = await self._diagnostics.check() if self._diagnostics is not None else None
@@ -41,7 +41,7 @@ class TurnEndChecks:
             self._dialogue.pending_messages.add(notice)
         return await self._ask_hooks()
 
-    async def _ask_hooks(self) -> str | None:
+    async def _ask_hooks(self) -> str | UserMessage | None:
         """Raises HookAborted where the hooks are not satisfied and the model may not be sent back again."""
         returns, self._returns_by_hooks = self._returns_by_hooks, self._returns_by_hooks + 1
         answer = await self._hooks.on_turn_end(self._dialogue.conversation.messages)
@@ -51,9 +51,15 @@ class TurnEndChecks:
             again = "1 time" if returns == 1 else f"{returns} times"
             raise HookAborted(
                 f"the hooks at the turn's end sent the model back {again}, which is the limit, and are not "
-                f"satisfied: {answer.messages[-1]}"
+                f"satisfied: {_read_text(answer.messages[-1])}"
             )
         *first, last = answer.messages
         for message in first:
-            await self._dialogue.add(UserMessage(message))
-        return last
+            await self._dialogue.add(
+                message if isinstance(message, UserMessage) else UserMessage(_read_text(message))
+            )
+        return last if isinstance(last, UserMessage) else _read_text(last)
+
+
+def _read_text(message: str | PersonMessage) -> str:
+    return message if isinstance(message, str) else message.text

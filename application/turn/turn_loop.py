@@ -9,7 +9,7 @@ from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, 
 from application.ports.instructions import InstructionKeeper
 from application.ports.models import ToolChoice
 from application.turn.agent_limits import AgentLimits
-from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED
+from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from application.turn.dialogue import Dialogue
 from application.turn.run_tally import RunTally
 from application.turn.turn_diagnostics import TurnDiagnostics
@@ -50,6 +50,7 @@ class TurnLoop:
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""
         continuations = leaks = 0
+        is_asked_again = False
         end = TurnEndChecks(
             self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
         )
@@ -60,6 +61,7 @@ class TurnLoop:
                         await self._stop_at_limit(response, tally)
                         return
                     tool_turns += 1
+                    is_asked_again = False
                     response = await self.run_batch(self._create_batch(response.tool_calls()), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
@@ -73,12 +75,21 @@ class TurnLoop:
                 case StopKind.REFUSAL:
                     tally.refuse()
                     return
+                case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER if lack := _find_lack(
+                    response, tally
+                ):
+                    if is_asked_again:
+                        tally.give_up(NO_ANSWER.format(lack=lack))
+                        return
+                    is_asked_again = True
+                    response = await self.say(self._dialogue.reply_to_empty_answer(lack), tally)
                 case StopKind.END_TURN | StopKind.OTHER if reply := self._dialogue.reply_to_leaked_call(
                     response, leaks
                 ):
                     leaks += 1
                     response = await self.say(reply, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
+                    is_asked_again = False
                     more = await end.ask_for_more()
                     response = await self.say(more, tally) if more is not None else None
 
@@ -141,3 +152,10 @@ class TurnLoop:
         if result.interrupted:
             tally.interrupt()
         return result
+
+
+def _find_lack(response: LlmResponse, tally: RunTally) -> str | None:
+    """What an answer lacks to be one. Where it continues another, the words of that are its own."""
+    if tally.has_words and response.stop_reason.kind is not StopKind.TOOL_USE:
+        return None
+    return response.lack

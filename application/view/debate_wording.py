@@ -15,7 +15,8 @@ def describe_debate_step(event: ObjectionsRaised | AnswerDefended | ObjectionsRu
         case ObjectionsRaised(raised=raised):
             count = len(raised.objections)
             found = format_amount(count, "objection") if count else "no objection"
-            return f"{raised.label} raises {found} in round {raised.round}"
+            unread = f"; could not be read: {'; '.join(raised.left_out)}" if raised.left_out else ""
+            return f"{raised.label} raises {found} in round {raised.round}{unread}"
         case AnswerDefended(defence=defence) if defence.error:
             return f"{defence.label} gave no response in round {defence.round}: {defence.error}"
         case AnswerDefended(defence=defence):

@@ -177,7 +177,7 @@ class SessionView:
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
-            case ev.ModelFellBack() | ev.CallLeaked() | ev.RequestRepeated():
+            case ev.ModelFellBack() | ev.CallLeaked() | ev.EmptyAnswerReceived() | ev.RequestRepeated():
                 if isinstance(event, ev.ModelFellBack):
                     self.status.fall_back(event.model)
                 elif isinstance(event, ev.RequestRepeated):
@@ -266,6 +266,7 @@ class SessionView:
                 | ev.PromptsQueued()
                 | ev.MemoryApproved()
                 | ev.PlanReviewStarted()
+                | ev.AttachmentLeftOut()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeAlias, assert_never
+from typing import Protocol, TypeAlias, assert_never
 
 from domain.lazy_dataclass import dataclass
 
@@ -42,11 +42,20 @@ class Finish:
     """The turn may end."""
 
 
+class PersonMessage(Protocol):
+    """A message of the person, as `UserMessage` is one."""
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ContinueWithMessages:
-    """Send these messages to the model in the person's place and continue."""
+    """Send these messages to the model in the person's place and continue: texts, or `UserMessage`s."""
 
-    messages: tuple[str, ...]
+    messages: tuple[str | PersonMessage, ...]
 
 
 HookAnswer: TypeAlias = Continue | Skip | Abort
@@ -168,7 +177,11 @@ _ON_TURN_END = PointDescription(
     answers=(Finish, ContinueWithMessages, Abort),
     default=Finish(),
     handed_back=HandedBack(
-        "messages", ContinueWithMessages, list, "a list of texts", "texts to send to the model"
+        "messages",
+        ContinueWithMessages,
+        list,
+        "a list of texts or messages",
+        'messages to send to the model: texts, or `{"role": "user", "text": "…"}`',
     ),
     on_error=OnHookError.OPEN,
     tried_with="messages",

@@ -55,10 +55,15 @@ def render_header(content: Content, blob_id: str) -> str:
         case Text(text):
             return f"[blob:{blob_id}] text | {count_lines(text)} lines"
         case Structured(value):
-            extent = describe_extent(value)
-            return f"[blob:{blob_id}] json_{name_json_type(value)}" + (f" | {extent}" if extent else "")
+            return f"[blob:{blob_id}] {describe_structure(value)}"
         case _:
             assert_never(content)
+
+
+def describe_structure(value: JsonValue) -> str:
+    """Name the kind and the extent of a JSON value, as in a header: `json_array | 30 entries`."""
+    extent = describe_extent(value)
+    return f"json_{name_json_type(value)}" + (f" | {extent}" if extent else "")
 
 
 def summarise_content(content: Content, blob_id: str, limits: OutputLimits) -> str:
@@ -130,10 +135,12 @@ def extract_text(output: str | ToolOutput) -> str:
             return output
         case Inline(text) | Printed(text) | Spilled(text=text):
             return text
-        case Stored(content):
-            return content.text if isinstance(content, Text) else format_json(content.value)
+        case Structured(value) | Stored(Structured(value)):
+            return format_json(value)
+        case Stored(Text(text)):
+            return text
         case _:
-            assert_never(output)
+            raise AssertionError("content is text or JSON")
 
 
 def extract_styles(output: str | ToolOutput) -> Styles:

@@ -96,7 +96,8 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """One call as the model asked for it. `native_id` is the provider's id, which the result must carry.
+    """One call as the model asked for it. `native_id` is the provider's id, which the result must carry;
+    `reasoning` is what the model thought since the call before, where it can be read.
 
     A call whose arguments did not parse carries the parse error as data and becomes an error result.
     """

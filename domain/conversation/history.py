@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
+from types import MappingProxyType
 from typing import TypeAlias
 
 from domain.calls.tool import ToolCall, ToolResultMessage
@@ -84,12 +85,19 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolResults
 class Conversation:
     """The history. Every change goes through a method that keeps it legal for any provider.
 
-    It grows at its end; only compaction and rewinding change what was there before.
+    It grows at its end; only compaction and rewinding change what was there before. `left_out` says why a
+    model, by its full name, is not sent an attachment, by its hash: it refused it, or takes none so large.
     """
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message] = (),
+        *,
+        left_out: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    ) -> None:
         self._messages: list[Message] = list(messages)
         self._rewrites = 0
+        self.left_out: dict[tuple[str, str], str] = dict(left_out)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -178,6 +186,20 @@ class Moment:
     def messages(self) -> tuple[Message, ...]:
         """All messages of that moment, legal to continue from."""
         return (*self.conversation.messages[: self.length], *self.closing)
+
+
+def list_attachments(messages: Iterable[Message]) -> tuple[Attachment, ...]:
+    """What is attached to these messages, each content once, the newest first."""
+    found = [each for message in messages if isinstance(message, UserMessage) for each in message.attachments]
+    return tuple({each.sha256: each for each in reversed(found)}.values())
+
+
+def select_unanswered(messages: Sequence[Message]) -> Sequence[Message]:
+    """Those that the model has not answered yet."""
+    for place in range(len(messages) - 1, -1, -1):
+        if isinstance(messages[place], AssistantMessage):
+            return messages[place + 1 :]
+    return messages
 
 
 def split_last_step(

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from domain.calls.tool import ToolCall
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
+from domain.text.printable import has_visible_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,8 @@ MAX_TOKENS = StopReason(StopKind.MAX_TOKENS)
 REFUSAL = StopReason(StopKind.REFUSAL)
 PAUSE = StopReason(StopKind.PAUSE)
 
+_OWN_ENDINGS = frozenset({StopKind.MAX_TOKENS, StopKind.REFUSAL, StopKind.PAUSE})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
@@ -125,16 +128,23 @@ class LlmResponse:
         """The calls to execute: none unless the model stopped in order to have tools run."""
         if self.stop_reason.kind is not StopKind.TOOL_USE:
             return ()
-        return tuple(
-            ToolCall(
-                tool_name=block.name,
-                arguments=block.input,
-                native_id=block.id,
-                parse_error=block.parse_error,
-            )
-            for block in self.content
-            if isinstance(block, ToolUseBlock)
-        )
+        calls: list[ToolCall] = []
+        thoughts: list[str] = []
+        for block in self.content:
+            if isinstance(block, ReasoningBlock) and block.text:
+                thoughts.append(block.text)
+            elif isinstance(block, ToolUseBlock):
+                calls.append(
+                    ToolCall(
+                        tool_name=block.name,
+                        arguments=block.input,
+                        native_id=block.id,
+                        reasoning="\n\n".join(thoughts) or None,
+                        parse_error=block.parse_error,
+                    )
+                )
+                thoughts = []
+        return tuple(calls)
 
     @property
     def holds_calls(self) -> bool:
@@ -144,6 +154,29 @@ class LlmResponse:
     def has_tool_calls(self) -> bool:
         """Whether there is anything to execute."""
         return bool(self.tool_calls())
+
+    @property
+    def has_words(self) -> bool:
+        """Whether its text holds a character that can be seen."""
+        return has_visible_text(self.text_content())
+
+    @property
+    def lack(self) -> str | None:
+        """What it lacks to be an answer, as a clause that begins with "it"; None where it lacks nothing.
+
+        A limit, a refusal and a pause are endings of their own.
+        """
+        if self.has_tool_calls() or self.stop_reason.kind in _OWN_ENDINGS:
+            return None
+        if self.stop_reason.kind is StopKind.TOOL_USE:
+            return "it stopped to call a tool, and called none"
+        if self.has_words:
+            return None
+        if self.holds_calls:
+            return "it held no text, and no call that can be read"
+        if any(isinstance(block, ReasoningBlock) for block in self.content):
+            return "it held reasoning alone, without text or a call"
+        return "it held neither text nor a call"
 
     def without_unfinished_calls(self) -> LlmResponse:
         """The answer as it may enter the conversation: calls stay only where the stop reason is TOOL_USE."""

@@ -68,8 +68,10 @@ from domain.events.session import (
 )
 from domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from domain.events.turn import (
+    AttachmentLeftOut,
     CallLeaked,
     ConversationCompacted,
+    EmptyAnswerReceived,
     MessageAdded,
     PromptsQueued,
     ReasoningDelta,
@@ -91,6 +93,7 @@ __all__ = [
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
+    "AttachmentLeftOut",
     "BatchPlanned",
     "CallFinished",
     "CallLeaked",
@@ -103,6 +106,7 @@ __all__ = [
     "ConversationCompacted",
     "DiagnosticsReported",
     "EffectsObserved",
+    "EmptyAnswerReceived",
     "EphemeralEvent",
     "ErrorOccurred",
     "Event",
@@ -214,6 +218,8 @@ Event: TypeAlias = (
     | RequestRepeated
     | ResponseCompleted
     | CallLeaked
+    | AttachmentLeftOut
+    | EmptyAnswerReceived
     | BatchPlanned
     | CallQueued
     | CallStarted

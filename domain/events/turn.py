@@ -173,6 +173,43 @@ class CallLeaked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyAnswerReceived:
+    """The last answer held no words and no call that can run; `lack` says what it held instead.
+
+    The model gets a message that says so, and is asked once more.
+    """
+
+    type: ClassVar = "empty_answer_received"
+    durable: ClassVar = True
+    lack: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"the model's answer is none: {self.lack}; it is asked once more"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentLeftOut:
+    """A model did not take an attachment, and later requests to it only name it.
+
+    `reason` begins with "left out".
+    """
+
+    type: ClassVar = "attachment_left_out"
+    durable: ClassVar = True
+    model: str
+    sha256: str
+    label: str
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"{self.label} is {self.reason}; later requests to {self.model} go without it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageCounted:
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 

@@ -52,7 +52,9 @@ class Consensus:
         return "ensemble" if self.strategy is Strategy.QUORUM else "ensemble, debate"
 
     def change(self, *, level: ConsensusLevel | None = None, strategy: Strategy | None = None) -> Consensus:
-        """The same with another level or strategy; None keeps the one that is."""
+        """The same with another level or strategy; None keeps the one that is, but one model has no debate."""
+        if level is ConsensusLevel.SOLO and strategy is None:
+            strategy = Strategy.QUORUM
         return replace(self, level=level or self.level, strategy=strategy or self.strategy)
 
 

@@ -73,12 +73,14 @@ class RuledObjection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaisedObjections:
-    """All that one model objects to in a round; nothing is an answer as well. `error` says why it gave none."""
+    """All that one model objects to in a round; nothing is an answer as well. `error` says why it gave none,
+    and `left_out` what of it could not be read."""
 
     round: int
     label: str
     objections: tuple[DebateObjection, ...] = ()
     error: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

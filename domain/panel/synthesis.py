@@ -31,9 +31,13 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Synthesis:
-    """What a moderator makes of all answers. Each point is traced to the answers that it is from."""
+    """What a moderator makes of all answers. Each point is traced to the answers that it is from.
+
+    `left_out` says of each entry that could not be read where it stood, and why.
+    """
 
     conclusion: str
     key_points: tuple[Point, ...]
     agreement: tuple[Point, ...]
     disagreement: tuple[Disagreement, ...]
+    left_out: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from domain.events.event import (
     AnswerDefended,
     AnswerProgressed,
     AnswerRevised,
+    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -28,6 +29,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     FilesKept,
@@ -276,6 +278,8 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | RequestRepeated()
             | ResponseCompleted()
             | CallLeaked()
+            | AttachmentLeftOut()
+            | EmptyAnswerReceived()
             | DiagnosticsReported()
             | ConversationCompacted()
             | BatchPlanned()

@@ -10,6 +10,7 @@ from domain.conversation.cost import Spending
 from domain.conversation.history import UserMessage
 from domain.conversation.spend_caps import SpendCap
 from domain.events.event import (
+    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
     CallLeaked,
@@ -22,6 +23,7 @@ from domain.events.event import (
     ConversationCompacted,
     DiagnosticsReported,
     EffectsObserved,
+    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     FilesKept,
@@ -117,6 +119,7 @@ class Replay:
         self._values: Mapping[str, JsonValue] = {}
         self._spending = Spending()
         self._cap_raises: Mapping[SpendCap, Decimal] = {}
+        self._left_out: Mapping[tuple[str, str], str] = {}
         self._blobs: set[str] = set()
         self._unsent: tuple[str, ...] = ()
         self._responses = 0
@@ -171,6 +174,7 @@ class Replay:
                 plan_rounds=self._plan_rounds.rounds,
                 plan_choice=self._plan_rounds.choice,
                 subagents=self._subagents,
+                left_out=self._left_out,
             )
         return self._state
 
@@ -256,6 +260,8 @@ class Replay:
             case StateMerged():
                 merged = {**self._values, **event.changed}
                 self._values = {key: value for key, value in merged.items() if value is not None}
+            case AttachmentLeftOut():
+                self._left_out = {**self._left_out, (event.model, event.sha256): event.reason}
             case UsageCounted():
                 self._spending = self._spending.with_request(event.usage, event.cost_usd)
             case SpendCapRaised(cap=cap) if not cap.is_per_turn:
@@ -288,6 +294,7 @@ class Replay:
                 | ModelFellBack()
                 | RequestRepeated()
                 | CallLeaked()
+                | EmptyAnswerReceived()
                 | SessionFinished()
             ):
                 return  # what they tell is in no state that a session continues from

@@ -140,7 +140,7 @@ class SessionState:
     person has not decided on yet, oldest first; `plan_choice` is that among plans of several models.
     `origin` is what it was told of the session that it was opened from; `unread_notes` are, by id, what it was
     told of others and no request has carried; `results` says for each session whose answer was taken over how
-    many answers that had.
+    many answers that had. `left_out` says why a model is not sent an attachment, as `Conversation` has it.
     """
 
     session_id: str = ""
@@ -176,6 +176,7 @@ class SessionState:
     origin: ContextReceived | None = None
     unread_notes: Mapping[str, str] = field(default_factory=dict)
     results: Mapping[str, int] = field(default_factory=dict)
+    left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -19,7 +19,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Structured:
-    """Content that is JSON, because its tool says so; printed JSON stays text."""
+    """Content that is JSON, because its tool says so; printed JSON stays text.
+
+    As an output it stands for itself where it is short, and is stored where it is long, as text is.
+    """
 
     value: JsonValue
 
@@ -64,7 +67,7 @@ class Spilled:
     styles: Styles = ()
 
 
-ToolOutput: TypeAlias = Inline | Printed | Stored | Spilled
+ToolOutput: TypeAlias = Inline | Printed | Structured | Stored | Spilled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

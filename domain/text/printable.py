@@ -101,3 +101,8 @@ def _stand_in_of_match(match: re.Match[str]) -> str:
 def collapse_blanks(text: str) -> str:
     """The text with every run of more than 80 blanks replaced by how many they are."""
     return _LONG_RUN.sub(lambda run: f"⟨{len(run[0]):,} blanks⟩", text)
+
+
+def has_visible_text(text: str) -> bool:
+    """Whether any character of the text leaves a mark: blanks and control characters do not."""
+    return any(char.isprintable() and char != " " for char in text)

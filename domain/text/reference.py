@@ -13,9 +13,11 @@ _CODE = compile_late(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
 _REFERENCE = compile_late(
     rf"https://(?P<host>[A-Za-z0-9.-]{{1,253}})/(?P<place>{_NAME})/(?:issues|pull)/(?P<linked>\d{{1,9}})\b"
-    rf"|(?<![\w/&#.-])(?P<repository>{_NAME})?#(?P<number>\d{{1,9}})(?![\w#-])"
+    rf"|(?<![\w/&#.-])(?P<repository>{_NAME})?#(?P<number>\d{{1,9}})"
+    rf"(?:(?:-|–|—|\.\.\.?)#?(?P<last>\d{{1,9}}))?(?![\w#-])"
 )
 _COLOUR_LENGTHS = (6, 8)
+MOST_IN_RANGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +37,18 @@ class Reference:
 
 
 def find_references(text: str) -> Iterator[Reference]:
-    """What a text refers to, in its order. What stands in code is none, nor is a colour such as #336699."""
+    """What a text refers to, in its order. What stands in code is none, nor is a colour such as #336699.
+
+    A range such as `#21-23` refers to each of its numbers, and to the first MOST_IN_RANGE where it is longer.
+    """
     for found in _REFERENCE.finditer(_CODE.sub(lambda code: " " * len(code[0]), text)):
         if found["linked"] is not None:
             host = "" if found["host"] == "github.com" else found["host"]
             yield Reference(number=int(found["linked"]), repository=found["place"], host=host)
+        elif found["last"] is not None:
+            first, last = int(found["number"]), int(found["last"])
+            for number in range(first, min(last + 1, first + MOST_IN_RANGE)):
+                yield Reference(number=number, repository=found["repository"] or "")
         elif found["repository"] or len(found["number"]) not in _COLOUR_LENGTHS:
             yield Reference(number=int(found["number"]), repository=found["repository"] or "")
 

@@ -69,8 +69,8 @@ class FolderTools:
 
     @property
     def schemas(self) -> tuple[JsonObject, ...]:
-        """The neutral schemas of the tools."""
-        return self._tools.list_schemas()
+        """The neutral schemas of the tools: nothing that would have to be reviewed is offered."""
+        return self._tools.list_low_risk_schemas()
 
     @property
     def most_rounds(self) -> int:

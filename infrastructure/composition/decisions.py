@@ -50,7 +50,7 @@ class CoreParts:
             observers=[given.observer], ledger=record.ledger, mask=given.mask, past=record.records
         )
         self.state: Final = self.events.state
-        self.conversation: Final = Conversation(self.state.messages)
+        self.conversation: Final = Conversation(self.state.messages, left_out=self.state.left_out)
 
 
 class SharedParts:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from domain.calls.tool import ParameterType, RiskLevel
 from domain.lazy_dataclass import dataclass
 
+CustomOutputKind: TypeAlias = Literal["text", "json"]
 DEFAULT_TIMEOUT_SECS = 60
 
 
@@ -27,7 +30,7 @@ class CustomToolDeclaration:
     """One custom tool. `command` is the program and its arguments, with the parameters in braces.
 
     `sandbox`: it is held to what shell commands are held to; else it has our rights. `inline_bytes` and
-    `summary_bytes` are those of its definition.
+    `summary_bytes` are those of its definition. `output` says what its standard output is.
     """
 
     name: str
@@ -39,3 +42,4 @@ class CustomToolDeclaration:
     sandbox: bool = False
     inline_bytes: int | None = None
     summary_bytes: int | None = None
+    output: CustomOutputKind = "text"

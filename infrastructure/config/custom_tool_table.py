@@ -12,6 +12,7 @@ from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.command_template import CommandTemplate
 from infrastructure.config.custom_tool import (
     DEFAULT_TIMEOUT_SECS,
+    CustomOutputKind,
     CustomParameter,
     CustomToolDeclaration,
 )
@@ -115,6 +116,14 @@ class CustomToolTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             project=_NEVER,
         ),
     ] = 0
+    output: Annotated[
+        CustomOutputKind,
+        About(
+            description="What it prints. json: its standard output is read as JSON; a long one is summed up by "
+            "its keys or first entries, and the model can look at parts of it. text: it stays as it is.",
+            project=_NEVER,
+        ),
+    ] = "text"
     parameters: Annotated[
         Mapping[str, CustomParameterTable],
         About(
@@ -147,6 +156,7 @@ def build_declaration(name: str, table: CustomToolTable) -> CustomToolDeclaratio
         sandbox=table.sandbox,
         inline_bytes=table.inline_bytes or None,
         summary_bytes=table.summary_bytes or None,
+        output=table.output,
     )
 
 

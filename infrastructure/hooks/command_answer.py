@@ -48,13 +48,23 @@ class CommandAnswer:
             case "finish":
                 return Finish()
             case "continue_with":
-                texts = self.carried if isinstance(self.carried, list) else []
-                messages = tuple(text for text in texts if isinstance(text, str) and text)
-                if not messages or len(messages) != len(texts):
-                    raise HookFailure('continue_with needs "messages", a list of texts that are not empty')
-                return ContinueWithMessages(messages)
+                given = self.carried if isinstance(self.carried, list) else []
+                texts = tuple(text for each in given if (text := _read_message(each)))
+                if not texts or len(texts) != len(given):
+                    raise HookFailure(
+                        'continue_with needs "messages", a list of texts that are not empty, or of objects '
+                        '{"role": "user", "text": "…"}'
+                    )
+                return ContinueWithMessages(texts)
             case _:
                 return Continue()
+
+
+def _read_message(given: JsonValue) -> str:
+    """The text of a message that is to be sent; empty where there is none."""
+    if isinstance(given, Mapping) and given.get("role", "user") == "user" and set(given) <= {"role", "text"}:
+        given = given.get("text")
+    return given if isinstance(given, str) else ""
 
 
 def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:

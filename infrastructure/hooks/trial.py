@@ -146,7 +146,8 @@ class _Trial:
         answer = await chain.ask(subject)
         key = description.handed_back.key
         if isinstance(answer, ContinueWithMessages):
-            return [f"{key}: {_format_json(answer.messages)}"]
+            texts = [each if isinstance(each, str) else each.text for each in answer.messages]
+            return [f"{key}: {_format_json(texts)}"]
         edited = [f"{key}: {_format_json(encode_editable_field(subject))}"] if subject != before else []
         return [*edited, *([f"follows: {description.skipped}"] if isinstance(answer, Skip) else [])]
 

@@ -156,7 +156,7 @@ class ServerConnection:
 
         if (client := self._client) is None:
             why = f": {self.problem}" if self.problem else ""
-            raise ToolError(f"the MCP server {self._name} is not running{why}; the person can look at /mcp")
+            raise ToolError(f"the MCP server {self._name} is not running{why} (quorum mcp test {self._name})")
 
         way = self._way
 

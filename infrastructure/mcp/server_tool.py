@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,14 @@ from domain.errors import AttachmentError, StaleSeal, ToolError
 from domain.mcp.offered_tool import OfferedTool
 from domain.text.amounts import format_size
 from domain.text.json_value import JsonObject
+from domain.text.output import ToolOutput
 from domain.text.printable import make_printable
 from infrastructure.attachments.files import build_attachment
 from infrastructure.mcp.connection import ServerConnection
+from infrastructure.mcp.structured_content import add_structure
 
 if TYPE_CHECKING:
-    from mcp_types import CallToolResult, ContentBlock
+    from mcp_types import ContentBlock
 
 
 class ServerTool:
@@ -67,8 +68,8 @@ class ServerTool:
         """Which tool of which server, as it was described when this was asked. What it does is not sealed."""
         return self._seal()
 
-    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """Have the server do it; the text is what it answered. Raises ToolError where it says that it failed,
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
+        """Have the server do it; the output is what it answered. Raises ToolError where it says that it failed,
         and StaleSeal where the tool is no longer what was approved."""
         approved = context.controls.seal
         if approved is not None and approved != self._seal():
@@ -76,12 +77,12 @@ class ServerTool:
         result = await self._connection.call(
             self._tool.name, arguments, timeout_secs=self._timeout_secs, report=context.controls.report
         )
-        text = await self._render_text(result, context)
+        text = "\n".join([await self._render_part(block, context) for block in result.content])
         if result.is_error:
             raise ToolError(
                 text or f"the MCP server {self._tool.server} says that the call failed, and not why"
             )
-        return text
+        return text if result.structured_content is None else add_structure(text, result.structured_content)
 
     def _seal(self) -> Seal:
         return Seal(
@@ -90,12 +91,6 @@ class ServerTool:
             f"and no sandbox holds it; its tool {self._tool.name} as it was described, "
             f"sha256 {self._tool.digest[:16]}",
         )
-
-    async def _render_text(self, result: CallToolResult, context: ToolExecutionContext) -> str:
-        parts = [await self._render_part(block, context) for block in result.content]
-        if not parts and result.structured_content is not None:
-            parts = [json.dumps(result.structured_content, ensure_ascii=False, indent=2)]
-        return "\n".join(parts)
 
     async def _render_part(self, block: ContentBlock, context: ToolExecutionContext) -> str:
         from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent

@@ -267,7 +267,7 @@ class McpServers:
         kept = tuple(tool for tool in tools if tool not in changed)
         return kept, (
             f"not offered, because you have not accepted what the MCP server {server.name} says of them now: "
-            f"{names}; /mcp restart {server.name} asks again",
+            f"{names}; the app asks again when it starts the server anew: /mcp restart {server.name}",
         )
 
     def _build_question(

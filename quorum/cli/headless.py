@@ -27,6 +27,7 @@ from domain.events.event import (
     CallLeaked,
     CallStarted,
     DiagnosticsReported,
+    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     HookRan,
@@ -130,7 +131,7 @@ class HeadlessPrinter:
                 new and not self._quiet
             ):
                 _tell(f"quorum: {make_printable(event.sentence)}")
-            case ModelFellBack() | RequestRepeated() | CallLeaked() if not self._quiet:
+            case ModelFellBack() | RequestRepeated() | CallLeaked() | EmptyAnswerReceived() if not self._quiet:
                 _tell(f"quorum: {make_printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {make_printable(reason)}; trying again in {delay:.0f} s")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
+from domain.errors import QuorumError
 from quorum.rpc.approval import Hand
+from quorum.rpc.executions import describe_execution
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.panes import describe_pane, find_tab
 from quorum.rpc.questions import open_question
@@ -20,11 +22,17 @@ from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
+    from tui.tabs.tab import Tab
 
 MOST_TABS = 16
 MOST_WAITING = 16
 _PATIENCE_SECS = 10.0
 _LEAVING = "app.quit"
+_SERVING = "agent"  # the worker that runs the sessions of a tab
+# What the app does beside its messages is looked at so often, so far apart, so that a refusal of it is seen.
+_LOOKS, _LOOK_SECS = 200, 0.01
+
+_Result = TypeVar("_Result")
 
 
 class AppPort:
@@ -68,6 +76,10 @@ class AppPort:
                 "context": {"used_tokens": used, "window_tokens": window},
                 "retry": facts.retry,
                 "read_only": bool(session.agent.record.in_use),
+                "calls": [
+                    describe_execution(each, session.agent.mask.mask_text)
+                    for each in session.agent.run.executions
+                ],
             }
         return reported
 
@@ -107,6 +119,7 @@ class AppPort:
         chat.say("")
         chat.post_message(Prompt.Submitted(text))
         await self._run_in_chat(chat, _do_nothing)
+        await self._raise_if_refused(chat)
         return {"tab": find_tab(self._app.tabs, tab).mode, "waiting": chat.turns.waiting, "said": chat.notice}
 
     async def execute(self, command: str, tab: str, hand: Hand) -> dict[str, object]:
@@ -137,7 +150,9 @@ class AppPort:
                 "covered",
             )
         chat.say("")
+        running = set(self._app.workers)
         await self._run_in_chat(chat, lambda: chat.run_action(action))
+        await self._raise_if_refused(chat, besides=running)
         return {
             "said": chat.notice,
             "screen": name_of_screen(self._app.screen) if self._app.screen_stack else "",
@@ -149,26 +164,31 @@ class AppPort:
             raise build_invalid_params("a query is a prompt, and no command")
         if len(self._app.tabs.all) >= MOST_TABS:
             raise make_refusal(f"{MOST_TABS} tabs are open; close one first", "full")
-        match form:
-            case "ask":
-                await self._run_in_chat(self._app.chat, lambda: self._app.action_ask(query))
-            case "discuss":
-                await self._run_in_chat(self._app.chat, lambda: self._app.action_discuss(query))
-            case "debate":
-                await self._run_in_chat(self._app.chat, lambda: self._app.action_debate(query))
-            case "review":
-                await self._run_in_chat(self._app.chat, lambda: self._app.action_review(query))
-            case _:
-                await self._run_in_chat(self._app.chat, self._app.action_new_tab)
-                if query.strip():
-                    self._app.chat.sending.submit(query)
-        return {"interaction_id": self._app.tabs.front.mode}
+        front, before = self._app.chat, list(self._app.tabs.all)
+        front.say("")
+        openings: Mapping[str, Callable[[str], Awaitable[None]]] = {
+            "ask": self._app.action_ask,
+            "discuss": self._app.action_discuss,
+            "debate": self._app.action_debate,
+            "review": self._app.action_review,
+        }
+        opening = openings.get(form, self._app.action_new_tab)
+        await self._run_in_chat(front, lambda: opening(query))
+        opened = next((tab for tab in self._app.tabs.all if tab not in before), None)
+        if opened is None:
+            raise make_refusal(front.refusal or "no tab was opened", "refused")
+        await self._wait_until_open(opened)
+        if opened not in self._app.tabs.all:
+            raise make_refusal(self._app.chat.refusal or "the tab could not be opened", "refused")
+        return {"interaction_id": opened.mode}
 
     async def activate(self, interaction_id: str) -> dict[str, object]:
         """Bring a tab to the front. Raises RpcError where there is none of that id."""
         tab = find_tab(self._app.tabs, interaction_id)
         await self._run_in_chat(self._app.chat, lambda: self._app.tabs.go_to(tab))
-        return {"interaction_id": self._app.tabs.front.mode}
+        if self._app.tabs.front is not tab:
+            raise make_refusal(f"the tab {interaction_id!r} cannot come to the front now", "refused")
+        return {"interaction_id": tab.mode}
 
     # -- how ----------------------------------------------------------------------------------------------
 
@@ -178,22 +198,52 @@ class AppPort:
         if chat.turns.waiting >= MOST_WAITING:
             raise make_refusal(f"{MOST_WAITING} prompts are waiting already", "full")
 
-    async def _run_in_chat(self, chat: ChatScreen, work: Callable[[], Awaitable[object]]) -> None:
-        """Do something after all that the chat has to do already, where the app's commands are carried out."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async def _wait_until_open(self, tab: Tab) -> None:
+        """Wait a while until the session of a tab is there, or the tab is gone because there can be none."""
+        for _ in range(_LOOKS):
+            if tab.chat.current.session is not None or tab not in self._app.tabs.all:
+                return
+            await asyncio.sleep(_LOOK_SECS)
+
+    async def _raise_if_refused(self, chat: ChatScreen, besides: Collection[object] = ()) -> None:
+        """Raise RpcError where the app has refused what was asked in this chat. What it does beside its
+        messages, but for what ran before, is waited for a while."""
+        begun = [worker for worker in self._app.workers if worker not in besides and worker.name != _SERVING]
+        for _ in range(_LOOKS):
+            if chat.refusal or self._is_asking or all(worker.is_finished for worker in begun):
+                break
+            await asyncio.sleep(_LOOK_SECS)
+        if reason := chat.refusal or self._app.chat.refusal:
+            raise make_refusal(reason, "refused")
+
+    @property
+    def _is_asking(self) -> bool:
+        """Whether what runs waits for the person, at a screen over the chat."""
+        return self._app.screen is not self._app.chat
+
+    async def _run_in_chat(self, chat: ChatScreen, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Do something after all that the chat has to do already, where the app's commands are carried out.
+        Raises RpcError, also for an error that says in a sentence why it cannot be done."""
+        done: asyncio.Future[_Result] = asyncio.get_running_loop().create_future()
 
         async def perform() -> None:
             try:
-                await work()
-            finally:
+                result = await work()
+            except QuorumError as problem:
                 if not done.done():
-                    done.set_result(None)
+                    done.set_exception(make_refusal(str(problem), "refused"))
+            except BaseException:
+                done.cancel()
+                raise
+            else:
+                if not done.done():
+                    done.set_result(result)
 
         if not chat.call_later(perform):
             raise make_refusal("the app is about to end", "closing")
         try:
             async with asyncio.timeout(_PATIENCE_SECS):
-                await done
+                return await done
         except TimeoutError:
             raise make_refusal("the app did not answer in time", "busy") from None
 

@@ -95,6 +95,10 @@ def find_power(action: str) -> Power:
         return "approval"
     if name == "plan":  # to leave one off, or to withdraw one, may let more run
         return "approval" if _get_only_word(found["given"]) in PLAN_WORDS else "free"
+    if name == "choose_scope":  # any but this one may leave a plan off, or have no model look at it
+        return "free" if _get_only_word(found["given"]) == "plan-only" else "approval"
+    if name == "show_config":  # with a value it writes a file that later sessions go by
+        return "approval" if " " in str(_get_only_word(found["given"]) or "").strip() else "free"
     if name == "set_mode":
         return "free" if _get_only_word(found["given"]) in CAREFUL_MODES else "approval"
     return "free" if name in _FREE or action in _MOVING else "approval"

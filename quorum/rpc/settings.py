@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.power import CAREFUL_MODES
-from tui.keys.choices import LAYOUTS, MODES
+from tui.keys.choices import CONSENSUS_LEVELS, LAYOUTS, MODES, SCOPES, STRATEGIES
 
 if TYPE_CHECKING:
     from tui.app.app import QuorumApp
@@ -27,17 +27,27 @@ LoadSettings = Callable[[], Sequence[RemoteSetting]]
 """Reads all settings, the strongest source of each; it may block. Raises QuorumError."""
 
 
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "agent.consensus_level": CONSENSUS_LEVELS,
+    "agent.phase_scope": SCOPES,
+    "agent.strategy": STRATEGIES,
+    "review.mode": MODES,
+    "tui.editing": ("emacs", "vim"),
+    "tui.enter_while_running": ("queue", "steer"),
+    "tui.layout": LAYOUTS,
+    "tui.notify_by": ("auto", "bell", "desktop"),
+}
+_SWITCHES = ("tui.mark_approve_for_edits", "tui.notifications", "tui.screen_reader")
+_LOOSENING = frozenset(
+    {("agent.phase_scope", "fast"), ("agent.phase_scope", "full"), ("tui.mark_approve_for_edits", True)}
+)
+_OF_SESSION = frozenset({"agent.consensus_level", "agent.phase_scope", "agent.strategy", "review.mode"})
+
+
 class LiveSettings:
     """The settings that the app can go by at once, in the session in front."""
 
-    KEYS = (
-        "models.decision",
-        "review.mode",
-        "tui.layout",
-        "tui.notifications",
-        "tui.screen_reader",
-        "tui.theme",
-    )
+    KEYS = ("models.decision", "tui.theme", *_CHOICES, *_SWITCHES)
 
     def __init__(self, app: QuorumApp) -> None:
         self._app = app
@@ -50,14 +60,23 @@ class LiveSettings:
                 return session.agent.models.current
             case "review.mode" if session is not None:
                 return session.facts.mode
+            case "agent.consensus_level" if session is not None:
+                return session.agent.consensus.current.level.value
+            case "agent.strategy" if session is not None:
+                return session.agent.consensus.current.strategy.value
+            case "agent.phase_scope" if session is not None:
+                return session.agent.plans.phase.scope.value
             case "tui.layout":
                 return self._app.layout_wish
             case "tui.notifications":
                 return self._app.notifier.wanted
-            case "tui.screen_reader":
-                return self._app.screen_reader
+            case "tui.notify_by":
+                return self._app.notifier.by
             case "tui.theme":
                 return self._app.theme
+            case "tui.editing" | "tui.enter_while_running" | "tui.mark_approve_for_edits" | "tui.screen_reader":
+                present: object = getattr(self._app, key.removeprefix("tui."))
+                return present
             case _:
                 return None
 
@@ -66,17 +85,14 @@ class LiveSettings:
         match key:
             case "models.decision" if isinstance(value, str):
                 problem = await self._require_session().set_model(value)
-            case "review.mode" if value in MODES:
-                if value not in CAREFUL_MODES:
+            case _ if key in _CHOICES and value in _CHOICES[key]:
+                if key == "review.mode" and value not in CAREFUL_MODES:
                     hand.demand(f"the mode {value}")
-                problem = await self._describe_effect(key, value)
-                self._app.chat.refresh_state()
-            case "tui.layout" if value in LAYOUTS:
-                problem = await self._describe_effect(key, value)
-            case "tui.notifications" | "tui.screen_reader" if isinstance(value, bool):
-                problem = await self._describe_effect(key, value)
+                problem = await self._apply(key, value, hand)
+            case _ if key in _SWITCHES and isinstance(value, bool):
+                problem = await self._apply(key, value, hand)
             case "tui.theme" if isinstance(value, str) and value in self._app.available_themes:
-                problem = await self._describe_effect(key, value)
+                problem = await self._apply(key, value, hand)
             case _ if key in self.KEYS:
                 raise build_invalid_params(f"{value!r} is not a value of {key}; {self._describe_expected(key)}")
             case _:
@@ -88,20 +104,34 @@ class LiveSettings:
         if problem:
             raise make_refusal(problem, "not_possible")
 
-    async def _describe_effect(self, key: str, value: object) -> str:
+    async def _apply(self, key: str, value: object, hand: Hand) -> str:
+        """Go by a value; why that cannot be, empty where it can. Raises RpcError."""
+        from domain.errors import QuorumError
         from tui.settings.effects import apply_setting
 
-        session = self._require_session() if key == "review.mode" else self._app.chat.current.session
-        return await apply_setting(key, value, app=self._app, session=session, keys={})
+        if (key, value) in _LOOSENING:
+            hand.demand(f"{key} = {value}")
+        session = self._require_session() if key in _OF_SESSION else self._app.chat.current.session
+        try:
+            match key:
+                case "agent.consensus_level" if session is not None:
+                    await session.choose_consensus(str(value), "")
+                case "agent.strategy" if session is not None:
+                    await session.choose_consensus("", str(value))
+                case _:
+                    return await apply_setting(key, value, app=self._app, session=session, keys={})
+        except QuorumError as error:
+            return str(error)
+        finally:
+            self._app.chat.refresh_state()
+        return ""
 
     def _describe_expected(self, key: str) -> str:
         match key:
             case "models.decision":
                 return "it is a provider and a model, as provider/model"
-            case "review.mode":
-                return f"it is one of {', '.join(MODES)}"
-            case "tui.layout":
-                return f"it is one of {', '.join(LAYOUTS)}"
+            case _ if key in _CHOICES:
+                return f"it is one of {', '.join(_CHOICES[key])}"
             case "tui.theme":
                 return f"it is one of {', '.join(sorted(self._app.available_themes))}"
             case _:

@@ -209,11 +209,11 @@ async def test_nobody_knows_who_wrote_what_and_texts_are_fenced() -> None:
             assert f"<<<answer {panel_id}" in put
 
 
-@pytest.mark.parametrize("failing", [DOWN, REFUSED, text("  ")])
-async def test_the_next_participant_answers_where_the_first_cannot(failing: Any) -> None:
-    room = Room({"a": [failing], "b": [text("queue")], "c": [NOTHING], "mod": []})
+@pytest.mark.parametrize("failing", [[DOWN], [REFUSED], [text("  "), text("")]])
+async def test_the_next_participant_answers_where_the_first_cannot(failing: Answers) -> None:
+    room = Room({"a": [*failing], "b": [text("queue")], "c": [NOTHING], "mod": []})
     assert (await room.discuss()).startswith("queue\n\n*This is the answer of B")
-    assert room.asked() == {"a": 1, "b": 1, "c": 1, "mod": 0}
+    assert room.asked() == {"a": len(failing), "b": 1, "c": 1, "mod": 0}
     assert room.conclusion.chosen == "B"
 
 
@@ -234,7 +234,7 @@ async def test_where_nobody_can_object_the_answer_stands_and_that_is_said() -> N
 
 
 async def test_where_nobody_answers_it_fails_and_names_each_reason() -> None:
-    room = Room({"a": [DOWN], "b": [text("")], "mod": []})
+    room = Room({"a": [DOWN], "b": [text(""), text("")], "mod": []})
     with pytest.raises(NoPanelAnswer, match="p/a: it is down; p/b: it said nothing"):
         await room.discuss()
     assert not room.seen.of(PanelConcluded)

@@ -128,7 +128,7 @@ async def test_participants_without_an_answer_are_left_out_and_named() -> None:
             "a": [text("cron"), reviews(F=4)],
             "b": [DOWN],
             "c": [LlmResponse(content=(TextBlock("no"),), stop_reason=REFUSAL)],
-            "d": [text("  ")],
+            "d": [text("  "), text("\u200b")],
             "e": [Step(answer=text("late"), first=["la"], gate=asyncio.Event())],
             "f": [text("queue"), reviews(A=9)],
             "mod": [synthesis(agreement=[], disagreement=[])],
@@ -149,7 +149,7 @@ async def test_participants_without_an_answer_are_left_out_and_named() -> None:
 
 
 async def test_where_nobody_answers_it_fails_and_names_each_reason() -> None:
-    room = Room({"a": [DOWN], "b": [text("")], "mod": []})
+    room = Room({"a": [DOWN], "b": [text(""), text("")], "mod": []})
     with pytest.raises(ProviderError, match="p/a: it is down; p/b: it said nothing"):
         await room.discuss()
     assert not room.seen.of(PanelConcluded)
@@ -167,9 +167,6 @@ async def test_one_answer_is_reviewed_by_nobody_and_still_has_a_synthesis() -> N
         ([DOWN], "it is down"),
         ([text("A wins, 9/10"), text("really")], "it called synthesise 0 times"),
         ([synthesis(conclusion=" "), synthesis(conclusion="")], '"conclusion" must be a text'),
-        ([synthesis(agreement=[{"text": "x", "answers": ["A"]}])] * 2, "must name two answers or more"),
-        ([synthesis(key_points=[{"text": "x", "answers": ["Q"]}])] * 2, "names 'Q'; the answers are A, B"),
-        ([synthesis(disagreement=[{"text": "x", "positions": []}])] * 2, 'two "positions" or more'),
         ([LlmResponse(content=(TextBlock("A"),), stop_reason=MAX_TOKENS), DOWN], "it is down"),
     ],
 )
@@ -183,6 +180,42 @@ async def test_without_a_synthesis_the_best_scored_answer_stands_alone_and_says_
     (ended,) = (e for e in room.seen.events if isinstance(e, PanelConcluded))
     assert ended.chosen == "A"
     assert why in ended.reason
+
+
+GOOD: JsonObject = {"text": "good", "answers": ["A", "B"]}
+CLAIMS: list[JsonValue] = [{"claim": "yes", "answers": ["A"]}, {"claim": "no", "answers": ["B"]}]
+
+
+@pytest.mark.parametrize(
+    ("name", "bad", "why"),
+    [
+        ("agreement", {"text": "x", "answers": ["A"]}, '"answers" must name 2 answers or more'),
+        ("agreement", "x", "it must be an object"),
+        ("key_points", {"text": "x", "answers": ["Q"]}, "\"answers\" names 'Q'; the answers are A, B"),
+        ("key_points", {"text": "", "answers": ["A"]}, '"text" must be a text that is not empty'),
+        ("disagreement", {"text": "x", "positions": []}, '"positions" must have two entries or more'),
+        ("disagreement", {"text": "x", "positions": 3}, '"positions" must be a list'),
+    ],
+)
+async def test_what_can_be_read_of_a_synthesis_stands_and_the_rest_is_named(
+    name: str, bad: JsonValue, why: str
+) -> None:
+    good: JsonValue = {"text": "good", "positions": CLAIMS} if name == "disagreement" else GOOD
+    room = Room(pair(mod=[synthesis(**{name: [bad, good]})]))
+    said = await room.discuss()
+    assert "take cron" in said
+    assert "- good" in said
+    assert why in said
+    (ended,) = (e for e in room.seen.events if isinstance(e, PanelConcluded))
+    assert ended.synthesis is not None
+    assert any(why in each for each in ended.synthesis.left_out)
+
+
+async def test_a_label_that_is_none_is_named_and_the_point_stays_with_the_others() -> None:
+    room = Room(pair(mod=[synthesis(key_points=[{"text": "good", "answers": ["A", "Q"]}])]))
+    said = await room.discuss()
+    assert "- good (A)" in said
+    assert "names 'Q'" in said
 
 
 async def test_an_unreadable_synthesis_is_asked_for_once_more() -> None:

@@ -128,7 +128,7 @@ async def test_solo_asks_one_model_with_its_tools() -> None:
 
 
 async def test_where_nobody_answers_one_model_does_and_that_is_said() -> None:
-    room = Room({"a": [DOWN], "b": [text("")], "mod": [], "alone": [text("me then")]})
+    room = Room({"a": [DOWN], "b": [text(""), text("")], "mod": [], "alone": [text("me then")]})
     assert (await room.say(UserMessage("queue or cron?"))).text_content() == "me then"
     assert "no participant answered: p/a: it is down" in room.conclusion.reason
     assert room.conclusion.reason.endswith("; p/alone answers alone")
@@ -257,12 +257,26 @@ async def test_what_is_concluded_and_not_answered_is_told_and_nobody_is_asked() 
 
 async def test_a_level_and_a_strategy_that_do_not_go_together_are_refused_by_name() -> None:
     room = Room(three())
-    await room.choice.choose(strategy=Strategy.DEBATE)
+    await room.choice.choose(level=ConsensusLevel.SOLO)
     with pytest.raises(ConsensusRefused, match="level solo and the strategy debate"):
-        await room.choice.choose(level=ConsensusLevel.SOLO)
-    assert room.choice.current == Consensus(level=ConsensusLevel.ENSEMBLE, strategy=Strategy.DEBATE)
+        await room.choice.choose(strategy=Strategy.DEBATE)
+    assert room.choice.current == Consensus()
     assert "ensemble and the scope fast" in check_consensus(ENSEMBLE, PhaseScope.FAST)[0]
     assert check_consensus(ENSEMBLE) == check_consensus(Consensus(), PhaseScope.FAST) == ()
+
+
+async def test_one_model_can_be_chosen_after_a_debate() -> None:
+    room = Room(three())
+    await room.choice.choose(strategy=Strategy.DEBATE)
+    await room.choice.choose(level=ConsensusLevel.SOLO)
+    assert room.choice.current == Consensus()
+
+
+async def test_what_can_be_read_of_the_additions_stands_and_the_rest_is_named() -> None:
+    room = Room(three(mod=[additions(("retries", ["A"]), ("x", ["B"]))]))
+    said = (await room.say(UserMessage("queue or cron?"))).text_content()
+    assert "- retries (A)" in said
+    assert """could not be read: "additions" 2: "answers" names 'B'; the answers are A, C""" in said
 
 
 async def test_a_session_of_another_kind_has_no_such_choice() -> None:
@@ -301,7 +315,7 @@ def test_only_scores_in_their_field_choose_whatever_fails(
         if ballot == "down":
             return [first[how], DOWN]
         given = text(ballot) if isinstance(ballot, str) and ballot in PROSE else reviews(**others)
-        return [first[how], given, given]
+        return [*([first[how]] * (2 if how == "empty" else 1)), given, given]
 
     scripts = {label.lower(): script(label, *model) for label, model in zip(labels, models, strict=True)}
     moderator: list[Any] = [additions()] if moderates else [text("A is best"), text("10/10")]

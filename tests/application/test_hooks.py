@@ -27,7 +27,7 @@ from domain.calls.hook import (
 from domain.calls.planners import PLANNERS
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel
-from domain.conversation.history import Message, UserMessage
+from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ToolError
 from domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
@@ -559,3 +559,35 @@ async def test_whatever_hooks_answer_and_whenever_it_is_cancelled_every_call_has
 
 async def _says(arguments: JsonObject, context: ToolExecutionContext) -> str:
     return "x"
+
+
+@pytest.mark.requirement("C09")
+async def test_a_hook_at_the_turns_end_may_answer_with_messages() -> None:
+    asked: list[int] = []
+
+    def ask_once(messages: Sequence[Message]) -> TurnEndAnswer:
+        asked.append(len(messages))
+        return Finish() if len(asked) > 1 else ContinueWithMessages(("first", UserMessage("second")))
+
+    bench = AgentBench(
+        LlmResponse.from_text("bad"),
+        LlmResponse.from_text("good"),
+        hooks=[registered(Answering(end=ask_once))],
+    )
+
+    assert (await bench.agent.execute("go")).text == "good"
+    assert bench.session.sent[1].messages[-2:] == (UserMessage("first"), UserMessage("second"))
+
+
+@pytest.mark.parametrize(
+    "messages", [(1,), ("",), (UserMessage(""),), (AssistantMessage(LlmResponse.from_text("x")),)]
+)
+async def test_what_is_no_message_of_the_person_is_the_hooks_failure(messages: tuple[object, ...]) -> None:
+    answer = ContinueWithMessages(messages)  # type: ignore[arg-type]
+    bench = AgentBench(LlmResponse.from_text("done"), hooks=[registered(Answering(end=lambda _: answer))])
+
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+    assert any(
+        isinstance(e, HookRan) and "answered ContinueWithMessages with" in (e.reason or "")
+        for e in bench.observer.events
+    )

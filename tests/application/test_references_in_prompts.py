@@ -65,3 +65,11 @@ async def test_many_issues_share_a_bound() -> None:
     await attaching(references).attach(UserMessage(" ".join(f"#{n}" for n in range(1, 40))))
     assert len(references.asked) == MOST_REFERENCES
     assert sum(most for _, most in references.asked) <= MOST_CHARACTERS_OF_REFERENCES
+
+
+async def test_a_range_is_each_of_its_numbers_and_what_is_too_much_is_named() -> None:
+    references = FakeReferences()
+    said = await attaching(references).attach(UserMessage("compare #21-23 and a/b#1-99999"))
+    assert [file.name for file in said.files[:4]] == ["#21", "#22", "#23", "a/b#1"]
+    assert len(references.asked) == MOST_REFERENCES
+    assert "[a/b#6 and what is named after it is not attached: a prompt attaches at most 8" in said.sent_text

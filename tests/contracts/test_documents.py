@@ -138,7 +138,8 @@ async def test_one_that_the_person_attached_is_refused_aloud_with_the_remedy(lin
     await _keep(line)
     line.refuse(Refuse(status=400, message=REFUSALS[-1]), OK)
     with pytest.raises(
-        ProviderError, match=r"may not take \[PDF report.pdf 3 pages\]: /retry continues without it"
+        ProviderError,
+        match=r"may not take \[PDF report.pdf 3 pages\]: later requests to this model go without it",
     ):
         await _say(line, ASKED)
     await _say(line, None)
@@ -150,7 +151,9 @@ async def test_one_that_the_person_attached_is_refused_aloud_with_the_remedy(lin
 async def test_above_the_size_that_the_api_takes_it_is_refused_before_anything_is_sent(line: Line) -> None:
     large = replace(PAPER, size_bytes=51_000_000)
     line.script(OK)
-    with pytest.raises(ProviderError, match=r"report\.pdf.*(51\.0 MB|no PDF).*/retry.*/undo"):
+    with pytest.raises(
+        ProviderError, match=r"report\.pdf.*(51\.0 MB|no PDF).*later requests to this model go without it"
+    ):
         await _say(line, UserMessage("see [PDF report.pdf 3 pages]", documents=(large,)))
 
     assert line.rig.requests() == 0

@@ -198,7 +198,8 @@ async def test_an_image_that_is_too_large_is_refused_with_its_limit_before_anyth
     large = replace(SHOT, size_bytes=21_000_000)
     line.script(OK)
     with pytest.raises(
-        ProviderError, match=r"shot\.png.*21\.0 MB.*at most \d+\.\d MB.*/retry.*/undo"
+        ProviderError,
+        match=r"shot\.png.*21\.0 MB.*at most \d+\.\d MB.*later requests to this model go without it",
     ) as caught:
         await _say(line, UserMessage("see [image shot.png 40×30]", (large,)))
     assert caught.value.kind is ProviderErrorKind.BAD_REQUEST
@@ -215,7 +216,10 @@ async def test_a_model_that_takes_no_images_says_so_once_and_the_session_goes_on
         await _say(line, ASKED)
     message = str(caught.value)
     assert "does not support image input" in message
-    assert "scripted/a-model may not take [image shot.png 40×30]: /retry continues without it" in message
+    assert (
+        "scripted/a-model may not take [image shot.png 40×30]: later requests to this model go without it"
+        in message
+    )
     await _say(line, None)
     assert line.images() == []
     assert "left out, as scripted/a-model did not take it" in line.words()

@@ -182,6 +182,16 @@ async def test_a_refusal_is_distinguished_from_an_answer(rig: Rig) -> None:
     assert response.stop_reason.kind is StopKind.REFUSAL
 
 
+@pytest.mark.parametrize("pieces", [(), (" \n",)])
+async def test_an_answer_without_words_lacks_them_and_another_request_is_legal(
+    rig: Rig, pieces: tuple[str, ...]
+) -> None:
+    rig.script(Say(pieces=pieces, reasoning="hm"), Say(pieces=["here"]))
+    response = await rig.session.send_with_tools("hi", [], on_event=_ignore)
+    assert response.lack is not None
+    assert (await rig.session.send_with_tools("and?", [], on_event=_ignore)).text_content() == "here"
+
+
 @pytest.mark.requirement("E10")
 async def test_an_unknown_reason_to_stop_is_kept_as_it_was_said(rig: Rig) -> None:
     rig.script(Say(pieces=("Hm.",), stop="solar_flare"))

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.text.reference import find_references, find_repository
+from domain.text.reference import MOST_IN_RANGE, find_references, find_repository
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from domain.text.reference import find_references, find_repository
             ["a/b#8", "ghe.example.com/a/b#9"],
         ),
         ("the colour #336699 or #336699ff", []),
-        ("a#12 and &#39; and #12px and #1-2 and ##3", []),
+        ("a#12 and &#39; and #12px and #1-2x and ##3", []),
         ("`#12` and\n```\n#13\n```", []),
         ("# 12 and #", []),
         ("http://github.com/a/b/issues/7", []),
@@ -49,3 +49,24 @@ def test_the_repository_is_that_of_origin_on_github(url: str, repository: str) -
 
 def test_without_origin_there_is_no_repository() -> None:
     assert find_repository('[remote "upstream"]\n\turl = https://github.com/a/b\n') == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("fix #21-23", ["#21", "#22", "#23"]),
+        ("#21–#23, #4", ["#21", "#22", "#23", "#4"]),
+        ("a/b#1..3", ["a/b#1", "a/b#2", "a/b#3"]),
+        ("#7...8", ["#7", "#8"]),
+        ("#5-5", ["#5"]),
+        ("#2024-01", []),
+        ("#12-rc and #1-2-3", []),
+        ("`#1-3`", []),
+    ],
+)
+def test_a_range_refers_to_each_of_its_numbers(text: str, labels: list[str]) -> None:
+    assert [each.label for each in find_references(text)] == labels
+
+
+def test_a_long_range_is_bounded() -> None:
+    assert len(list(find_references("#1-999999999"))) == MOST_IN_RANGE

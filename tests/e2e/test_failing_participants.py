@@ -35,12 +35,12 @@ def scripts() -> dict[str, list[Reply]]:
         "e": [Hang("silent")],
         "f": [ENDLESS],
         "g": [Say(pieces=["no"], stop="refusal")],
-        "h": [Say(pieces=[" "])],
+        "h": [Say(pieces=[" "]), Say(pieces=[" "])],
         "mod": [synthesise("take cron", agree=["A", "B"])],
     }
 
 
-REQUESTS = {"a": 2, "b": 2, "c": 3, **dict.fromkeys("defgh", 1), "mod": 1}
+REQUESTS = {"a": 2, "b": 2, "c": 3, **dict.fromkeys("defg", 1), "h": 2, "mod": 1}
 
 
 @pytest.fixture

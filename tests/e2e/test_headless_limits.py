@@ -204,3 +204,21 @@ async def test_a_cut_call_and_a_call_written_as_text_are_reported_on_stderr_and_
     assert "cut off in the middle of a call" in ended.err
     assert "a call of read_file written as text" in ended.err
     assert server.bodies[1]["max_tokens"] == 16_384
+
+
+@pytest.mark.long
+async def test_two_answers_without_words_fail_the_run_and_say_so_on_stderr_and_in_the_report(
+    tmp_path: Path,
+) -> None:
+    async with SseServer("openai-chat") as server:
+        configure_for(tmp_path, server)
+        server.script = [READ, Say(reasoning="I should look"), Say(pieces=[" "])]
+        ended = await run("--output", "json", "go", cwd=tmp_path, env=environment(tmp_path))
+        server.script = [Say(), Say(pieces=["here"])]
+        again = await run("--output", "json", "ask", cwd=tmp_path, env=environment(tmp_path))
+
+    assert (ended.code, ended.report["status"]) == (1, "failed")
+    assert "the model gave no answer, also when asked again" in ended.report["error"]
+    assert ended.report["error"] in ended.err
+    assert "it held reasoning alone" in ended.err
+    assert (again.code, again.report["text"]) == (0, "here")

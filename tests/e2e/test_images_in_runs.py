@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.support.headless_run import Ended, configure_for, environment, run
 from tests.support.pictures import png
 from tests.support.request_rules import Said, read_chat
-from tests.support.sse_server import Say, SseServer
+from tests.support.sse_server import Refuse, Say, SseServer
 
 SHOT = png(40, 30)
 OK = Say(pieces=("ok",))
@@ -99,3 +100,26 @@ async def test_offline_says_that_it_cannot_see_and_does_the_rest(tmp_path: Path,
     assert ended.code == 0, ended.err
     assert "I cannot see `shot.png`" in ended.out
     assert "x = 1" in ended.events[-1]["text"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wide", [False, True])
+async def test_a_refused_image_is_left_out_by_each_process_after_the_one_that_showed_it(
+    tmp_path: Path, project: Path, wide: bool
+) -> None:
+    if wide:  # than the API takes: quorum itself refuses it
+        (project / "shot.png").write_bytes(png(9000, 2))
+    async with SseServer("anthropic") as server:
+        configure_for(tmp_path, server)
+        refused = Refuse(status=400, message="Could not process image")
+        server.script = [OK, OK, OK] if wide else [refused, OK, OK, OK]
+        first = await _run(tmp_path, project, "what is this?", "--image", "shot.png")
+        second = await _run(tmp_path, project, "and now?", "--continue")
+        third = await _run(tmp_path, project, "and here?", "--continue")
+        asked = [json.dumps(body) for body in server.bodies]
+
+    assert (first.code, second.code, third.code) == (4, 0, 0)
+    assert "later requests to this model go without it" in first.err
+    assert "/retry" not in first.err
+    assert len(asked) == (2 if wide else 3)
+    assert all("base64" not in each and "left out, as" in each for each in asked[-2:])

@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from domain.conversation.history import ToolResults
+from domain.calls.hook import Finish
+from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
+from domain.conversation.response import LlmResponse
 from tests.support.headless_run import QUORUM, configure_for, environment
 from tests.support.quorum_rig import DONE, calling
 from tests.support.quorum_rig import call as scripted_call
@@ -73,6 +75,18 @@ async def _run_hook(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     result = await _get_result(stage, "read_file")
     assert result.startswith("» ")
     assert "one two three" in result
+
+
+async def _run_turn_end(code: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its class is asked about answers, as a session asks it."""
+    module: dict[str, Any] = {}
+    exec(code, module)
+    ask = module["EndWithTests"]().on_turn_end
+
+    assert isinstance(ask([AssistantMessage(LlmResponse.from_text("all tests pass"))]), Finish)
+    assert ask([AssistantMessage(LlmResponse.from_text("done"))]).messages == (
+        UserMessage("Say which tests you ran."),
+    )
 
 
 async def _run_program(code: str, folder: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +150,7 @@ RUNNERS: dict[str, Callable[[str, Path, pytest.MonkeyPatch], Awaitable[None]]] =
     "class CountWords": _run_tool,
     "class Prefix": _run_hook,
     "RecordingHook(": _run_program,
+    "class EndWithTests": _run_turn_end,
     "# approve.py": _run_client,
     "class QuorumPersona": _run_persona,
 }

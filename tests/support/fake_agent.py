@@ -9,7 +9,7 @@ from pathlib import Path
 
 from application.ports.people import Approver, Observer, ReviewContext
 from application.ports.storage import LineSource
-from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
 from domain.calls.found_file import FoundFile
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal, SealedFile
@@ -303,6 +303,7 @@ class FakeAgent:
         self.rewind_fails: QuorumError | None = None
         self.compaction: Scene | None = None
         self.focuses: list[str] = []
+        self.batch: tuple[ToolExecution, ...] = ()
         self.steered: list[str] = []
         self.left_unsent: tuple[str, ...] = ()
         self.queued: list[tuple[str, ...]] = []
@@ -464,6 +465,11 @@ class FakeAgent:
     def steer(self, text: str) -> None:
         """Take note; a scene may deliver it."""
         self.steered.append(text)
+
+    @property
+    def executions(self) -> tuple[ToolExecution, ...]:
+        """There is no runtime behind the scenes."""
+        return self.batch
 
     @property
     def undelivered(self) -> tuple[str, ...]:

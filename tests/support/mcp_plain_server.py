@@ -105,6 +105,9 @@ def call(request: dict[str, Any]) -> None:
     if (refusal := REFUSALS.get(params["name"])) is not None:
         send({"id": id_, **refusal})
         return
+    if (value := PLAN.get("structured", {}).get(params["name"])) is not None:
+        send({"id": id_, "result": {"content": [], "structuredContent": value}})
+        return
     if (behaviour := BEHAVIOURS.get(params["name"])) is not None:
         behaviour(id_)
         return

@@ -28,6 +28,12 @@ SETTINGS = (
     RemoteSetting("tui.notifications", "true", "default"),
     RemoteSetting("models.decision", '"fake/model-1"', "default"),
     RemoteSetting("agent.max_tool_turns", "10", "default"),
+    RemoteSetting("agent.phase_scope", '"full"', "default"),
+    RemoteSetting("agent.consensus_level", '"solo"', "default"),
+    RemoteSetting("tui.editing", '"emacs"', "default"),
+    RemoteSetting("tui.enter_while_running", '"queue"', "default"),
+    RemoteSetting("tui.notify_by", '"auto"', "default"),
+    RemoteSetting("tui.mark_approve_for_edits", "false", "default"),
 )
 
 Answer = Callable[[bytes], Awaitable[bytes | None]]

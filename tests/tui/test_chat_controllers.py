@@ -55,7 +55,10 @@ class NotingHost:
     def say(self, notice):
         self.notice = notice
 
-    def tell(self, sentence):
+    def refuse(self, reason):
+        self.notice = reason
+
+    def tell(self, sentence, *, refuses=True):
         self.sentences.append(sentence)
 
     def refresh_state(self):

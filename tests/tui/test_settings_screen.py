@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from domain.errors import ConfigError
+from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
@@ -252,3 +253,28 @@ async def test_settings_that_cannot_be_read_are_shown(tmp_path):
         stage.app.open_settings = lambda: service
         await stage.send("/config")
         await stage.shows("quorum.toml:1: this is not TOML")
+
+
+async def test_a_key_and_a_value_set_it_in_the_persons_own_file_and_at_once(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.until(lambda: stage.app.chat.current.session)
+        service = a_review_context()
+        stage.app.open_settings = lambda: service
+        await stage.send("/config review.mode read-only")
+        await stage.until(lambda: service.changes)
+        await stage.until(lambda: stage.agent.mode is Mode.READ_ONLY)
+
+        assert service.changes == [("review.mode", "read-only", OWN)]
+        await stage.send("/config providers.own.headers.X-Key value")
+        await stage.until(lambda: "is secret" in stage.app.chat.refusal)
+        await stage.send("/config max turns")
+        await stage.until(lambda: isinstance(stage.app.screen, SettingsScreen))
+
+
+async def test_a_scope_is_chosen_by_its_name(tmp_path):
+    async with on_stage(tmp_path) as stage:
+        await stage.until(lambda: stage.app.chat.current.session)
+        await stage.send("/fast")
+        await stage.until(lambda: stage.agent.plans.phase.scope is PhaseScope.FAST)
+        await stage.send("/scope plan-only")
+        await stage.until(lambda: stage.agent.plans.phase.scope is PhaseScope.PLAN_ONLY)

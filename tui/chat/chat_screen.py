@@ -102,7 +102,7 @@ class ChatScreen(DrawnOnce):
     def __init__(self, cwd: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._cwd, self._clock = cwd, clock
-        self.notice = ""
+        self.notice = self.refusal = ""
         self._mark: tuple[object, ...] = ()
         self._observer: ScreenObserver | None = None
         self._guide_handle: Callable[[Event], None] = lambda _event: None
@@ -112,7 +112,7 @@ class ChatScreen(DrawnOnce):
             on_failure=self.tell,
             give_back=lambda prompts: self.prompt.give_back(prompts),
         )
-        self.current = CurrentSession(self.turns, self.say)
+        self.current = CurrentSession(self.turns, self.refuse)
         self.tab_bar, self.panel = TabBar(id="tabs"), SidePanel(id="panel")
         self.transcript = TranscriptView(id="transcript", tell_filled=self._give_room)
         self._recall = Recall(cwd, self.turns.take_back)
@@ -239,17 +239,24 @@ class ChatScreen(DrawnOnce):
 
     def say(self, notice: str) -> None:
         """Show a remark in the status bar until the next key; an empty one takes it away."""
+        self.refusal = ""
         if notice != self.notice:
             self.notice = notice
             self.status.status_bar.update()
 
-    def tell(self, sentence: str) -> None:
-        """Add a sentence on what failed to the transcript, and say it where its end is out of sight."""
+    def refuse(self, reason: str) -> None:
+        """Say why what was asked for cannot be done; empty where it can. `refusal` is the last reason."""
+        self.say(reason)
+        self.refusal = reason
+
+    def tell(self, sentence: str, *, refuses: bool = True) -> None:
+        """Add a sentence on what failed to the transcript, or, where it `refuses` nothing, a warning."""
         from domain.events.event import ErrorOccurred
 
         self.transcript.apply(ErrorOccurred(message=sentence))
         if not self.transcript.is_at_end:
             self.say(sentence)
+        self.refusal = sentence if refuses else self.refusal
 
     def refresh_state(self) -> None:
         """Show what is known of the session anew, here and in the line of tabs."""
@@ -285,7 +292,7 @@ class ChatScreen(DrawnOnce):
         self.current.session = session
         self._recall.history.hide = agent.mask.mask_text
         if agent.record.in_use:
-            self.tell(session.refusal)
+            self.tell(session.refusal, refuses=False)
             self.turns.return_waiting()
         self.refresh_state()
         self._observer = observer
@@ -325,8 +332,6 @@ class ChatScreen(DrawnOnce):
         if (session := self.current.session) is not None and session.catch_up():
             self.refresh_state()
 
-    # -- its own actions --------------------------------------------------------------------------------------
-
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Esc and Ctrl+S mean something below the transcript, in the menu and in the search first."""
         taken = {
@@ -334,10 +339,6 @@ class ChatScreen(DrawnOnce):
             "show_timeline": self.prompt.is_searching and self.prompt.has_focus,
         }
         return False if taken.get(action) else super().check_action(action, parameters)
-
-    def action_toggle_panel(self) -> None:
-        """Show the side panel, or hide it for the rest of the session."""
-        self.say(self.panel.toggle())
 
     # -- what its widgets report ------------------------------------------------------------------------------
 

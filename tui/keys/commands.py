@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tui.keys.choices import LAYOUTS, MODES, STRATEGIES
+from tui.keys.choices import LAYOUTS, MODES, SCOPES, STRATEGIES
 
 
 class Command(NamedTuple):
@@ -58,6 +58,8 @@ COMMANDS = (
     Command(
         "strategy", "How an ensemble answers: quorum or debate", "choose_strategy", ("STRATEGY", STRATEGIES)
     ),
+    Command("scope", "How far it goes: full, fast or plan-only", "choose_scope", ("SCOPE", SCOPES)),
+    Command("fast", "Carry plans out without other models looking at them", "choose_scope('fast')"),
     Command(
         "plan",
         "Have a plan made first, which you approve; off leaves, drop withdraws the plan",
@@ -134,7 +136,9 @@ COMMANDS = (
         sample="login issues",
     ),
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
-    Command("config", "Show and change settings", "show_config", names="KEY", sample="theme"),
+    Command(
+        "config", "Show settings, or set one", "show_config", free="KEY [VALUE]", sample="tui.theme quorum"
+    ),
     Command(
         "worktree",
         "Open a tab with a git worktree of its own; diff, merge or drop one",

@@ -171,17 +171,23 @@ class Session:
             return str(error)
         return ""
 
+    async def set_scope(self, name: str) -> str:
+        """Have the session go this far from now on; why that cannot be, empty where it can."""
+        try:
+            await self.agent.plans.set_scope(PhaseScope(name))
+        except QuorumError as error:
+            return str(error)
+        return ""
+
     async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
-        """Change how many models answer, and how; empty keeps what is. Returns what there is to say of it."""
+        """Change how many models answer, and how; empty keeps what is. Returns what to warn of. Raises
+        QuorumError."""
         from domain.panel.consensus import ConsensusLevel, Strategy
 
-        try:
-            return await self.agent.consensus.choose(
-                level=ConsensusLevel(level) if level else None,
-                strategy=Strategy(strategy) if strategy else None,
-            )
-        except QuorumError as error:
-            return (str(error),)
+        return await self.agent.consensus.choose(
+            level=ConsensusLevel(level) if level else None,
+            strategy=Strategy(strategy) if strategy else None,
+        )
 
     async def cycle_mode(self) -> str:
         """The next of the modes that keep asking; never auto. Answers as `set_mode` does."""

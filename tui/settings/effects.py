@@ -11,6 +11,7 @@ from tui.keys.keyed_app import KeyedApp
 from tui.themes.looks import Looks
 
 if TYPE_CHECKING:
+    from tui.agent.settings_service import SettingsService, Target
     from tui.session.session import Session
     from tui.terminal.notifications import NotifyBy
 
@@ -67,6 +68,27 @@ async def apply_setting(
             app.screen_reader = bool(value)
         case "review.mode" if session is not None:
             return await session.set_mode(str(value))
+        case "agent.phase_scope" if session is not None:
+            return await session.set_scope(str(value))
         case _ if key.startswith("tui.keys."):
             app.rebind(keys)
     return ""
+
+
+async def write_setting(
+    service: SettingsService,
+    key: str,
+    text: str | None,
+    target: Target,
+    *,
+    app: App[Any],
+    session: Session | None,
+) -> str:
+    """Write a setting as it was typed, or take it out of the file, and go by it where it holds at once. Returns
+    what there is to say of it; raises ConfigError."""
+    written = await service.change(key, text, target)
+    if not is_immediate(key):
+        return f"{written.message}; it counts with the next session"
+    keys = await service.read_keys() if key.startswith("tui.keys.") else {}
+    problem = await apply_setting(key, written.value, app=app, session=session, keys=keys)
+    return f"{written.message}{f'; {problem}' if problem else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from domain.errors import QuorumError
 from domain.text.printable import make_printable
 from tui.agent.settings_service import Setting, SettingsService
-from tui.settings.effects import apply_setting, is_immediate
+from tui.settings.effects import write_setting
 from tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
 from tui.settings.value_entry import ValueEntry
 from tui.widgets.closing import ClosesItself
@@ -230,21 +230,19 @@ class SettingsScreen(ClosesItself, ModalScreen[None]):
         """Write it, go by it if it holds at once, and show all of them anew."""
         async with self._writing:
             try:
-                written = await self._service.change(setting.key, text, self._targets[self._target])
-                keys: Mapping[str, str | Sequence[str]] = {}
-                if setting.key.startswith("tui.keys."):
-                    keys = await self._service.read_keys()
+                said = await write_setting(
+                    self._service,
+                    setting.key,
+                    text,
+                    self._targets[self._target],
+                    app=self.app,
+                    session=self._session,
+                )
             except QuorumError as error:
                 self._tell(str(error))
                 return
             self._end_edit()
-            when = "" if is_immediate(setting.key) else "; it counts with the next session"
-            problem = ""
-            if is_immediate(setting.key):
-                problem = await apply_setting(
-                    setting.key, written.value, app=self.app, session=self._session, keys=keys
-                )
-            self._tell(f"{written.message}{when}{f'; {problem}' if problem else ''}")
+            self._tell(said)
             await self._read(setting)
 
     def _tell(self, text: str) -> None:

@@ -55,7 +55,7 @@ class SessionHost:
         if self._wanted is not None:
             return
         if busy := self._chat.turns.busy:
-            self._chat.say(busy)
+            self._chat.refuse(busy)
             return
         self._chat.begin_opening()
         self._wanted = wanted
@@ -110,7 +110,9 @@ class SessionHost:
         try:
             await agent.exchanges.receive_context(shared)
         except QuorumError as error:
-            self._chat.tell(f"this session knows nothing of the one that it was opened from: {error}")
+            self._chat.tell(
+                f"this session knows nothing of the one that it was opened from: {error}", refuses=False
+            )
 
     async def _make_approver(self) -> ScreenApprover:
         await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing continues meanwhile

@@ -66,7 +66,7 @@ class TabExchanges:
         """
         front = self._tabs.front
         if (agent := _get_agent(front)) is None:
-            front.chat.say("still starting")
+            front.chat.refuse("still starting")
             return
         if number:
             await self._take_from(front, number)
@@ -76,7 +76,7 @@ class TabExchanges:
             return
         opener = self._find_opener(agent)
         if opener is None:
-            front.chat.say(
+            front.chat.refuse(
                 "there is no new answer of a tab that was opened from here"
                 if opened
                 else "no tab was opened from here, and this one from no other that is open"
@@ -84,15 +84,15 @@ class TabExchanges:
         elif await self._hand(front, opener):
             await self._tabs.go_to(opener)
         else:
-            front.chat.say("there is no answer here that was not handed over")
+            front.chat.refuse("there is no answer here that was not handed over")
 
     async def _take_from(self, front: Tab, number: int) -> None:
         if number > len(self._tabs.all):
-            front.chat.say(f"there is no tab {number}")
+            front.chat.refuse(f"there is no tab {number}")
         elif (tab := self._tabs.all[number - 1]) is front:
-            front.chat.say("that is this tab")
+            front.chat.refuse("that is this tab")
         elif not await self._hand(tab, front, again=True):
-            front.chat.say(f"tab {number} has no answer yet")
+            front.chat.refuse(f"tab {number} has no answer yet")
 
     async def _hand(self, tab: Tab, to: Tab, *, again: bool = False) -> bool:
         """Hand the last answer of a tab to another one, unless that has it; whether it was handed over."""
@@ -103,7 +103,7 @@ class TabExchanges:
             return False
         session = to.chat.current.session
         if session is not None and session.refusal:
-            to.chat.say(session.refusal)
+            to.chat.refuse(session.refusal)
             return True
         try:
             await taker.exchanges.receive_result(result)

@@ -116,7 +116,7 @@ class TabbedApp(KeyedApp):
         from domain.sessions.past_session import NewSession
 
         if question and not is_prompt(question):
-            self.chat.say(REFUSAL)
+            self.chat.refuse(REFUSAL)
             return
         from tui.tabs.tab_exchanges import NestedTooDeep
 
@@ -125,7 +125,7 @@ class TabbedApp(KeyedApp):
         except NestedTooDeep as refusal:
             word = "tab" if form is SessionKind.AGENT else form.value
             self.chat.prompt.put_before(f"/{word} {question}".rstrip())
-            self.chat.say(str(refusal))
+            self.chat.refuse(str(refusal))
             return
         tab = await self.tabs.open()
         if question:
@@ -192,15 +192,15 @@ class TabbedApp(KeyedApp):
         if number <= len(self.tabs.all):
             await self.tabs.go_to(self.tabs.all[number - 1])
         else:
-            self.chat.say(f"there is no tab {number}")
+            self.chat.refuse(f"there is no tab {number}")
 
     def action_close_tab(self) -> None:
         """Close the tab in front; its session can be resumed."""
         tab = self.tabs.front
         if busy := tab.chat.turns.busy:
-            tab.chat.say(busy)
+            tab.chat.refuse(busy)
         elif len(self.tabs.all) == 1:
-            tab.chat.say("this is the only tab; /quit leaves")
+            tab.chat.refuse("this is the only tab; /quit leaves")
         else:
             self.run_worker(self._close(tab), name="close")
 
@@ -208,7 +208,7 @@ class TabbedApp(KeyedApp):
         if not await tab.chat.jobs.confirm_ending():
             return
         if busy := tab.chat.turns.busy:
-            tab.chat.say(busy)
+            tab.chat.refuse(busy)
             return
         if tab not in self.tabs.all or len(self.tabs.all) == 1:
             return  # it was closed, or became the only one, since

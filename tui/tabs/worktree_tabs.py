@@ -35,7 +35,7 @@ class WorktreeTabs:
     async def run(self, words: str) -> None:
         """Do what `/worktree` was given; what cannot be done is said in the chat. Call it in a worker."""
         if self._app.open_worktrees is None:
-            self._chat.say("there are no worktrees here")
+            self._chat.refuse("there are no worktrees here")
             return
         worktrees = self._app.open_worktrees(self._tab.folder)
         verb, _, name = (part.strip() for part in words.strip().partition(" "))
@@ -50,7 +50,7 @@ class WorktreeTabs:
                 case "drop":
                     await self._drop(worktrees, await worktrees.find(name))
                 case _ if name:
-                    self._chat.say(
+                    self._chat.refuse(
                         f"one name, or one of {', '.join(RESERVED_WORDS)} and the name of a worktree"
                     )
                 case _:
@@ -61,7 +61,7 @@ class WorktreeTabs:
     async def _list(self, worktrees: WorktreesPort) -> None:
         listed = await worktrees.list()
         if not listed:
-            self._chat.say("there is no worktree; /worktree NAME opens a tab with one")
+            self._chat.refuse("there is no worktree; /worktree NAME opens a tab with one")
             return
         lines = []
         for worktree, loss in listed:
@@ -81,7 +81,7 @@ class WorktreeTabs:
         tab = await self._tabs.open(opened.folder)
         self._begin(tab, NewSession if opened.is_new else LatestSession)
         for notice in opened.notices:
-            tab.chat.tell(notice)
+            tab.chat.tell(notice, refuses=False)
 
     async def _show(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
         change = await worktrees.read_change(worktree)
@@ -111,14 +111,14 @@ class WorktreeTabs:
 
         folder = Path(worktree.folder)
         if self._tabs.root.is_relative_to(folder):
-            self._chat.say("quorum was started in this worktree; drop it from a quorum in the repository")
+            self._chat.refuse("quorum was started in this worktree; drop it from a quorum in the repository")
             return
         loss = await worktrees.find_loss(worktree)
         dialog = DropWorktreeDialog(worktree, loss, clock=self._tab.host.clock)
         if not await self._ask_while_idle(dialog, folder):
             return
         if await worktrees.find_loss(worktree) != loss:  # or its tabs would be closed, and nothing dropped
-            self._chat.say(f"{worktree.name} has changed since you were asked; nothing is dropped")
+            self._chat.refuse(f"{worktree.name} has changed since you were asked; nothing is dropped")
             return
         await self._close_tabs(folder)
         self._chat = self._tabs.front.chat  # where it was asked may be gone
@@ -138,13 +138,13 @@ class WorktreeTabs:
     async def _ask_while_idle(self, dialog: QuestionCard, *folders: Path) -> bool:
         """Ask, if files of these folders may change, and still may once it is answered; say what is busy."""
         if busy := self._find_busy(*folders):
-            self._chat.say(busy)
+            self._chat.refuse(busy)
             return False
         await self._chat.questions.wait_until_in_front()
         if not await self._app.push_screen_wait(dialog):
             return False
         if busy := self._find_busy(*folders):
-            self._chat.say(busy)
+            self._chat.refuse(busy)
         return not busy
 
     def _find_busy(self, *folders: Path) -> str:

@@ -279,8 +279,6 @@ class MessagesAnswer:
         word = self._stop or ""
         stop = _STOPS.get(word, StopReason(StopKind.OTHER, word))
         calls = [block for block in content if isinstance(block, ToolUseBlock)]
-        if stop is TOOL_USE and not calls:
-            return StopReason(StopKind.OTHER, "tool_use without a call")
         if stop is END_TURN and calls:
             return TOOL_USE  # gateways of other models end so; every block was closed, so the calls are whole
         return stop

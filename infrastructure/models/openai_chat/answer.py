@@ -222,8 +222,6 @@ class ChatAnswer:
             return REFUSAL
         if stop is END_TURN and calls:
             return TOOL_USE
-        if stop is TOOL_USE and not calls:
-            return StopReason(StopKind.OTHER, f"{self._finish} without a call")
         if stop.kind is StopKind.OTHER and calls and all(call.parse_error is None for call in calls):
             return TOOL_USE
         return stop

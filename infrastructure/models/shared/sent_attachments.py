@@ -15,7 +15,7 @@ from dataclasses import replace
 from application.ports.storage import ContentStore
 from domain.conversation.attachment import Attachment, AttachmentLimits
 from domain.conversation.document import Document
-from domain.conversation.history import AssistantMessage, Message, UserMessage
+from domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
 from domain.conversation.image import Image
 from domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
 from domain.text.late_pattern import compile_late
@@ -26,8 +26,15 @@ _AWAY = "its content cannot be read now: {error}"
 _TOO_MANY = "left out, as one request takes no more {kind} than the newer ones"
 _REPEATED = "its pages are shown above"
 _REFUSED = "left out, as {model} did not take it"
-_REMEDY = "/retry continues without {them}, /undo takes the prompt back, /model chooses another model"
-_REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
+_REMEDY = "later requests to this model go without {them}; another model may take {them}"
+_REFUSALS = frozenset(
+    {
+        ProviderErrorKind.BAD_REQUEST,
+        ProviderErrorKind.NOT_FOUND,
+        ProviderErrorKind.PERMISSION,
+        ProviderErrorKind.SERVER,
+    }
+)
 # How servers word it that it was an image, a file, or a content that is not text, which they did not want.
 _OF_ATTACHMENTS = compile_late(
     r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
@@ -41,24 +48,26 @@ class SentAttachments:
     """The images and PDFs of one session's requests. Contents come from `contents`; without a store there are
     none.
 
-    What a model refused is remembered for as long as the session lives, and never sent to that model again.
+    What a model refused is noted in `left_out`, that of the conversation, and never sent to that model again.
     """
 
-    def __init__(self, contents: ContentStore | None, limits: AttachmentLimits) -> None:
+    def __init__(
+        self, contents: ContentStore | None, limits: AttachmentLimits, left_out: dict[tuple[str, str], str]
+    ) -> None:
         self._contents = contents
         self._limits = limits
         self._encoded: dict[str, str] = {}
         self._taken: set[tuple[str, str]] = set()
-        self._left_out: dict[tuple[str, str], str] = {}
+        self._left_out = left_out
 
     async def fit_request(self, request: ApiRequest, model: str) -> ApiRequest:
-        """The request with its attachments at hand, those left out named in its messages. `model` is for the
-        person.
+        """The request with its attachments at hand, those left out named in its messages. `model` is the full
+        name.
 
         Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
         request goes out without it.
         """
-        shown = _list_newest_first(request.messages)
+        shown = list_attachments(request.messages)
         if not shown:
             return request
         left_out = self._find_unfit(request, shown, model)
@@ -91,36 +100,36 @@ class SentAttachments:
             return ""
         suspects = [
             each
-            for each in _list_newest_first(request.messages)
+            for each in list_attachments(request.messages)
             if each.sha256 in request.attachments and (request.model, each.sha256) not in self._taken
         ]
-        unanswered = _select_unanswered(request.messages)
-        new = {each.sha256 for each in _list_newest_first(unanswered)}
+        unanswered = select_unanswered(request.messages)
+        new = {each.sha256 for each in list_attachments(unanswered)}
         shown = _find_images_of_person(unanswered)
         is_of_attachments = _OF_ATTACHMENTS.search(str(error)) is not None
         is_of_shown = error.kind is ProviderErrorKind.BAD_REQUEST and new.intersection(request.attachments)
         if not suspects or not (is_of_attachments or is_of_shown):
             return ""
         for each in suspects:
-            self._left_out[request.model, each.sha256] = _REFUSED.format(model=model)
+            self._left_out[model, each.sha256] = _REFUSED.format(model=model)
         if any(each.sha256 in shown for each in suspects):
             raise _explain_refusal(error, suspects, model) from error
         return f"{model} did not take {_join_labels(suspects)}: the request is sent without"
 
     def _find_unfit(self, request: ApiRequest, attachments: Iterable[Attachment], model: str) -> dict[str, str]:
         """Why each attachment that will not do is left out. Raises ProviderError for those just shown, once."""
-        shown = _find_images_of_person(_select_unanswered(request.messages))
+        shown = _find_images_of_person(select_unanswered(request.messages))
         left_out: dict[str, str] = {}
         troubles: list[str] = []
         for each in attachments:
-            known = self._left_out.get((request.model, each.sha256))
+            known = self._left_out.get((model, each.sha256))
             if known is None and (excess := self._limits.describe_excess(each)):
-                known = self._left_out[request.model, each.sha256] = f"left out, as {excess}"
+                known = self._left_out[model, each.sha256] = f"left out, as {excess}"
                 troubles += [f"{model} does not take {each.label}: {excess}"] * (each.sha256 in shown)
             if known is not None:
                 left_out[each.sha256] = known
         if troubles:
-            text = f"{'; '.join(troubles)}. {_REMEDY.format(them='it' if len(troubles) == 1 else 'them')}"
+            text = f"{'; '.join(troubles)}; {_REMEDY.format(them='it' if len(troubles) == 1 else 'them')}"
             raise ProviderError(text, kind=ProviderErrorKind.BAD_REQUEST)
         return left_out
 
@@ -162,24 +171,10 @@ def _leave_out(messages: Iterable[Message], left_out: dict[str, str]) -> Iterato
             yield message
 
 
-def _list_newest_first(messages: Iterable[Message]) -> tuple[Attachment, ...]:
-    """What is attached to these messages, each content once."""
-    found = [each for message in messages if isinstance(message, UserMessage) for each in message.attachments]
-    return tuple({each.sha256: each for each in reversed(found)}.values())
-
-
 def _find_images_of_person(messages: Iterable[Message]) -> frozenset[str]:
     """The hashes of the attachments of these messages that no tool has read."""
     said = (message for message in messages if isinstance(message, UserMessage) and not message.of_call)
-    return frozenset(each.sha256 for each in _list_newest_first(said))
-
-
-def _select_unanswered(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Those that the model has not answered yet."""
-    for place in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[place], AssistantMessage):
-            return messages[place + 1 :]
-    return messages
+    return frozenset(each.sha256 for each in list_attachments(said))
 
 
 def _exclude(attachments: Iterable[Attachment], left_out: dict[str, str]) -> tuple[Attachment, ...]:

@@ -62,7 +62,9 @@ class ConversationSession:
         self._backoff = backoff
         self._free = free if free is not None else FreeModels()
         self._attachments = (
-            SentAttachments(contents, _read_limits(client)) if isinstance(client, VisionApiClient) else None
+            SentAttachments(contents, _read_limits(client), conversation.left_out)
+            if isinstance(client, VisionApiClient)
+            else None
         )
         self._tools: tuple[JsonObject, ...] = ()
 

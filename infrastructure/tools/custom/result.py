@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from application.calls.whole_outputs import attach_whole_output, store_whole
 from application.ports.storage import Spill
-from domain.calls.summary import is_long
+from domain.calls.summary import describe_structure, is_long
 from domain.errors import ToolError
-from domain.text.output import Printed, Spilled
+from domain.text.json_value import JsonValue
+from domain.text.output import Printed, Spilled, Stored, Structured, ToolOutput
 from infrastructure.execution.commands.account import list_remarks, name_signal
 from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
 from infrastructure.execution.commands.process import Ending
@@ -88,6 +90,25 @@ class CustomOutput:
             raise error
         stream.overflow_now()
         raise attach_whole_output(spill, error)
+
+
+def read_json_output(text: str, notes: Sequence[str] = ()) -> ToolOutput:
+    """Return what a program printed as the JSON that it is declared to be; what is none, as text that says so.
+
+    `notes` follow it: they are the summary of a value that is stored for them.
+    """
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        return Printed("\n".join([f"[declared to print JSON, but this is none: {reason}]", text, *notes]))
+    if not notes:
+        return Structured(value)
+    return Stored(Structured(value), summary="\n".join([describe_structure(value), *notes]))
+
+
+def _refuse_constant(name: str) -> JsonValue:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _build_error(problem: str, stream: str, text: str, ending: Ending) -> ToolError:

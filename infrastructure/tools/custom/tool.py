@@ -28,7 +28,7 @@ from infrastructure.execution.commands.run_command import DEFAULT_OUTPUT_BYTES
 from infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.tools.custom.result import CustomOutput
+from infrastructure.tools.custom.result import CustomOutput, read_json_output
 
 _PROGRESS_BYTES = 16384
 
@@ -87,8 +87,8 @@ class CustomTool:
         return await asyncio.to_thread(lambda: self._seal(arguments, projected, self._build_confinement()))
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
-        """Run it; the text is exactly its standard output, and what there is to say of protected paths that it
-        made in the sandbox. More output than is kept goes whole into the store.
+        """Run it; the output is exactly what it printed, as text or JSON, and what there is to say of protected
+        paths that it made in the sandbox. More output than is kept goes whole into the store, as text.
 
         Raises ToolError, with the end of what it printed, unless it exited with 0; StaleSeal where it is no
         longer what was approved. CancelledError passes once nothing of it is alive.
@@ -136,6 +136,8 @@ class CustomTool:
         ending = replace(ending, ended=launch.count_background(ending.ended))
         try:
             output = await asyncio.to_thread(printed.build_result, ending, timeout_secs=timeout_secs)
+            if self._declaration.output == "json" and isinstance(output, str):
+                return await asyncio.to_thread(read_json_output, output, notes)
             return _add_notes(output, notes)
         except ToolError as error:
             remarks = await asyncio.to_thread(launch.list_remarks, ending.exit_code, str(error))

@@ -115,6 +115,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "tools.web.timeout_secs": (9.0, 1.0, 9.0),
     "tools.custom.*.inline_bytes": (800, 1, 800),
     "tools.custom.*.summary_bytes": (400, 300, 400),
+    "tools.custom.*.output": ("text", "json", "text"),
     "tools.custom.*.description": ("own", "evil", "own"),
     "tools.custom.*.command": (["own", "{p}"], ["evil", "{p}"], ["own", "{p}"]),
     "tools.custom.*.risk": ("high", "low", "high"),

@@ -13,6 +13,7 @@ from application.events.event_bus import EventBus
 from application.session.server_questions import ServerQuestions
 from domain.calls.tool import ToolDefinition
 from domain.conversation.attachment import Attachment
+from domain.text.output import ToolOutput
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.mcp.pins import PinnedTools
 from infrastructure.mcp.servers import McpServers
@@ -89,8 +90,11 @@ class ServerBench:
         return tool.definition
 
     async def call(self, name: str, **arguments: str) -> str:
-        tool = self.tools.find(name)
-        assert tool is not None, f"{name} is none of {self.tools.names}"
-        output = await tool.execute(arguments, a_context())
+        output = await self.call_for_output(name, **arguments)
         assert isinstance(output, str)
         return output
+
+    async def call_for_output(self, name: str, **arguments: str) -> str | ToolOutput:
+        tool = self.tools.find(name)
+        assert tool is not None, f"{name} is none of {self.tools.names}"
+        return await tool.execute(arguments, a_context())

@@ -15,7 +15,6 @@ from domain.conversation.response import (
     LlmResponse,
     ReasoningBlock,
     StopKind,
-    StopReason,
     ToolUseBlock,
     Usage,
 )
@@ -411,11 +410,10 @@ def test_a_call_without_a_name_is_damage() -> None:
         _read(_piece("{}", index=0, id="x"))
 
 
-def test_a_stop_for_calls_without_any_call_is_no_tool_use() -> None:
+def test_a_stop_for_calls_without_any_call_lacks_the_call() -> None:
     response, _ = _read({"content": "hm"})
-    assert isinstance(response.stop_reason, StopReason)
-    assert not response.has_tool_calls()
-    assert str(response.stop_reason) == "tool_calls without a call"
+    assert response.stop_reason == TOOL_USE
+    assert response.lack == "it stopped to call a tool, and called none"
 
 
 def test_a_stream_without_any_end_mark_is_damage() -> None:

@@ -101,7 +101,7 @@ def _inputs(response: LlmResponse) -> list[tuple[str, Any]]:
         ("model_context_window_exceeded", MAX_TOKENS),
         ("pause_turn", PAUSE),
         ("refusal", REFUSAL),
-        ("tool_use", StopReason(StopKind.OTHER, "tool_use without a call")),
+        ("tool_use", TOOL_USE),
         ("solar_flare", StopReason(StopKind.OTHER, "solar_flare")),
     ],
 )

@@ -16,6 +16,7 @@ from domain.review.decision import decide
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Subject
+from domain.text.output import Printed, Structured
 from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from infrastructure.files.workspace import Workspace
 from infrastructure.tools.custom.tool import CustomTool, build_custom_tools
@@ -39,6 +40,7 @@ def a_tool(root: Path, *command: str, risk: RiskLevel = RiskLevel.HIGH, timeout_
         parameters=tuple(CustomParameter(name=n, type=t, description=n) for n, t in types.items()),
         risk=risk,
         timeout_secs=timeout_secs,
+        output=options.pop("output", "text"),
     )
     workspace = Workspace([root])
     return CustomTool(declaration, root=root, resources=lambda p: workspace.locate(p).resources, **options)
@@ -345,3 +347,19 @@ def test_a_declaration_that_does_not_fit_is_reported_with_its_key(root: Path):
 
     with pytest.raises(ConfigError, match=r"^tools\.custom\.mine: command\[1\] names \{x\}"):
         build_custom_tools([wrong], root=root, resources=lambda _: frozenset())
+
+
+@pytest.mark.requirement("D01")
+async def test_what_is_declared_to_be_json_is_a_structured_output(root: Path):
+    tool = a_tool(root, "printf", '{{"a": [1, 2]}}\\n', output="json")
+
+    assert await run(tool) == Structured({"a": [1, 2]})
+
+
+@pytest.mark.parametrize("printed", ["not json", "", "NaN", '{{"a": 1'])
+async def test_what_is_declared_to_be_json_and_is_none_stays_text_that_says_so(root: Path, printed: str):
+    output = await run(a_tool(root, "printf", printed, output="json"))
+
+    assert isinstance(output, Printed)
+    assert output.text.startswith("[declared to print JSON, but this is none: ")
+    assert output.text.endswith(printed.replace("{{", "{"))

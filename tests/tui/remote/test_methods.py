@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from domain.calls.execution import ToolExecution
 from domain.calls.seal import Seal
+from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
 from domain.errors import ConfigError
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
@@ -16,9 +18,12 @@ from domain.review.earlier_plan import EarlierPlan
 from domain.review.mode import Mode
 from domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
+from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, on_remote_stage
 from tui.keys.commands import COMMANDS
+from tui.settings.effects import _AT_ONCE
+from tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 
 MAKE = a_command("make all")
 
@@ -176,7 +181,9 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
     assert [command["name"] for command in reply] == [command.name for command in COMMANDS]
     assert {command["name"] for command in reply if command["power"] == "approval"} == {
         "add-dir",
+        "fast",
         "mode",
+        "scope",
         "worktree",
     }
 
@@ -226,13 +233,13 @@ async def test_a_session_that_takes_no_prompt_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-async def test_a_command_is_carried_out_and_what_it_says_is_shown(tmp_path: Path) -> None:
+async def test_a_command_is_carried_out_or_refused_and_what_it_opens_is_named(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        reply = await stage.call("command.exec", command="undo")
+        error = await stage.refused("command.exec", command="undo")
         opened = await stage.call("command.exec", command="/help")
         covered = await stage.refused("command.exec", command="/clear")
 
-    assert reply["said"] == "there is no turn to undo"
+    assert str(error) == "there is no turn to undo"
     assert opened["screen"] == "help"
     assert covered.reason == "covered"
 
@@ -500,3 +507,121 @@ async def test_a_custom_command_is_a_prompt_that_needs_no_approval_and_carries_n
         assert stage.agent.prompts == ["/fix-issue 12"]
         assert stage.agent.commands == []
         assert stage.agent.mode is Mode.ASK
+
+
+# -- what the app refuses -------------------------------------------------------------------------------------
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("undo", "there is no turn"),
+        ("model nonsense", "there is no effort nonsense"),
+        ("copy code 9", "there"),
+        ("retry", "there is no turn to continue yet"),
+        ("result 7", "there is no tab 7"),
+        ("close", "this is the only tab"),
+        ("output 3", "stored outputs"),
+        ("mcp restart nobody", "there is no MCP server 'nobody'"),
+    ],
+)
+async def test_what_the_app_refuses_is_the_clients_error(tmp_path: Path, command: str, reason: str) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        error = await stage.refused("command.exec", command=command)
+
+    assert error.reason == "refused"
+    assert reason in str(error)
+
+
+async def test_a_tab_that_the_app_does_not_open_is_an_error_and_its_prompt_goes_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise NestedTooDeep("sessions are nested too deep")
+
+    monkeypatch.setattr(TabExchanges, "share", refuse)
+    async with on_remote_stage(tmp_path) as stage:
+        for form in ("agent", "ask", "discuss", "debate", "review"):
+            error = await stage.refused("interaction.spawn", form=form, query="why?")
+
+            assert error.reason == "refused"
+            assert "nested too deep" in str(error)
+        assert stage.agent.prompts == []
+        assert len(await stage.call("panes.list")) == 1
+
+
+async def test_after_an_ensemble_that_debates_one_model_can_be_chosen_again(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        for command in ("ensemble", "strategy debate", "solo"):
+            await stage.call("command.exec", command=command)
+        error = await stage.refused("command.exec", command="strategy debate")
+
+    assert "a debate takes two models" in str(error)
+
+
+@pytest.mark.long(after=3)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("agent.phase_scope", "plan-only"),
+        ("agent.consensus_level", "ensemble"),
+        ("tui.editing", "vim"),
+        ("tui.enter_while_running", "steer"),
+        ("tui.notify_by", "bell"),
+        ("tui.mark_approve_for_edits", False),
+        ("tui.layout", "wide"),
+    ],
+)
+async def test_each_setting_that_can_change_at_once_is_changed(tmp_path: Path, key: str, value: object) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        reply = await stage.call("config.set", key=key, value=value)
+
+        assert reply == {"key": key, "present": value}
+
+
+async def test_what_the_app_goes_by_at_once_can_be_set_here() -> None:
+    known = {key for key in _AT_ONCE if not key.startswith("tui.keys.")}
+
+    assert known <= set(LiveSettings.KEYS)
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("config.set", {"key": "agent.phase_scope", "value": "fast"}),
+        ("config.set", {"key": "tui.mark_approve_for_edits", "value": True}),
+        ("command.exec", {"command": "fast"}),
+        ("command.exec", {"command": "config review.mode auto"}),
+    ],
+)
+async def test_what_loosens_reviews_takes_the_token(
+    tmp_path: Path, method: str, params: dict[str, object]
+) -> None:
+    async with on_remote_stage(tmp_path) as stage:
+        assert (await stage.refused(method, **params)).reason == "needs_approval"
+
+
+async def test_the_calls_of_the_newest_batch_are_told_as_their_records_have_them(tmp_path: Path) -> None:
+    thought = LlmResponse(
+        content=(
+            ReasoningBlock(provider="p", payload={}, text="look first"),
+            ToolUseBlock(id="c1", name="read_file", input={}),
+            ToolUseBlock(id="c2", name="write_file", input={}),
+        ),
+        stop_reason=TOOL_USE,
+    )
+    runs, waits = (
+        ToolExecution(context=a_context(place, call_id=call.native_id), call=call)
+        for place, call in enumerate(thought.tool_calls())
+    )
+    runs.start()
+    runs.progress.append("half of it")
+    waits.waiting_for = (0,)
+    async with on_remote_stage(tmp_path) as stage:
+        stage.agent.batch = (runs, waits)
+        first, second = (await stage.call("state.get"))["calls"]
+
+    assert (first["tool"], first["status"], first["progress"]) == ("read_file", "executing", "half of it")
+    assert (first["reasoning"], second["reasoning"]) == ("look first", "")
+    assert (second["status"], second["waiting_for"], second["outcome"]) == ("queued", [0], None)

@@ -39,14 +39,14 @@ class CopyController:
             elif word in KINDS:
                 kind = word
             else:
-                self._host.say(f"/copy takes {', '.join(KINDS)} and a number from 1 on, 1 being the latest")
+                self._host.refuse(f"/copy takes {', '.join(KINDS)} and a number from 1 on, 1 being the latest")
                 return
         if (found := find_piece(self._transcript.entries, kind, nth)) is not None:
             self.copy_piece(found)
         elif nth == 1:
-            self._host.say(f"there is no {kind} yet")
+            self._host.refuse(f"there is no {kind} yet")
         else:
-            self._host.say(f"there are fewer than {nth} of that kind: {kind}")
+            self._host.refuse(f"there are fewer than {nth} of that kind: {kind}")
 
     def copy_piece(self, piece: Piece) -> None:
         """Copy a piece of the transcript; of an output that is stored, all of it."""

@@ -43,8 +43,13 @@ class ChatHost(Protocol):
         """Show a remark in the status bar until the next key; an empty one takes it away."""
         ...
 
-    def tell(self, sentence: str) -> None:
-        """Add a sentence on what failed to the transcript, and say it where its end is out of sight."""
+    def refuse(self, reason: str) -> None:
+        """Say why what was asked for cannot be done; empty where it can. A program that asked is told so."""
+        ...
+
+    def tell(self, sentence: str, *, refuses: bool = True) -> None:
+        """Add a sentence on what failed to the transcript, and say it where its end is out of sight; without
+        `refuses` it warns of something that is done all the same."""
         ...
 
     def refresh_state(self) -> None:
@@ -62,13 +67,13 @@ class ChatHost(Protocol):
 class CurrentSession:
     """The session of a chat: there is none before the first is open, and while another one is being opened.
 
-    Where it cannot be acted on, `say` gets the reason.
+    Where it cannot be acted on, `refuse` gets the reason.
     """
 
-    def __init__(self, turns: Turns, say: Callable[[str], object]) -> None:
+    def __init__(self, turns: Turns, refuse: Callable[[str], object]) -> None:
         self.session: Session | None = None
         self._before: Session | None = None
-        self._turns, self._say = turns, say
+        self._turns, self._refuse = turns, refuse
 
     @property
     def last(self) -> Session | None:
@@ -87,14 +92,14 @@ class CurrentSession:
     def require_session(self, wish: str) -> Session | None:
         """The session; where there is none yet, the person is asked to repeat the command later."""
         if self.session is None:
-            self._say(_STILL_STARTING.format(wish))
+            self._refuse(_STILL_STARTING.format(wish))
         return self.session
 
     def get_resting(self, wish: str) -> Session | None:
         """The session while no turn runs."""
         session = self.require_session(wish)
         if session is not None and (busy := self._turns.busy):
-            self._say(busy)
+            self._refuse(busy)
             return None
         return session
 
@@ -102,7 +107,7 @@ class CurrentSession:
         """The session while no turn runs, if anything may be added to it."""
         session = self.get_resting(wish)
         if session is not None and session.agent.record.in_use:
-            self._say(session.refusal)
+            self._refuse(session.refusal)
             return None
         return session
 

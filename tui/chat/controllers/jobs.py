@@ -59,6 +59,10 @@ class JobController:
         finally:
             self._is_asking = False
 
+    def action_toggle_panel(self) -> None:
+        """Show the side panel, or hide it for the rest of the session."""
+        self._host.say(self._panel.toggle())
+
     def action_background_or_panel(self) -> None:
         """Send the command that a call waits for to the background; where there is none, show the side panel or
         hide it."""
@@ -71,7 +75,7 @@ class JobController:
         try:
             session.agent.jobs.send_to_background()
         except ToolError as error:
-            self._host.say(str(error))
+            self._host.refuse(str(error))
         else:
             self._host.say("sent to the background · /jobs lists what runs there")
 

@@ -31,7 +31,7 @@ class LocalServerController:
         app = self._host.app
         open_servers = app.open_local_servers if isinstance(app, KeyedApp) else None
         if open_servers is None:
-            self._host.say("there are no settings here")
+            self._host.refuse("there are no settings here")
         elif self._current.get_resting("use the server") is not None:
             self._host.run_worker(self._offer(open_servers(), port, begin_session), group="local-server")
 
@@ -46,7 +46,9 @@ class LocalServerController:
         try:
             self._host.say(f"asking {name} for its models…")
             if not (models := await servers.list_models(port)):
-                self._host.say(f"{name} on 127.0.0.1:{port} has no model yet; load one there, and choose again")
+                self._host.refuse(
+                    f"{name} on 127.0.0.1:{port} has no model yet; load one there, and choose again"
+                )
                 return
             dialog = LocalServerDialog(
                 servers, port, name, models, await servers.propose(port, name, models[0]), clock=self._clock

@@ -41,7 +41,7 @@ class MemoryController:
         if session is None or session.refusal or self._questions.asking:
             self._prompt.replace_text(typed)
             if session is not None:
-                self._host.say(session.refusal or "answer the question first")
+                self._host.refuse(session.refusal or "answer the question first")
             return
         self._host.run_worker(self._review(session.agent, line, typed), group="memory")
 
@@ -61,4 +61,4 @@ class MemoryController:
                     self._host.say("nothing was added; ↑ brings the line back")
             except QuorumError as error:
                 self._prompt.put_before(typed)
-                self._host.say(str(error))
+                self._host.refuse(str(error))

@@ -33,7 +33,7 @@ class RewindController:
         if (session := self._current.get_writable("undo")) is None:
             return
         if (turn := session.last_turn) is None:
-            self._host.say(_NO_TURN)
+            self._host.refuse(_NO_TURN)
         else:
             self._host.app.push_screen(session.restore_screen(turn, self._take_back))
 
@@ -42,7 +42,7 @@ class RewindController:
         if (session := self._current.get_writable("rewind")) is None:
             return
         if session.last_turn is None:
-            self._host.say(_NO_TURN)
+            self._host.refuse(_NO_TURN)
         else:
             self._host.app.push_screen(session.turn_list(self._take_back))
 
@@ -51,7 +51,7 @@ class RewindController:
         if (session := self._current.get_writable("redo")) is None:
             return
         if (undo := session.agent.rewind.last_undo) is None:
-            self._host.say(_NO_UNDO)
+            self._host.refuse(_NO_UNDO)
             return
 
         async def redo(task: QueuedTask, _: str) -> QuorumError | None:

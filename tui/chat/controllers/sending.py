@@ -59,7 +59,7 @@ class SendController:
         session = self._current.session
         if session is not None and session.refusal:
             self._prompt.replace_text(escape_command(text))
-            self._host.say(session.refusal)
+            self._host.refuse(session.refusal)
             return
         self._welcome.display = False
         self.remember(escape_command(text))
@@ -85,7 +85,7 @@ class SendController:
             self.submit(text)
             return
         self._prompt.replace_text(text)
-        self._host.say(otherwise if session is not None else f"still starting; {otherwise}")
+        self._host.refuse(otherwise if session is not None else f"still starting; {otherwise}")
 
     def remember(self, text: str) -> None:
         """Have Up bring this back."""
@@ -99,13 +99,13 @@ class SendController:
     def action_steer(self, text: str = "") -> None:
         """Say this, or the prompt that waits last, into the running turn; where none runs, it is a prompt."""
         if text and not is_prompt(text):
-            self._host.say(REFUSAL)
+            self._host.refuse(REFUSAL)
         elif text and not self._turns.running:
             self.submit(text)
         elif problem := self._turns.steer(text):
             if text:
                 self._prompt.give_back(text)
-            self._host.say(problem)
+            self._host.refuse(problem)
         elif text:
             self.remember(escape_command(text))
 
@@ -117,7 +117,7 @@ class SendController:
         if does_enter_steer(self._host.app) and self._turns.queue_last_message():
             return
         if self._turns.running and self._turns.prompts:
-            self._host.say(self._turns.steer())
+            self._host.refuse(self._turns.steer())
         elif self._turns.does_enter_continue:
             self.action_retry()
         elif name := self._welcome.resumable:
@@ -135,7 +135,7 @@ class SendController:
     def action_retry(self) -> None:
         """Resume a turn that failed, was interrupted or reached a limit, where it stopped."""
         if (session := self._current.require_session("continue")) is not None:
-            self._host.say(session.refusal or self._turns.retry())
+            self._host.refuse(session.refusal or self._turns.retry())
 
     async def action_plan(self, text: str = "") -> None:
         """Have the model make a plan, for this prompt or the next; `off` leaves that, `drop` withdraws one.
@@ -149,7 +149,7 @@ class SendController:
         self._host.refresh_state()
         if problem:
             self._return_typed(typed)
-            self._host.say(problem)
+            self._host.refuse(problem)
         elif word and word not in PLAN_WORDS:
             self.submit(text)
 
@@ -183,7 +183,7 @@ class SendController:
         """
         if problem := self._explain_refusal(own):
             self._prompt.replace_text(typed)
-            self._host.say(problem)
+            self._host.refuse(problem)
             return
         if (session := self._current.session) is None:
             self._held_commands.append((own, typed))
@@ -200,7 +200,7 @@ class SendController:
         for own, typed in held:
             if problem := self._explain_refusal(own):
                 self._prompt.put_before(typed)
-                self._host.say(problem)
+                self._host.refuse(problem)
             else:
                 self.run_user_command(own, typed)
 

@@ -43,7 +43,7 @@ class SessionController:
         if name is None or (session := self._current.get_resting("choose a session")) is None:
             return
         if name == session.agent.session_id and not session.agent.record.in_use:
-            self._host.say("this session is open already")
+            self._host.refuse("this session is open already")
             return
         from domain.sessions.past_session import NamedSession
 

@@ -8,6 +8,7 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
+    from tui.agent.settings_service import SettingsService
     from tui.session.session import Session
 
 
@@ -20,13 +21,19 @@ class SettingsController:
     async def action_set_mode(self, name: str) -> None:
         """Change the review mode, once there is an agent to change it for."""
         if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.say(await session.set_mode(name))
+            self._host.refuse(await session.set_mode(name))
             self._host.refresh_state()
 
     async def action_cycle_mode(self) -> None:
         """The next of the modes that keep asking; never auto."""
         if (session := self._current.require_session("choose the mode")) is not None:
-            self._host.say(await session.cycle_mode())
+            self._host.refuse(await session.cycle_mode())
+            self._host.refresh_state()
+
+    async def action_choose_scope(self, name: str) -> None:
+        """Choose how far the session goes: full, fast or plan-only."""
+        if (session := self._current.require_session("choose how far to go")) is not None:
+            self._host.refuse(session.refusal or await session.set_scope(name))
             self._host.refresh_state()
 
     async def action_choose_solo(self) -> None:
@@ -42,9 +49,14 @@ class SettingsController:
         await self._choose_consensus(strategy=name)
 
     async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
+        from domain.errors import QuorumError
+
         if (session := self._current.require_session("choose who answers")) is not None:
-            for said in await session.choose_consensus(level, strategy):
-                self._host.tell(said)
+            try:
+                for warning in await session.choose_consensus(level, strategy):
+                    self._host.tell(warning, refuses=False)
+            except QuorumError as error:
+                self._host.tell(str(error))
             self._host.refresh_state()
 
     def action_choose_model(self, name: str = "") -> None:
@@ -58,8 +70,8 @@ class SettingsController:
 
     async def _set_model(self, session: Session, name: str) -> None:
         if problem := await session.set_model(name):
-            self._host.tell(problem)
             self._host.say(f"the model is still {session.agent.models.current}")
+            self._host.tell(problem)
 
     def action_add_dir(self, path: str = "") -> None:
         """Add a folder to the workspace; without one, say which are there."""
@@ -68,7 +80,7 @@ class SettingsController:
         if path and not session.refusal:
             self._host.run_worker(self._add_folder(session, path), group="folders")
         elif path:
-            self._host.say(session.refusal)
+            self._host.refuse(session.refusal)
         elif added := session.agent.folders.added:
             self._host.say(f"added folders: {', '.join(added)}; /add-dir DIR adds another")
         else:
@@ -85,17 +97,45 @@ class SettingsController:
             self._host.say(f"added {folder}" if folder else "that belongs to the workspace already")
 
     def action_show_config(self, query: str = "") -> None:
-        """Show all settings, those first that fit the query."""
+        """Show all settings, those first that fit the query; `KEY VALUE` sets one in the person's own file."""
         from domain.errors import QuorumError
         from tui.settings.screen import SettingsScreen
 
         app = self._host.app
         open_settings = app.open_settings if isinstance(app, KeyedApp) else None
         if open_settings is None:
-            self._host.say("there are no settings here")
+            self._host.refuse("there are no settings here")
             return
         try:
-            app.push_screen(SettingsScreen(open_settings(), self._current.session, query))
+            service = open_settings()
+        except QuorumError as error:
+            self._host.tell(str(error))
+            return
+        key, _, value = query.strip().partition(" ")
+        if value.strip():
+            self._host.run_worker(self._set_setting(service, key, value.strip(), query), group="settings")
+        else:
+            app.push_screen(SettingsScreen(service, self._current.session, query))
+
+    async def _set_setting(self, service: SettingsService, key: str, value: str, query: str) -> None:
+        """Write a setting; where there is none of that name, the words are searched for."""
+        from domain.errors import QuorumError
+        from tui.settings.effects import write_setting
+        from tui.settings.screen import SettingsScreen
+
+        app = self._host.app
+        try:
+            setting = next((each for each in await service.list_settings() if each.key == key), None)
+            if setting is None:
+                app.push_screen(SettingsScreen(service, self._current.session, query))
+            elif setting.fixed or not service.targets:
+                self._host.refuse(f"{key} {setting.fixed or 'has no file to go to: there is no home folder'}")
+            elif key == "tui.theme" and value not in (*app.available_themes, "auto"):
+                self._host.refuse(f"there is no theme {value!r}; /theme lists them")
+            else:
+                own, session = service.targets[0], self._current.session
+                self._host.say(await write_setting(service, key, value, own, app=app, session=session))
+                self._host.refresh_state()
         except QuorumError as error:
             self._host.tell(str(error))
 

@@ -85,7 +85,7 @@ class ViewController:
         elif verb == "restart":
             self._host.run_worker(self._restart_server(session.agent, name.strip()), group="mcp")
         else:
-            self._host.say(
+            self._host.refuse(
                 "/mcp shows the MCP servers, /mcp restart NAME starts one of them anew, /mcp login NAME logs in"
             )
 
@@ -128,7 +128,7 @@ class ViewController:
             self._host.say(f"the MCP server {name} is starting anew; its tools are there with the next prompt")
         else:
             known = ", ".join(server.name for server in agent.tool_servers.list_statuses()) or "none"
-            self._host.say(f"there is no MCP server {name!r}; there is: {known}")
+            self._host.refuse(f"there is no MCP server {name!r}; there is: {known}")
 
     def action_show_findings(self, panel_id: str = "") -> None:
         """Show what a code review on the screen found, the latest if none is named."""
@@ -137,7 +137,7 @@ class ViewController:
         if (result := find_review_result(self._transcript.entries, panel_id)) is not None:
             self._host.app.push_screen(session.build_findings_screen(result))
         else:
-            self._host.say("there is no code review on the screen; /review begins one")
+            self._host.refuse("there is no code review on the screen; /review begins one")
 
     def action_show_inbox(self) -> None:
         """Show the decisions that wait in any session."""
@@ -156,14 +156,14 @@ class ViewController:
         if row is None or (entry := row.entry) is None:
             return
         if not self._transcript.reveal(entry, row.call):
-            self._host.say("that is not on the screen any more: /clear took it off")
+            self._host.refuse("that is not on the screen any more: /clear took it off")
 
     def action_open_output(self, nth: int = 1) -> None:
         """Read the nth latest stored output."""
         if (call := self._transcript.find_stored_output(nth)) is not None:
             self.open_output(call)
         else:
-            self._host.say(
+            self._host.refuse(
                 "no output is stored yet" if nth == 1 else f"there are fewer than {nth} stored outputs"
             )
 
@@ -181,7 +181,7 @@ class ViewController:
         try:
             self._host.app.push_screen(await session.build_pager(call))
         except BlobError as error:
-            self._host.say(str(error))
+            self._host.refuse(str(error))
 
     def action_show_subagent(self, session_id: str) -> None:
         """Show what a subagent on the screen does, or did."""
@@ -190,7 +190,7 @@ class ViewController:
         if (subagent := find_subagent(self._transcript.entries, session_id)) is not None:
             self._host.app.push_screen(session.build_subagent_screen(subagent))
         else:
-            self._host.say("that task is not on the screen")
+            self._host.refuse("that task is not on the screen")
 
 
 def find_subagent(entries: Sequence[Entry], session_id: str) -> FollowedSubagent | None:

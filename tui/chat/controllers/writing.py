@@ -171,7 +171,7 @@ class WritingController:
             else:  # a turn was interrupted meanwhile, and what waited has come back
                 self._prompt.replace_text(f"{now.removesuffix(shown).rstrip()}\n{edited}".rstrip())
         except EditorFailed as problem:
-            self._host.say(str(problem))
+            self._host.refuse(str(problem))
         finally:
             await self._prompt.take_up_keys()
 

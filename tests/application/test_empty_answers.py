@@ -1,0 +1,133 @@
+"""An answer without words and without a call that can run: it is asked for once more, then the turn fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from application.view.entries import Notice
+from application.view.session_view import SessionView
+from domain.conversation.history import UserMessage
+from domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    REFUSAL,
+    TOOL_USE,
+    ContentBlock,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
+from domain.events.event import EmptyAnswerReceived
+from domain.events.json_form import event_to_json
+from domain.events.reading import event_from_json
+from domain.events.report import RunStatus
+from tests.application.test_run_agent import Bench, reads
+from tests.support.fake_session import Step
+
+NOTHING = LlmResponse(content=(), stop_reason=END_TURN)
+BLANK = LlmResponse.from_text(" \n\u200b\ufeff\t")
+THOUGHTS = LlmResponse(
+    content=(ReasoningBlock(provider="fake", payload={"type": "thinking"}, text="I should look"),),
+    stop_reason=END_TURN,
+)
+OPAQUE = LlmResponse(content=(OpaqueBlock(provider="fake", payload={"type": "search"}),), stop_reason=END_TURN)
+NO_CALL = LlmResponse(content=(TextBlock("let me look"),), stop_reason=TOOL_USE)
+BROKEN_CALL = LlmResponse(
+    content=(ToolUseBlock(id="c", name="read", input={}, parse_error="cut"),),
+    stop_reason=StopReason(StopKind.OTHER, "eof"),
+)
+EMPTY = {
+    "nothing": NOTHING,
+    "blank": BLANK,
+    "thoughts": THOUGHTS,
+    "opaque": OPAQUE,
+    "no call": NO_CALL,
+    "broken call": BROKEN_CALL,
+}
+DONE = LlmResponse.from_text("done")
+
+
+@pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+async def test_it_is_asked_for_once_more_and_the_second_answer_stands(empty: LlmResponse) -> None:
+    bench = Bench(empty, DONE)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "done")
+    (event,) = bench.observer.of(EmptyAnswerReceived)
+    assert event.lack == empty.lack
+    assert event_from_json(event_to_json(event)) == event
+    said = bench.session.sent[1].messages[-1]
+    assert isinstance(said, UserMessage)
+    assert empty.lack in said.text
+
+
+@pytest.mark.parametrize("empty", EMPTY.values(), ids=EMPTY)
+async def test_a_second_one_fails_the_turn_and_says_why(empty: LlmResponse) -> None:
+    bench = Bench(empty, empty, DONE)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code) == (RunStatus.FAILED, 1)
+    assert report.error == f"the model gave no answer, also when asked again: {empty.lack}"
+    assert len(bench.session.sent) == 2
+
+
+async def test_after_results_of_tools_it_is_the_same() -> None:
+    bench = Bench(reads("a"), NOTHING, THOUGHTS)
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.FAILED
+    assert [call.tool for call in report.calls] == ["read"]
+
+
+async def test_a_call_in_between_is_progress_and_each_is_asked_for_again() -> None:
+    bench = Bench(NOTHING, reads("a"), NOTHING, DONE)
+
+    assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
+    assert len(bench.observer.of(EmptyAnswerReceived)) == 2
+
+
+async def test_the_next_turn_continues_from_there() -> None:
+    bench = Bench(THOUGHTS, THOUGHTS, DONE, DONE)
+    await bench.agent.execute("go")
+
+    assert (await bench.agent.retry()).text == "done"
+    assert (await bench.agent.execute("again")).text == "done"
+
+
+@pytest.mark.parametrize(
+    ("stop", "status"), [(REFUSAL, RunStatus.REFUSED), (MAX_TOKENS, RunStatus.LIMIT)], ids=str
+)
+async def test_a_refusal_and_a_limit_keep_their_own_endings(stop: StopReason, status: RunStatus) -> None:
+    bench = Bench(*[LlmResponse(content=(), stop_reason=stop)] * 9)
+
+    assert (await bench.agent.execute("go")).status is status
+    assert not bench.observer.of(EmptyAnswerReceived)
+
+
+async def test_nothing_after_a_cut_off_answer_says_that_the_answer_is_whole() -> None:
+    content: tuple[ContentBlock, ...] = (TextBlock("all of it"),)
+    bench = Bench(LlmResponse(content=content, stop_reason=MAX_TOKENS), NOTHING)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "all of it")
+
+
+async def test_the_screen_names_what_was_missing() -> None:
+    view = SessionView()
+
+    class Watching:
+        def notify(self, event: object) -> None:
+            view.apply(event)  # type: ignore[arg-type]
+
+    await Bench(Step(answer=THOUGHTS), DONE, observers=[Watching()]).agent.execute("go")
+
+    notices = [entry.text for entry in view.entries if isinstance(entry, Notice)]
+    assert any(f"{THOUGHTS.lack}; it is asked once more" in each for each in notices)
