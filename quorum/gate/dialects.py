@@ -182,7 +182,7 @@ class CodexDialect:
     def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload.
 
-        The hook runs in the folder of the session; the `cwd` of the payload is what the model chose for the call.
+        The hook runs in the folder of the session; the `cwd` of the payload is what the model chose.
         """
         return _read_hook(HookCaller.CODEX.value, payload, environment, folder)
 
