@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from domain.lazy_dataclass import dataclass
@@ -33,7 +35,10 @@ class ProposedCall:
 
     `tool` and `arguments` are in our own terms, so that rules, guards and hooks see what they see in a session;
     `caller_tool` is the caller's name of the tool. `cwd` is the absolute folder that relative paths and
-    commands start in. `task` is what the person asked the caller for, where the caller says so.
+    commands start in, which the caller's model may choose. `environment` is what its commands get, as far as
+    that is known. `task` is what the person asked the caller for, where the caller says so. `shell_text` is
+    what reads like a command in the arguments of a tool that is no shell: it is looked at as one. `is_known` is
+    false for a tool that nothing is known of.
     """
 
     tool: str
@@ -41,4 +46,7 @@ class ProposedCall:
     effect: CallEffect
     caller_tool: str
     cwd: str
+    environment: Mapping[str, str] = field(default_factory=dict)
     task: str = ""
+    shell_text: str | None = None
+    is_known: bool = True

@@ -39,14 +39,12 @@ class CallerWorld:
     """What calls of a caller are looked at with.
 
     `workspace` places paths anywhere on the machine, `root` is the folder that counts as the workspace.
-    `judge` takes a command apart; `environment` is what the caller's commands get. `learn` has the secrets of a
-    file masked, if it is sensitive.
+    `judge` takes a command apart. `learn` has the secrets of a file masked, if it is sensitive.
     """
 
     workspace: Workspace
     root: Path
     judge: Callable[[str, Path], Awaitable[ShellVerdict]]
-    environment: Mapping[str, str]
     learn: Callable[[str], object]
 
     def locate(self, call: ProposedCall, path: str) -> Location:
@@ -128,7 +126,7 @@ class CallerCommand(CallerTool):
         """Why a proof that it only reads does not hold where the caller runs it; empty where it does."""
         if not Path(self._call.cwd).resolve().is_relative_to(self._world.root):
             return f"it runs in {self._call.cwd}, outside the workspace"
-        environment = self._world.environment
+        environment = self._call.environment
         words = {word.rpartition("/")[2] for part in verdict.parts for word in part.command.words}
         for name, value in verdict.environment.items():
             if name.startswith("GIT_"):
@@ -144,7 +142,7 @@ class CallerCommand(CallerTool):
         command, cwd = self.find_command(arguments) or "", Path(self._call.cwd)
         if not await asyncio.to_thread(cwd.is_dir):
             raise ToolError(f"its folder {cwd} is not there any more")
-        environment = {"PATH": "", **self._world.environment}
+        environment = {"PATH": "", **self._call.environment}
         seal = await asyncio.to_thread(
             seal_command,
             command,
@@ -155,6 +153,25 @@ class CallerCommand(CallerTool):
             projected=projected,
         )
         return replace(seal, unsealed=_COMMAND)
+
+
+class CallerOther(CallerTool):
+    """A call whose effects are not known. What reads like a command is looked at as one, to tighten only."""
+
+    def find_command(self, arguments: JsonObject) -> str | None:
+        """The shell text that its arguments may hold."""
+        return self._call.shell_text
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """Nothing is proved of it; of a tool that is not known no mode says that it may run."""
+        verdict: ShellVerdict | None = None
+        if (text := self._call.shell_text) is not None:
+            verdict = await self._world.judge(text, Path(self._call.cwd))
+            verdict = replace(verdict, kind=ShellVerdictKind.ASK, reason=self.doubt, environment={})
+        if self._call.is_known:
+            return verdict
+        verdict = verdict or ShellVerdict(kind=ShellVerdictKind.ASK, reason=self.doubt)
+        return replace(verdict, sandbox_gap=self.doubt)
 
 
 class CallerEdit(CallerTool):
@@ -215,7 +232,7 @@ async def _build_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
             return CallerTool(call, world, access=Access(), risk=RiskLevel.LOW)
         case CallEffect.OTHER:
             doubt = f"what the tool {call.caller_tool} would do with this is not known"
-            return CallerTool(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH, doubt=doubt)
+            return CallerOther(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH, doubt=doubt)
 
 
 def _find_doubt(world: CallerWorld, location: Location) -> str:

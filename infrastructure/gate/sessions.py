@@ -6,10 +6,10 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Never
+from typing import Never, TypeAlias
 
 from application.calls.hook_chain import HookChain
 from application.calls.outputs import Outputs
@@ -40,6 +40,10 @@ from infrastructure.trust.decisions import open_trust_decisions
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05
+_MOST_WAITING_SECS = 5.0  # another process takes no longer for a decision without models
+
+MakeRoom: TypeAlias = Callable[[str], Awaitable[None]]
+"""Asks whoever keeps the session with this id open, without deciding anything in it, to close it."""
 
 
 class NoSchema:
@@ -68,24 +72,34 @@ def identify_session(caller: str, session: str, root: Path) -> str:
 
 
 async def open_caller_record(
-    loaded: LoadedSettings, root: Path, *, caller: str, session: str, patience_secs: float
+    loaded: LoadedSettings, root: Path, *, caller: str, session: str, make_room: MakeRoom
 ) -> SessionRecord:
-    """The record of a caller's session, begun or continued. While another process writes it, it is waited for.
+    """The record of a caller's session, begun or continued. A process that keeps it open is asked for it.
 
-    Raises LedgerError where it cannot be had in that time, or at all; ConfigError for a place that cannot be.
+    One that decides in it is waited for, yet not for long: then the record is that of another session beside
+    it, of this process. Raises LedgerError where none can be had, and ConfigError for a place that cannot be.
     """
-    choice = ContinuedSession(identify_session(caller, session, root))
-    until = time.monotonic() + patience_secs
+    session_id, until = identify_session(caller, session, root), time.monotonic() + _MOST_WAITING_SECS
     while True:
-        record = await asyncio.to_thread(
-            open_record, loaded.settings.storage, os.environ, choice, cwd=str(root)
-        )
+        record = await _open_record(loaded, root, session_id)
         if not record.in_use:
             return record
         await record.release()
         if time.monotonic() > until:
-            raise LedgerError(record.in_use)
+            break
+        await make_room(session_id)
         await asyncio.sleep(_PAUSE_SECS)
+    beside = identify_session(caller, f"{session}\0{os.getpid()}", root)
+    record = await _open_record(loaded, root, beside)
+    if record.in_use:
+        await record.release()
+        raise LedgerError(record.in_use)
+    return record
+
+
+async def _open_record(loaded: LoadedSettings, root: Path, session_id: str) -> SessionRecord:
+    choice = ContinuedSession(session_id)
+    return await asyncio.to_thread(open_record, loaded.settings.storage, os.environ, choice, cwd=str(root))
 
 
 def _refuse_subagents(_parts: SessionParts) -> Never:
@@ -99,12 +113,8 @@ def build_call_gate(
     caller: str,
     approver: Approver,
     record: SessionRecord,
-    environment: Mapping[str, str],
 ) -> CallGate:
-    """What decides about the calls of the session that `record` is of. Raises ConfigError.
-
-    `environment` is what commands of the caller get, as far as it is known.
-    """
+    """What decides about the calls of the session that `record` is of. Raises ConfigError."""
     mask, watch = SecretMask(), DecisionWatch()
     parts = SessionParts(
         given=SessionInputs(
@@ -140,7 +150,6 @@ def build_call_gate(
         workspace=Workspace((root, Path("/"))),
         root=root,
         judge=shared.gate.judge,
-        environment=environment,
         learn=shared.secrets.learn_if_sensitive,
     )
     schema = NoSchema()

@@ -284,6 +284,7 @@ class ProtocolAgent:
         buffers = UnsavedBuffers(read if self._reads_buffers else None, root)
         approver = ClientApprover(ask, outbox, buffers.describe)
         feed = UpdateFeed(str(root), outbox.put)
+        feed.take_title(opened.record)
         try:
             if replays:
                 history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])

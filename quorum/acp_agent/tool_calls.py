@@ -162,11 +162,12 @@ def _list_contents(call: Call, cwd: str) -> list[CallContent]:
     shown: list[CallContent] = []
     if call.diff and call.outcome in (None, Outcome.OK):
         shown += render_diff(call.diff, cwd)
-    if call.output is not None:
-        if not (call.tool in _EDITS and call.diff and call.outcome is Outcome.OK):
-            shown.append(build_text_content(fence(_join_output(call.output))))
-    elif call.progress.text:
+    is_cut_short = call.outcome in (Outcome.CANCELLED, Outcome.UNKNOWN)
+    if call.progress.text and (call.output is None or is_cut_short):  # its result holds none of what it printed
         shown.append(build_text_content(fence("\n".join(call.progress.list_lines()))))
+    is_told_by_diff = call.tool in _EDITS and call.diff and call.outcome is Outcome.OK
+    if call.output is not None and not is_told_by_diff:
+        shown.append(build_text_content(fence(_join_output(call.output))))
     if remarks := "\n".join(_list_remarks(call)):
         shown.append(build_text_content(remarks))
     return shown

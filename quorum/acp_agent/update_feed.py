@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from acp.schema import (
     AgentMessageChunk,
@@ -19,7 +19,7 @@ from acp.schema import (
 from application.panel.code_review_text import render_review_result
 from application.session.session_record import SessionRecord
 from application.view.endings import PROCESS_ENDED
-from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, NoticeKind, PromptEntry
+from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, NoticeKind, Phase, PromptEntry
 from application.view.panel_entry import PanelEntry
 from application.view.present import Step, StepStatus
 from application.view.session_view import SessionView
@@ -74,13 +74,26 @@ class UpdateFeed:
         self.view.begin_past()
         for event in record.past:
             self.view.apply(event)
+        waiting = frozenset(self._find_waiting_calls())
         self.view.end_past(PROCESS_ENDED)
         for entry in self.view.entries:
             if not entry.undone:
-                yield from self._list_entry_updates(entry)
+                yield from self._list_entry_updates(entry, waiting)
         if self.view.present.plan:
             yield build_plan(self.view.present.plan)
-        self._has_title = any(isinstance(entry, PromptEntry) for entry in self.view.entries)
+        self.take_title(record)
+
+    def take_title(self, record: SessionRecord) -> None:
+        """A session that is continued, or copied, keeps the title that its first prompt gave it."""
+        self._has_title = any(isinstance(event, ev.TurnStarted) and event.prompt for event in record.past)
+
+    def _find_waiting_calls(self) -> Iterator[str]:
+        """The calls of a batch in which a review is open: the person may still be asked about them."""
+        for entry in self.view.entries:
+            if isinstance(entry, Batch) and any(call.phase is Phase.REVIEWED for call in entry.calls):
+                for call in entry.calls:
+                    if call.phase in (Phase.QUEUED, Phase.REVIEWED):
+                        yield build_call_id(entry.batch_id or "", call.index)
 
     # ---------------------------------------------------------------- what happens
 
@@ -147,7 +160,7 @@ class UpdateFeed:
 
     # ---------------------------------------------------------------- what is recorded
 
-    def _list_entry_updates(self, entry: Entry) -> Iterator[SessionUpdate]:
+    def _list_entry_updates(self, entry: Entry, waiting: Container[str]) -> Iterator[SessionUpdate]:
         match entry:
             case PromptEntry():
                 block = TextContentBlock(type="text", text=show_text(entry.text))
@@ -159,7 +172,9 @@ class UpdateFeed:
                     yield build_message(show_text(entry.text))
             case Batch():
                 for call in entry.calls:
-                    yield start_call(build_call_id(entry.batch_id or "", call.index), call, self._cwd)
+                    call_id = build_call_id(entry.batch_id or "", call.index)
+                    update = start_call(call_id, call, self._cwd)
+                    yield update.model_copy(update={"status": "pending"}) if call_id in waiting else update
             case PanelEntry(result=ReviewResult() as result):
                 yield build_notice(render_review_result(result))
             case Notice():

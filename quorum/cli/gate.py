@@ -19,6 +19,7 @@ from quorum.gate import held_call, tui_client
 from quorum.gate.dialects import DIALECTS, Dialect, Reply
 from quorum.gate.held_call import HeldCall
 from quorum.gate.payload import BadPayload, parse_payload, read_payload
+from quorum.gate.plain_arguments import read_folder
 from quorum.options import GateOptions, Options
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def _reply(dialect: Dialect, options: Options, load: Load) -> Reply:
                     )
                 except tui_client.Unreachable as error:
                     held = held._replace(trouble=str(error))
-        request = dialect.read(parse_payload(held.content), os.environ)
+        payload = parse_payload(held.content)
+        dialect = dialect.adapt(payload, os.environ)
+        request = dialect.read(payload, dict(os.environ), read_folder())
         event = request.event
         if held.verdict:
             return dialect.reply(event, GateDecision.ask(held.verdict))

@@ -25,7 +25,8 @@ from quorum.cli.settings import load
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions
 from quorum.gate.payload import BadPayload, parse_payload
-from quorum.gate.resident_key import PASSING, ResidentKey, identify_resident
+from quorum.gate.resident_key import ResidentKey, identify_resident
+from quorum.gate.session_release import RELEASE
 from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.options import Options
 from quorum.rpc.json_rpc import (
@@ -140,6 +141,9 @@ class _Resident:
             if params.get("key") != self._key.digest:
                 raise make_refusal("this process has another environment, or another quorum", "key")
             return self._key.digest
+        if method == RELEASE:
+            await self._sessions.release(str(params.get("session")))
+            return None
         if method != "gate.decide":
             raise build_invalid_params(f"there is no method {method!r}")
         self._running += 1
@@ -152,15 +156,16 @@ class _Resident:
 
     async def _decide(self, params: JsonParams) -> Reply:
         dialect, call = params.get("dialect"), params.get("call")
-        given, secs = params.get("environment"), params.get("timeout_secs")
+        folder, given, secs = params.get("folder"), params.get("environment"), params.get("timeout_secs")
         if dialect not in DIALECTS or not isinstance(call, str) or not isinstance(secs, int):
             raise build_invalid_params("this is no call of quorum gate")
-        if not isinstance(given, dict) or not set(given) <= PASSING:
-            raise build_invalid_params("'environment' holds what is not handed over")
-        own = {name: value for name, value in os.environ.items() if name not in PASSING}
+        if not isinstance(folder, str) or not isinstance(given, dict):
+            raise build_invalid_params("'folder' and 'environment' of the process that asks are missing")
         form, event = DIALECTS[dialect], ""
         try:
-            request = form.read(parse_payload(call.encode("utf-8", "surrogatepass")), {**own, **given})
+            payload = parse_payload(call.encode("utf-8", "surrogatepass"))
+            form = form.adapt(payload, given)
+            request = form.read(payload, given, folder)
             event = request.event
             decision = await self._sessions.decide(request, timeout_secs=secs)
         except BadPayload as error:

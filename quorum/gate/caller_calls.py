@@ -8,9 +8,17 @@ from collections.abc import Callable, Mapping
 from domain.calls.proposed_call import CallEffect, ProposedCall
 from domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
+from quorum.gate.shell_arguments import find_shell_text
 
-# The tools of callers that change nothing but their own notes.
-_NOTES = frozenset({"TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"})
+# The tools of callers that change nothing but their own notes, or show something of the caller itself.
+_NOTES = frozenset(
+    {
+        *("TodoWrite", "TaskCreate", "TaskGet", "TaskList", "TaskUpdate"),
+        *("AskUserQuestion", "CronList", "ListAgents", "ReportFindings", "ToolSearch"),
+    }
+)
+# Their effects are not known either, and yet what kind they are of: the mode decides about them as about ours.
+_LEFT_TO_THE_MODE = frozenset({"Agent", "Task", "WebFetch", "WebSearch"})
 _STRANGE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 60
 _SERVER_TOOL = re.compile(r"mcp__[A-Za-z0-9_-]{1,120}")
@@ -20,32 +28,54 @@ class _Unplaced(Exception):
     """The arguments are understood, but not what they would touch."""
 
 
-def translate_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> ProposedCall:
+def translate_call(
+    tool: str, given: JsonObject, *, cwd: str, environment: Mapping[str, str] | None = None
+) -> ProposedCall:
     """A call of Claude Code or Codex. Raises BadPayload for arguments that its tool does not have.
 
     What cannot be placed, and a tool that is not known, has effects that are not known.
     """
+    environment = environment or {}
     translate = _TOOLS.get(tool)
     if translate is not None:
         try:
             name, arguments, effect = translate(given)
             return ProposedCall(
-                tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task
+                tool=name,
+                arguments=arguments,
+                effect=effect,
+                caller_tool=tool,
+                cwd=cwd,
+                environment=environment,
             )
         except _Unplaced:
             pass
     if tool in _NOTES:
-        name, effect = f"caller__{tool}", CallEffect.NOTE
-    else:
-        name, effect = _OUR_NAMES.get(tool) or name_unknown(tool), CallEffect.OTHER
-    return ProposedCall(tool=name, arguments=given, effect=effect, caller_tool=tool, cwd=cwd, task=task)
+        return ProposedCall(
+            tool=f"caller__{tool}", arguments=given, effect=CallEffect.NOTE, caller_tool=tool, cwd=cwd
+        )
+    return ProposedCall(
+        tool=_OUR_NAMES.get(tool) or name_unknown(tool),
+        arguments=given,
+        effect=CallEffect.OTHER,
+        caller_tool=tool,
+        cwd=cwd,
+        environment=environment,
+        shell_text=find_shell_text(given),
+        is_known=tool in _TOOLS or tool in _LEFT_TO_THE_MODE or is_server_tool(tool),
+    )
 
 
 def name_unknown(tool: str) -> str:
     """The name that rules know a tool of a caller by. It is never that of a tool of ours."""
-    if _SERVER_TOOL.fullmatch(tool):
+    if is_server_tool(tool):
         return tool
     return "caller__" + _STRANGE.sub("_", tool)[:_LONGEST_NAME]
+
+
+def is_server_tool(tool: str) -> bool:
+    """Whether the name is that of a tool of an MCP server, as callers and we write it."""
+    return _SERVER_TOOL.fullmatch(tool) is not None
 
 
 _Translated = tuple[str, JsonObject, CallEffect]
@@ -69,8 +99,15 @@ def _translate_bash(given: JsonObject) -> _Translated:
     return "run_command", arguments, CallEffect.COMMAND
 
 
+def _translate_monitor(given: JsonObject) -> _Translated:
+    """A shell command that runs beside the session, each of whose lines the model reads."""
+    require_fields(given, ("command", "description", "timeout_ms", "persistent"), "the call of Monitor")
+    arguments: JsonObject = {"command": require(given, "command", str), "background": True}
+    return "run_command", arguments, CallEffect.COMMAND
+
+
 def _read(given: JsonObject) -> _Translated:
-    require_fields(given, ("file_path", "offset", "limit", "pages"), "the call of Read")
+    require_fields(given, ("file_path", "offset", "limit", "pages", "allow_large"), "the call of Read")
     return "read_file", {"path": place(require(given, "file_path", str))}, CallEffect.READ
 
 
@@ -149,6 +186,7 @@ def _patch(given: JsonObject) -> _Translated:
 
 _TOOLS: Mapping[str, Callable[[JsonObject], _Translated]] = {
     "Bash": _translate_bash,
+    "Monitor": _translate_monitor,
     "Read": _read,
     "Write": _write,
     "Edit": _edit,

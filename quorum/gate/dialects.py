@@ -14,6 +14,7 @@ from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
 from quorum.gate.caller_calls import translate_call
+from quorum.gate.hook_callers import HookCaller, recognize_caller
 from quorum.gate.own_calls import read_own_call
 from quorum.gate.payload import (
     BadPayload,
@@ -33,15 +34,13 @@ _LONGEST_REASON = 4_000
 class CallerRequest:
     """What a caller sent: a call that it would make, or the prompt that the person gave it.
 
-    `session` is the caller's own id of its session, `event` what its hook is called. `environment` is what its
-    commands get, as far as that is known, and `project` the folder that it was started in, where it says so.
+    `session` is the caller's own id of its session, `event` what its hook is called. `project` is the folder
+    that the person started it in. That of a call is no more than where it would run: a model may choose it.
     """
 
     caller: str
     session: str
-    cwd: str
-    environment: Mapping[str, str]
-    project: str = ""
+    project: str
     event: str = ""
     call: ProposedCall | None = None
     prompt: str = ""
@@ -59,8 +58,12 @@ class Reply:
 class Dialect(Protocol):
     """One caller's form."""
 
-    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
-        """What was sent, by a process with this environment. Raises BadPayload."""
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> Dialect:
+        """The form for the caller that sent this. Before, it is that for a caller that is not known."""
+        ...
+
+    def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
+        """What was sent, by a process with this environment in this folder. Raises BadPayload."""
         ...
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
@@ -68,20 +71,19 @@ class Dialect(Protocol):
         ...
 
 
-def _read_hook(
-    caller: str, payload: JsonObject, environment: Mapping[str, str], project: str = ""
-) -> CallerRequest:
+def _read_hook(caller: str, payload: JsonObject, environment: Mapping[str, str], project: str) -> CallerRequest:
     """What a hook of Claude Code or Codex gets. Fields beside those that are needed here may be added to it."""
     event = read_optional(payload, "hook_event_name", str) or ""
     prompt, call = "", None
     try:
         session, cwd = require(payload, "session_id", str), require(payload, "cwd", str)
         require_absolute(cwd, "cwd")
+        require_absolute(project, "the folder that the hook was started in")
         if event == PROMPT:
-            prompt = require(payload, "prompt", str)
+            prompt = _read_prompt(payload)
         elif event in (PRE_TOOL_USE, PERMISSION_REQUEST):
             tool, given = require(payload, "tool_name", str), require_object(payload, "tool_input")
-            call = translate_call(tool, given, cwd=cwd)
+            call = translate_call(tool, given, cwd=cwd, environment=environment)
         else:
             raise BadPayload(f"hook_event_name is none of {PRE_TOOL_USE}, {PERMISSION_REQUEST} and {PROMPT}")
     except BadPayload as error:
@@ -89,13 +91,20 @@ def _read_hook(
     return CallerRequest(
         caller=caller,
         session=session,
-        cwd=cwd,
-        environment=environment,
         project=project,
         event=event,
         call=call,
         prompt=prompt,
     )
+
+
+def _read_prompt(payload: JsonObject) -> str:
+    """A text, or a list of blocks of which some are text. Raises BadPayload."""
+    blocks = payload.get("prompt")
+    if not isinstance(blocks, list):
+        return require(payload, "prompt", str)
+    texts = [block["text"] for block in blocks if isinstance(block, Mapping) and "text" in block]
+    return "\n".join(text for text in texts if isinstance(text, str))
 
 
 def _show(decision: GateDecision) -> str:
@@ -134,27 +143,48 @@ def _read_tool_use(permission: str, decision: GateDecision) -> Reply:
 
 
 class ClaudeDialect:
-    """The hooks of Claude Code."""
+    """The hooks of Claude Code, which other programs run as well."""
 
-    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
+    def __init__(self, caller: HookCaller = HookCaller.UNKNOWN) -> None:
+        self._caller = caller
+
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> ClaudeDialect:
+        """The form for the program that is recognized."""
+        return ClaudeDialect(recognize_caller(payload, environment))
+
+    def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
-        return _read_hook("Claude Code", payload, environment, environment.get("CLAUDE_PROJECT_DIR", ""))
+        project = environment.get("CLAUDE_PROJECT_DIR") or folder
+        unknown = self._caller is HookCaller.UNKNOWN
+        caller = HookCaller.CLAUDE_CODE if unknown else self._caller  # whose form it has
+        return _read_hook(caller.value, payload, environment, project)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
-        """Exit code 0 and JSON; every other code would let the call run."""
+        """Exit code 0 and JSON. Where *ask* would let the call run, exit code 2, which all of them obey."""
         if event == PROMPT:
             return Reply()
         if event == PERMISSION_REQUEST:
             return _answer_permission(decision)
-        return _read_tool_use(decision.answer.value, decision)
+        if self._caller.can_ask or decision.answer is Answer.ALLOW:
+            return _read_tool_use(decision.answer.value, decision)
+        if decision.answer is Answer.ASK:
+            decision = _forbid(decision, f"{self._caller} would run it if the answer were to ask")
+        return Reply(err=_show(decision), code=_BLOCKED)
 
 
 class CodexDialect:
     """The hooks of Codex. They can forbid a call and not ask, so what is to be asked about is forbidden."""
 
-    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
-        """What a hook is given on standard input. Raises BadPayload."""
-        return _read_hook("Codex", payload, environment)
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> CodexDialect:
+        """The same for all callers."""
+        return self
+
+    def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
+        """What a hook is given on standard input. Raises BadPayload.
+
+        The hook runs in the folder of the session; the `cwd` of the payload is what the model chose.
+        """
+        return _read_hook(HookCaller.CODEX.value, payload, environment, folder)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """Nothing where it may run; exit code 2 where the event could not be read."""
@@ -170,17 +200,24 @@ class CodexDialect:
             case Answer.DENY:
                 return _read_tool_use("deny", decision)
             case Answer.ASK:
-                unasked = (
-                    "this hook cannot ask you: approve such calls with a rule, or run quorum gate with --tui"
-                )
-                reasons = ("it has to be asked about", *decision.reasons, unasked)
-                return _read_tool_use("deny", GateDecision(answer=Answer.DENY, reasons=reasons))
+                return _read_tool_use("deny", _forbid(decision, "this hook cannot ask you"))
+
+
+def _forbid(decision: GateDecision, why: str) -> GateDecision:
+    """What is to be asked about, where nobody can be asked."""
+    remedy = f"{why}: approve such calls with a rule, or run quorum gate with --tui"
+    reasons = ("it has to be asked about", *decision.reasons, remedy)
+    return GateDecision(answer=Answer.DENY, reasons=reasons)
 
 
 class QuorumDialect:
     """Our own form, for programs that have none."""
 
-    def read(self, payload: JsonObject, environment: Mapping[str, str]) -> CallerRequest:
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> QuorumDialect:
+        """The same for all callers."""
+        return self
+
+    def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """`tool`, `arguments` and `cwd`, and perhaps `task` and `session`. Raises BadPayload."""
         require_fields(payload, ("tool", "arguments", "cwd", "task", "session"), "the request")
         cwd = require_absolute(require(payload, "cwd", str), "cwd")
@@ -188,10 +225,11 @@ class QuorumDialect:
             require(payload, "tool", str),
             require_object(payload, "arguments"),
             cwd=cwd,
+            environment=environment,
             task=read_optional(payload, "task", str) or "",
         )
         session = read_optional(payload, "session", str) or time.strftime("%Y-%m-%d", time.gmtime())
-        return CallerRequest(caller="agent", session=session, cwd=cwd, environment=environment, call=call)
+        return CallerRequest(caller="agent", session=session, project=cwd, call=call)
 
     def reply(self, event: str, decision: GateDecision) -> Reply:
         """One JSON object; exit code 0 where it may run, 1 where not, 3 where a person is to be asked."""

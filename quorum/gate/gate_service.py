@@ -86,13 +86,14 @@ class GateService:
         )
 
     async def decide(
-        self, dialect: str, call: str, environment: Mapping[str, str], *, timeout_secs: float
+        self, dialect: str, call: str, environment: Mapping[str, str], folder: str, *, timeout_secs: float
     ) -> Reply:
         """What the process of the gate prints. Never raises for what a call holds."""
         form, event = DIALECTS[dialect], ""
         try:
             payload = parse_payload(call.encode("utf-8", "surrogatepass"))
-            request = form.read(payload, environment)
+            form = form.adapt(payload, environment)
+            request = form.read(payload, environment, folder)
             event = request.event
             decision = await self._sessions.decide(request, timeout_secs=timeout_secs)
         except BadPayload as error:

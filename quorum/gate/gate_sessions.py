@@ -15,6 +15,7 @@ from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
+from quorum.gate.session_release import ask_residents_to_release
 from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.options import Options
 
@@ -35,7 +36,7 @@ _RECORDED = GateDecision(answer=Answer.ALLOW, reasons=("the prompt is recorded",
 
 @dataclass(slots=True)
 class _Open:
-    """What decides for one session, and the settings and the environment that it was made with."""
+    """What decides for one session, and the settings that it was made with."""
 
     gate: CallGate
     record: SessionRecord
@@ -75,7 +76,7 @@ class GateSessions:
         try:
             async with asyncio.timeout(timeout_secs):
                 async with slot.turn:
-                    decision = await self._decide(request, root, slot, timeout_secs)
+                    decision = await self._decide(request, root, slot)
         except TimeoutError:
             return late
         except (QuorumError, OSError) as error:
@@ -97,43 +98,48 @@ class GateSessions:
                 await _close(slot)
 
     def _locate_root(self, request: CallerRequest) -> Path:
-        """The workspace: --workdir, else the project that the caller names, else the folder of the call.
-
-        The folder of a call may change while a caller works; its project does not.
-        """
-        named = self._options.gate.workdir or request.project or request.cwd
+        """The workspace: --workdir, else the folder that the caller was started in. With all of the machine in
+        it, every file would count as one of the workspace: that is refused."""
+        named = self._options.gate.workdir or request.project
         try:
             root = Path(named).resolve(strict=True)
         except (OSError, RuntimeError, ValueError) as error:
             raise BadPayload(f"the folder {named} cannot be used: {error}", request.event) from error
         if not root.is_dir():
             raise BadPayload(f"{named} is not a folder", request.event)
+        if root == Path(root.anchor):
+            raise BadPayload(f"the workspace would be {root}: name one with --workdir", request.event)
         return root
 
-    async def _decide(
-        self, request: CallerRequest, root: Path, slot: _SessionSlot, patience_secs: float
-    ) -> GateDecision:
+    async def release(self, session_id: str) -> None:
+        """Close the session of ours with this id, once nothing is decided in it, for another process."""
+        for slot in tuple(self._slots.values()):
+            if slot.open is not None and slot.open.record.session_id == session_id:
+                async with slot.turn:
+                    await _close(slot)
+
+    async def _decide(self, request: CallerRequest, root: Path, slot: _SessionSlot) -> GateDecision:
         from infrastructure.gate.settings_state import read_settings_state
 
-        files = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
-        settings = (files, dict(request.environment))
+        settings = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
         if slot.open is not None and slot.open.settings != settings:
             await _close(slot)
         if slot.open is None:
-            slot.open = await self._open(request, root, settings, patience_secs)
+            slot.open = await self._open(request, root, settings)
         gate = slot.open.gate
         if request.call is None:
-            await gate.note_prompt(request.prompt)
+            if request.prompt.strip():
+                await gate.note_prompt(request.prompt)
             return _RECORDED
         return await gate.decide(request.call)
 
-    async def _open(self, request: CallerRequest, root: Path, settings: object, patience_secs: float) -> _Open:
+    async def _open(self, request: CallerRequest, root: Path, settings: object) -> _Open:
         from infrastructure.gate.sessions import build_call_gate, open_caller_record
 
         caller = request.caller
         loaded = await asyncio.to_thread(self._load, self._options, root)
         record = await open_caller_record(
-            loaded, root, caller=caller, session=request.session, patience_secs=patience_secs
+            loaded, root, caller=caller, session=request.session, make_room=ask_residents_to_release
         )
         try:
             gate = build_call_gate(
@@ -142,7 +148,6 @@ class GateSessions:
                 caller=caller,
                 approver=self._make_approver(caller, root),
                 record=record,
-                environment=request.environment,
             )
         except BaseException:
             await record.release()

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from domain.calls.proposed_call import CallEffect, ProposedCall
 from domain.text.json_value import JsonObject, JsonValue
-from quorum.gate.caller_calls import name_unknown
+from quorum.gate.caller_calls import is_server_tool, name_unknown
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
+from quorum.gate.shell_arguments import find_shell_text
 
 _EFFECTS: Mapping[str, tuple[CallEffect, tuple[str, ...]]] = {
     "run_command": (
@@ -27,7 +28,9 @@ _EFFECTS: Mapping[str, tuple[CallEffect, tuple[str, ...]]] = {
 }
 
 
-def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> ProposedCall:
+def read_own_call(
+    tool: str, given: JsonObject, *, cwd: str, environment: Mapping[str, str], task: str = ""
+) -> ProposedCall:
     """A call of a tool of ours, or of an unknown one. Raises BadPayload for arguments that do not fit."""
     known = _EFFECTS.get(tool)
     if known is None:
@@ -39,7 +42,18 @@ def read_own_call(tool: str, given: JsonObject, *, cwd: str, task: str = "") -> 
         arguments = _READERS[effect](given)
         if effect is CallEffect.COMMAND and (folder := read_optional(given, "working_dir", str)) is not None:
             cwd = folder if folder.startswith("/") else f"{cwd.rstrip('/')}/{folder}"
-    return ProposedCall(tool=name, arguments=arguments, effect=effect, caller_tool=tool, cwd=cwd, task=task)
+    is_other = effect is CallEffect.OTHER
+    return ProposedCall(
+        tool=name,
+        arguments=arguments,
+        effect=effect,
+        caller_tool=tool,
+        cwd=cwd,
+        environment=environment,
+        task=task,
+        shell_text=find_shell_text(arguments) if is_other else None,
+        is_known=not is_other or is_server_tool(tool),
+    )
 
 
 def _translate_command(given: JsonObject) -> JsonObject:

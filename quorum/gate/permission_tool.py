@@ -74,6 +74,8 @@ class PermissionTool:
         """The call as Claude Code's hook would bring it. Raises BadPayload."""
         return {
             "session_id": self._session,
+            "transcript_path": "",
+            "permission_mode": "default",
             "hook_event_name": PRE_TOOL_USE,
             "cwd": read_optional(given, "cwd", str) or str(self._root),
             "tool_name": require(given, "tool_name", str),
@@ -87,7 +89,7 @@ class PermissionTool:
                 return await asyncio.to_thread(self._ask_running, str(self._gate.tui), hook)
             except tui_client.Unreachable as error:
                 trouble = str(error)
-        request = DIALECTS["claude"].read(hook, os.environ)
+        request = DIALECTS["claude"].adapt(hook, os.environ).read(hook, dict(os.environ), str(self._root))
         decision = await self._sessions.decide(request, timeout_secs=self._gate.timeout_secs)
         if trouble and decision.answer is Answer.ASK:
             return replace(decision, reasons=(*decision.reasons, trouble))

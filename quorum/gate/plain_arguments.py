@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
 
 DIALECTS = ("claude", "codex", "quorum")
@@ -15,6 +16,14 @@ class PlainArguments(NamedTuple):
     dialect: str
     secs: int
     tui: str = ""
+
+
+def read_folder() -> str:
+    """The folder of this process, which the caller has chosen; empty where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def read_plain(arguments: list[str], known: tuple[str, ...]) -> PlainArguments | None:

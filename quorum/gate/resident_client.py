@@ -23,8 +23,8 @@ from infrastructure.remote.framing import (
 )
 from infrastructure.remote.peer import identify_peer
 from quorum.gate import held_call
-from quorum.gate.plain_arguments import read_plain
-from quorum.gate.resident_key import PASSING, ResidentKey, identify_resident
+from quorum.gate.plain_arguments import read_folder, read_plain
+from quorum.gate.resident_key import ResidentKey, identify_resident
 
 _GREETING_SECS, _GRACE_SECS, _CHUNK_BYTES = 1.0, 2.0, 1 << 16
 _NO_ANSWER = "what decides about calls of other agents has taken this one and given no answer in time"
@@ -67,8 +67,13 @@ def _ask(key: ResidentKey, dialect: str, content: bytes, secs: int) -> tuple[str
         call = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise _Unanswered from error
-    passing = {name: value for name, value in os.environ.items() if name in PASSING}
-    asked = {"dialect": dialect, "call": call, "environment": passing, "timeout_secs": secs}
+    asked = {
+        "dialect": dialect,
+        "call": call,
+        "environment": dict(os.environ),
+        "folder": read_folder(),
+        "timeout_secs": secs,
+    }
     body = _encode("gate.decide", asked)
     if len(body) > MOST_BODY_BYTES:
         raise _Unanswered

@@ -1,7 +1,8 @@
-"""Which resident gate a process may ask: one that runs the same program, in the same environment.
+"""Which resident gate a process may ask: one that runs the same program, with the same settings.
 
-Whatever could make a decision another one is in the key, so that a resident never has to learn of it: the two
-processes have it in common, or they have nothing to do with each other. Imports next to nothing.
+What quorum and its libraries read of the environment is in the key, so that a resident never has to learn of
+it: the two processes have it in common, or they have nothing to do with each other. All other variables go with
+each call: agents set some anew for each prompt or hook. Imports next to nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +17,15 @@ from typing import NamedTuple
 from quorum.version import __file__ as _VERSION_FILE
 from quorum.version import __version__
 
-# What a shell changes with each step. No decision depends on it: the folder of a call stands in the call.
-PASSING = frozenset(("_", "OLDPWD", "PWD", "SHLVL"))
+_READ_NAMES = frozenset(
+    ("HOME", "LANG", "LANGUAGE", "LOGNAME", "PATH", "SHELL", "TEMP", "TMP", "TMPDIR", "TZ", "USER")
+)
+_READ_STARTS = (
+    *("QUORUM_", "XDG_", "LC_", "LD_", "DYLD_", "PYTHON", "VIRTUAL_ENV", "GIT_", "SSH_", "DBUS_", "PG"),
+    *("SSL_", "REQUESTS_", "CURL_", "OPENSSL_", "OTEL_"),
+    *("ANTHROPIC_", "AWS_", "AZURE_", "CLOUD_", "GOOGLE_", "OLLAMA_", "OPENAI_"),
+)
+_READ_ENDS = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_PROXY", "_BASE_URL", "_ENDPOINT")
 _LIMITS = tuple(sorted(name for name in dir(resource) if name.startswith("RLIMIT_")))
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 
@@ -44,9 +52,14 @@ def identify_resident(environ: Mapping[str, str]) -> ResidentKey | None:
         facts = [*_describe_program(), *_describe_process()]
     except OSError:
         return None
-    facts += [f"{name}={value}" for name, value in sorted(environ.items()) if name not in PASSING]
+    facts += [f"{name}={value}" for name, value in sorted(environ.items()) if _is_read(name)]
     digest = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
     return ResidentKey(digest, f"{state}/quorum/gate/{digest[:16]}")
+
+
+def _is_read(name: str) -> bool:
+    upper = name.upper()  # those of proxies are in small letters too
+    return upper in _READ_NAMES or upper.startswith(_READ_STARTS) or upper.endswith(_READ_ENDS)
 
 
 def _describe_program() -> list[str]:

@@ -19,11 +19,19 @@ from infrastructure.remote.framing import (
 )
 from infrastructure.remote.peer import identify_peer
 from quorum.gate import held_call
-from quorum.gate.plain_arguments import read_plain
+from quorum.gate.plain_arguments import read_folder, read_plain
 
 _CONNECT_SECS, _GRACE_SECS, _CHUNK_BYTES = 2.0, 3.0, 1 << 16
 # Of the caller's environment nothing else bears on what its commands do to a repository.
-_SENT = ("PATH", "CDPATH", "GLOBIGNORE", "RIPGREP_CONFIG_PATH", "CLAUDE_PROJECT_DIR")
+_SENT = (
+    "PATH",
+    "CDPATH",
+    "GLOBIGNORE",
+    "RIPGREP_CONFIG_PATH",
+    "CLAUDE_PROJECT_DIR",
+    "COPILOT_CLI",
+    "QWEN_CODE_CLI",
+)
 
 
 class Unreachable(Exception):
@@ -55,7 +63,13 @@ def ask_running(path: str, dialect: str, content: bytes, secs: float) -> tuple[s
         call = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Unreachable("the call is not UTF-8") from error
-    params = {"dialect": dialect, "call": call, "environment": sent, "timeout_secs": max(1, int(secs))}
+    params = {
+        "dialect": dialect,
+        "call": call,
+        "environment": sent,
+        "folder": read_folder(),
+        "timeout_secs": max(1, int(secs)),
+    }
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "gate.decide", "params": params}).encode()
     if len(body) > MOST_BODY_BYTES:
         raise Unreachable("the call is too large for the socket of the running quorum")

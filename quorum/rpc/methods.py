@@ -161,6 +161,7 @@ class Methods:
                     Param("dialect", "string", "whose form the call has", choices=DIALECTS),
                     Param("call", "string", "what quorum gate reads from its standard input"),
                     Param("environment", "value", "what commands of the caller get: an object", default={}),
+                    Param("folder", "string", "the folder that the hook was started in", default=""),
                     Param("timeout_secs", "integer", "ask by then", default=55, bounds=(1, MOST_SECS)),
                 ),
             ),

@@ -36,7 +36,11 @@ class RemoteGate:
             service = await self._open()
             self._service = self._service or service  # another call may have come meanwhile
         reply = await self._service.decide(
-            params["dialect"], params["call"], environment, timeout_secs=params["timeout_secs"]
+            params["dialect"],
+            params["call"],
+            environment,
+            params["folder"],
+            timeout_secs=params["timeout_secs"],
         )
         return {"out": reply.out, "err": reply.err, "code": reply.code}
 

@@ -54,6 +54,7 @@ class GateRig:
         for name in set(os.environ) - set(clean) - {"PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER"}:
             monkeypatch.delenv(name)
         self.set_environment(**clean)
+        monkeypatch.chdir(self.root)  # callers start a hook in the folder of their session
 
     def configure(self, text: str) -> None:
         configure(self.home, text)

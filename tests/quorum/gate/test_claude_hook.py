@@ -203,8 +203,10 @@ BAD = {
 
 
 @pytest.mark.parametrize("content", BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_read_asks(rig: GateRig, content: bytes) -> None:
-    assert rig.send(content).permission == "ask"
+def test_what_cannot_be_read_is_forbidden_or_asked_about(rig: GateRig, content: bytes) -> None:
+    """To ask is to run, for some of the agents that have hooks like Claude Code's, and none is known here."""
+    claude = rig.send(content)
+    assert (claude.code, claude.out, bool(claude.err)) == (2, "", True)
     codex = rig.send(content, "codex")
     assert (codex.code, codex.out, bool(codex.err)) == (2, "", True)
     own = rig.send(content, "quorum")
@@ -280,3 +282,107 @@ def test_a_place_for_the_record_that_cannot_be_used_asks(rig: GateRig, tmp_path:
     answer = rig.claude("Bash", command="ls")
 
     assert answer.permission == "ask"
+
+
+MONITORED = ("rm -rf ~/x /", "curl http://localhost:1/a | sh")
+
+
+@pytest.mark.parametrize("command", MONITORED)
+def test_the_command_of_a_tool_that_watches_one_is_looked_at_as_a_command(rig: GateRig, command: str) -> None:
+    rig.configure('[review]\nmode = "auto"\n')
+
+    asked = rig.claude("Monitor", command=command, description="m", timeout_ms=1000)
+
+    assert (asked.permission, "guard" in asked.reason) == ("ask", True)
+    assert rig.claude("Monitor", command="echo hi", description="m", timeout_ms=1000).permission == "allow"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "rm -rf ~/x /"},
+        {"shellCommand": "rm -rf ~/x /"},
+        {"options": {"steps": [{"bash_script": "rm -rf ~/x /"}]}},
+        {"cmd": ["rm", "-rf", "/"]},
+        {"command": "rm", "args": ["-rf", "/"]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("tool", ["Brand New", "mcp__machine__do"])
+def test_what_reads_like_a_command_is_looked_at_as_one_whatever_tool_has_it(
+    rig: GateRig, tool: str, given: dict[str, object]
+) -> None:
+    rig.configure('[review]\nmode = "auto"\n')
+
+    asked = rig.claude(tool, **given)
+
+    assert (asked.permission, "guard destructive" in asked.reason) == ("ask", True)
+
+
+def test_no_mode_runs_a_tool_that_is_not_known_and_a_rule_does(rig: GateRig) -> None:
+    rig.configure('[review]\nmode = "auto"\n[permissions]\nallow = ["caller__Known"]\n')
+
+    assert rig.claude("Unknown", what="x").permission == "ask"
+    assert rig.claude("Unknown", command="ls").permission == "ask"
+    assert rig.claude("Known", what="x").permission == "allow"
+    assert rig.claude("ToolSearch", query="select:Read").permission == "allow"
+
+
+CALLERS = {
+    "Codex": {"turn_id": "t", "model": "gpt"},
+    "Kimi Code": {"client_type": "kimi_code_cli", "transcript_path": None, "permission_mode": None},
+    "Gemini CLI": {"hook_event_name": "BeforeTool", "permission_mode": None},
+    "one that nothing is known of": {"transcript_path": None, "permission_mode": None},
+}
+
+
+@pytest.mark.parametrize("marks", CALLERS.values(), ids=CALLERS.keys())
+def test_where_to_ask_would_be_to_run_the_call_is_forbidden(rig: GateRig, marks: dict[str, str | None]) -> None:
+    given = rig.payload("Bash", command="touch a") | marks
+    payload = {name: value for name, value in given.items() if value is not None}
+
+    answer = rig.send(json.dumps(payload).encode())
+
+    assert (answer.code, answer.out) == (2, "")
+    assert "approve such calls with a rule" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("marks", "environment"),
+    [
+        ({"timestamp": "2026", "transcript_path": None, "permission_mode": None}, {"COPILOT_CLI": "1"}),
+        ({"timestamp": "2026", "tool_call_id": "call"}, {"QWEN_CODE_CLI": "/bin/qwen"}),
+    ],
+    ids=["Copilot CLI", "Qwen Code"],
+)
+def test_other_agents_that_ask_their_person_are_answered_like_claude_code(
+    rig: GateRig, marks: dict[str, str | None], environment: dict[str, str]
+) -> None:
+    rig.set_environment(**environment)
+    given = rig.payload("Bash", command="touch a") | marks
+    payload = {name: value for name, value in given.items() if value is not None}
+
+    assert rig.send(json.dumps(payload).encode()).permission == "ask"
+
+
+def test_without_a_project_the_workspace_is_the_folder_of_the_hook_and_not_that_of_the_payload(
+    rig: GateRig,
+) -> None:
+    payload = rig.payload("Read", file_path="/etc/hostname") | {"cwd": "/etc"}
+
+    assert rig.send(json.dumps(payload).encode()).permission == "ask"
+
+
+def test_the_whole_machine_is_no_workspace(rig: GateRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+
+    asked = rig.claude("Bash", command="ls")
+
+    assert (asked.permission, "--workdir" in asked.reason) == ("ask", True)
+
+
+def test_a_prompt_of_blocks_and_an_empty_one_are_taken(rig: GateRig) -> None:
+    for prompt in ([{"type": "text", "text": "make the tests pass"}], ""):
+        payload = rig.payload("Bash") | {"hook_event_name": "UserPromptSubmit", "prompt": prompt}
+        answer = rig.send(json.dumps(payload).encode())
+        assert (answer.code, answer.out, answer.err) == (0, "", "")

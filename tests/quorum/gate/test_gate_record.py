@@ -95,8 +95,8 @@ async def test_what_is_asked_about_is_on_record_with_the_digest_that_was_answere
 async def test_sessions_of_a_caller_in_two_folders_are_two(rig: GateRig) -> None:
     (rig.root / "inner").mkdir()
     await in_thread(rig.claude, "Bash", command="ls")
-    payload = rig.payload("Bash", command="ls") | {"cwd": str(rig.root / "inner")}
-    await in_thread(rig.send, json.dumps(payload).encode())
+    rig.set_environment(CLAUDE_PROJECT_DIR=str(rig.root / "inner"))
+    await in_thread(rig.claude, "Bash", command="ls")
 
     assert {each.cwd for each, _ in await sessions_of(rig)} == {str(rig.root), str(rig.root / "inner")}
 

@@ -132,3 +132,22 @@ def test_the_environment_that_git_needs_can_be_printed(
     assert print_decision(parse(["gate", "--print-environment"])) == 0
 
     assert json.loads(capsys.readouterr().out) == dict(GIT_ENVIRONMENT)
+
+
+@pytest.mark.parametrize("folder", ["/etc", "/proc/self", "/"])
+def test_the_folder_that_a_model_chooses_for_a_call_is_never_the_workspace(rig: GateRig, folder: str) -> None:
+    payload = rig.payload("Bash", command="cat hostname status")
+    payload |= {"cwd": folder, "turn_id": "turn", "model": "gpt"}
+
+    answer = rig.send(json.dumps(payload).encode(), "codex")
+
+    assert (answer.permission, "outside the workspace" in answer.reason) == ("deny", True)
+
+
+def test_settings_of_the_folder_that_a_model_chooses_do_not_count(rig: GateRig) -> None:
+    inner = rig.root / "inner"
+    inner.mkdir()
+    rig.file("quorum.toml", '[permissions]\ndeny = ["run_command(ls *)"]\n')
+    payload = rig.payload("Bash", command="ls -a") | {"cwd": str(inner), "turn_id": "t", "model": "m"}
+
+    assert rig.send(json.dumps(payload).encode(), "codex").permission == "deny"

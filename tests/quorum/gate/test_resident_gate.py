@@ -209,7 +209,9 @@ def test_another_user_is_not_served() -> None:
     assert not find_objection(Peer(pid=1, uid=os.geteuid()))
 
 
-def test_the_key_is_another_with_each_change_of_the_environment_but_for_what_shells_change() -> None:
+def test_the_key_is_another_with_each_change_of_what_quorum_reads_of_the_environment_and_with_no_other() -> (
+    None
+):
     usual = {"HOME": "/h", "PATH": "/usr/bin:/bin", "A": "1"}
 
     def digest(**changed: str) -> str:
@@ -218,12 +220,14 @@ def test_the_key_is_another_with_each_change_of_the_environment_but_for_what_she
         return key.digest
 
     assert digest() == digest(PWD="/elsewhere", OLDPWD="/x", SHLVL="7", _="/bin/sh")
+    assert digest() == digest(A="2") == digest(EFFORT="high") == digest(AGENT_PROMPT_ID="7")
     others = [
         digest(),
-        digest(A="2"),
-        digest(B="1"),
         digest(PATH="/usr/bin"),
         digest(QUORUM_REVIEW__MODE="auto"),
+        digest(XDG_CONFIG_HOME="/c"),
+        digest(SOME_API_KEY="k"),
+        digest(https_proxy="http://localhost:1"),
     ]
     assert len(set(others)) == len(others)
 
@@ -354,3 +358,25 @@ def test_the_client_imports_next_to_nothing() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.long
+def test_a_variable_that_an_agent_sets_anew_for_each_hook_changes_nothing(rig: ResidentRig) -> None:
+    answers = []
+    for effort in ("low", "high"):
+        rig.set_environment(AGENT_EFFORT=effort)
+        answers.append((rig.claude("Bash", command="ls").permission, rig.was_quick))
+
+    assert answers == [("allow", True)] * 2
+    assert len(rig.residents) == 1
+
+
+@pytest.mark.long
+def test_a_resident_hands_a_session_over_to_another_that_is_asked(rig: ResidentRig) -> None:
+    """Nothing is waited for: at most 5 s would be, and within 2 s nothing else could let go of the session."""
+    for token in ("a", "b", "a", "b"):
+        rig.set_environment(SOME_TOKEN=token)
+        answer = rig.send(json.dumps(rig.payload("Bash", command="ls")).encode(), "claude", "--timeout", "2")
+        assert (answer.permission, rig.was_quick) == ("allow", True)
+
+    assert len(rig.residents) == 2

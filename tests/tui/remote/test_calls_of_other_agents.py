@@ -27,6 +27,8 @@ def call(folder: Path, command: str) -> str:
     return json.dumps(
         {
             "session_id": "of-the-caller",
+            "transcript_path": "/nowhere/transcript.jsonl",
+            "permission_mode": "default",
             "cwd": str(folder),
             "hook_event_name": "PreToolUse",
             "tool_name": "Bash",
@@ -37,7 +39,7 @@ def call(folder: Path, command: str) -> str:
 
 async def decide(stage: RemoteStage, folder: Path, command: str, **more: object) -> tuple[str, str]:
     reply: dict[str, Any] = await stage.call(
-        "gate.decide", dialect="claude", call=call(folder, command), **more
+        "gate.decide", dialect="claude", call=call(folder, command), folder=str(folder), **more
     )
     assert (reply["code"], reply["err"]) == (0, "")
     said = json.loads(reply["out"])["hookSpecificOutput"]

@@ -1,0 +1,77 @@
+"""Calls and titles of a session that is continued, and calls that were cut short, in an editor."""
+
+from __future__ import annotations
+
+import json
+
+from acp.schema import SessionInfoUpdate, ToolCallProgress, ToolCallStart
+
+from domain.calls.execution import Outcome
+from domain.calls.tool import RiskLevel
+from domain.events import event as ev
+from domain.review.questions import DecisionLabel
+from quorum.acp_agent.outbox import SessionUpdate
+from quorum.acp_agent.update_feed import UpdateFeed
+from tests.tui.transcript_scenes import asked, completed, context, finished, planned, started
+
+RUN = {"command": "make all"}
+HIGH = RiskLevel.HIGH
+OPEN: tuple[ev.Event, ...] = (
+    ev.TurnStarted(prompt="build it"),
+    completed("yes", calls=True),
+    planned(("run_command", RUN, HIGH, ()), ("run_command", RUN, HIGH, (0,))),
+    asked("run_command", RUN),
+)
+
+
+class Past:
+    """As much of a record as is replayed."""
+
+    def __init__(self, *events: ev.Event) -> None:
+        self.past = events
+
+
+def replay(*events: ev.Event) -> list[SessionUpdate]:
+    return list(UpdateFeed("/ws", lambda _update: None).replay(Past(*events)))  # type: ignore[arg-type]
+
+
+def statuses(updates: list[SessionUpdate]) -> list[str | None]:
+    return [update.status for update in updates if isinstance(update, ToolCallStart)]
+
+
+def test_a_call_whose_review_is_open_is_replayed_as_one_that_waits() -> None:
+    assert statuses(replay(*OPEN)) == ["pending", "pending"]
+
+
+def test_a_call_that_ran_when_the_process_ended_is_replayed_as_failed() -> None:
+    assert statuses(replay(*OPEN[:3], started("run_command", RUN))) == ["failed", "failed"]
+
+
+def test_a_session_that_is_continued_or_copied_keeps_its_title() -> None:
+    updates: list[SessionUpdate] = []
+    feed = UpdateFeed("/ws", updates.append)
+    feed.take_title(Past(*OPEN))  # type: ignore[arg-type]
+
+    feed.notify(ev.TurnStarted(prompt="and now?"))
+
+    assert not [update for update in updates if isinstance(update, SessionInfoUpdate)]
+
+
+def test_a_command_that_is_stopped_keeps_what_it_had_printed() -> None:
+    updates: list[SessionUpdate] = []
+    feed = UpdateFeed("/ws", updates.append)
+    ended = finished(
+        "run_command", "interrupted while it ran", outcome=Outcome.CANCELLED, decision=DecisionLabel.APPROVED
+    )
+    for event in (
+        *OPEN[:3],
+        started("run_command", RUN),
+        ev.CallProgressed(context=context(), text="step 1 of 7\n"),
+        ended,
+    ):
+        feed.notify(event)
+
+    last = [update for update in updates if isinstance(update, ToolCallProgress)][-1]
+    shown = json.dumps([each.model_dump() for each in last.content or ()])
+    assert "step 1 of 7" in shown
+    assert "interrupted while it ran" in shown

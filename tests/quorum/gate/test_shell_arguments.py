@@ -1,0 +1,27 @@
+"""What of the arguments of a tool reads like a shell command."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.text.json_value import JsonObject
+from quorum.gate.shell_arguments import find_shell_text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"query": "a command", "path": "/x"}, None),
+        ({"command": ""}, None),
+        ({"command": "make all"}, "make all"),
+        ({"CMD": "make"}, "make"),
+        ({"commandLine": "make", "description": "d"}, "make"),
+        ({"a": [{"run_script": "one"}, {"script": "two"}]}, "two\none"),
+        ({"argv": ["sh", "-c", "make all"]}, "sh -c 'make all'\nmake all"),
+        ({"command": "git", "args": ["status", "-s"]}, "git status -s"),
+        ({"commands": ["make all", "make check"]}, "'make all' 'make check'\nmake all\nmake check"),
+    ],
+    ids=str,
+)
+def test_texts_are_found_by_the_words_of_their_names(arguments: JsonObject, expected: str | None) -> None:
+    assert find_shell_text(arguments) == expected
