@@ -73,7 +73,7 @@ def open_transport(
     program, *words = table.command
     path = find_program(program, environment)
     assert path is not None  # `find_obstacle` has found it
-    return StdioTransport((path, *words), cwd=cwd, environment=environment)
+    return StdioTransport(server, (path, *words), cwd=cwd, environment=environment)
 
 
 def _build_environment(

@@ -21,6 +21,7 @@ _TYPES = {
     "boolean": "boolean",
     "array": "array",
 }
+_LONGEST_SENTENCE = 500
 
 
 class JsonSchema:
@@ -100,6 +101,22 @@ def find_schema_problem(schema: JsonObject) -> str | None:
     except (SchemaError, RecursionError) as error:
         return error.message if isinstance(error, SchemaError) else "it is nested too deeply"
     return None
+
+
+def find_mismatch(schema: JsonObject, value: JsonValue) -> str:
+    """In which way a value does not fit a schema from outside; empty where it does. A schema that cannot be
+    used is one that everything fits."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        error = next(iter(_build_validator(schema).iter_errors(value)), None)
+    except (SchemaError, RecursionError):
+        return ""
+    except Exception as failure:  # noqa: BLE001 - a reference that leads nowhere, in the library's own types
+        return f"the schema cannot be used: {failure}"[:_LONGEST_SENTENCE]
+    return "" if error is None else _render_sentence(error)[:_LONGEST_SENTENCE]
 
 
 def _build_validator(schema: JsonObject) -> Draft202012Validator:
