@@ -98,7 +98,8 @@ class ToolSpec:
 class ToolCall:
     """One call as the model asked for it. `native_id` is the provider's id, which the result must carry.
 
-    A call whose arguments did not parse carries the parse error as data and becomes an error result.
+    A call whose arguments did not parse carries the parse error as data and becomes an error result. `repairs`
+    are phrases about what of their text was read in another form.
     """
 
     tool_name: str
@@ -106,6 +107,7 @@ class ToolCall:
     native_id: str
     reasoning: str | None = None
     parse_error: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

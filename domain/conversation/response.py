@@ -21,12 +21,14 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUseBlock:
-    """A call the model asks for. `parse_error` is set when its arguments were not a JSON object."""
+    """A call the model asks for. `parse_error` is set when its arguments were not a JSON object; `repairs` say
+    what of their text was read in another form."""
 
     id: str
     name: str
     input: JsonObject
     parse_error: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,7 @@ class LlmResponse:
                 arguments=block.input,
                 native_id=block.id,
                 parse_error=block.parse_error,
+                repairs=block.repairs,
             )
             for block in self.content
             if isinstance(block, ToolUseBlock)

@@ -1,4 +1,4 @@
-"""What an MCP server answers, brought into the forms of the protocol, so that one odd part of it costs only itself.
+"""What an MCP server answers in the forms of the protocol, so that one odd part of it costs only itself.
 
 The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit.
 """
@@ -76,7 +76,7 @@ class ServerAnswers:
                 self._dropped.pop(method, None)
 
     def read(self, piece: Piece, *, answers: RequestId | None = None) -> list[JsonObject]:
-        """The messages of a piece of what came. `answers` is the request that it answers, where that is known."""
+        """The messages of a piece of what came. `answers` is the request that it answers, where known."""
         if isinstance(piece, UnreadableText):
             return self._end_unreadable(piece.text, answers)
         if isinstance(piece, list):  # a batch

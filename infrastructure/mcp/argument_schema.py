@@ -1,7 +1,7 @@
 """The schema of a tool's arguments as every model API takes it, and arguments under the server's own names.
 
-APIs refuse a whole request for one tool with a top-level `anyOf`, a key of other characters, a reference or a type
-they do not know. What is left out here the server checks by itself.
+APIs refuse a whole request for one tool with a top-level `anyOf`, a key of other characters, or a reference or
+type that they do not know. What is left out here the server checks by itself.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Names:
 
 
 def adapt_schema(schema: JsonObject) -> ArgumentSchema:
-    """The schema with its references resolved, its top level one plain object, and its keys of usual characters."""
+    """The schema with its references resolved, one plain object at the top, and keys of usual characters."""
     names = _Names()
     adapter = _Adapter(schema)
     adapted = adapter.adapt_top(names)
@@ -114,7 +114,7 @@ class _Adapter:
         return {**adapted, "properties": adapted.get("properties", {}), **note}
 
     def _describe_alternatives(self, schema: JsonObject) -> str:
-        """In words, which of several sets of properties a call needs: no schema of an API says so at the top."""
+        """In words, which of several sets of properties a call needs: no API takes that at the top."""
         groups = [
             " and ".join(str(name) for name in required)
             for union in _UNIONS
@@ -124,7 +124,7 @@ class _Adapter:
         return f"Needs one of: {'; or '.join(groups)}." if len(groups) > 1 else ""
 
     def _merge(self, schema: JsonObject, depth: int) -> dict[str, JsonValue]:
-        """An object schema with the properties of all its branches; required is what each of a union requires."""
+        """An object schema with the properties of all branches; required is what each of a union requires."""
         schema = self._resolve(schema)
         if depth > _DEEPEST:
             return dict(schema)
@@ -292,9 +292,8 @@ def _fit_type(adapted: dict[str, JsonValue]) -> None:
 def _fit_bounds(adapted: dict[str, JsonValue]) -> None:
     """Bounds as draft 4 has them, true beside the bound, become those of today."""
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if isinstance(adapted.get(exclusive), bool):
-            if adapted.pop(exclusive) and bound in adapted:
-                adapted[exclusive] = adapted.pop(bound)
+        if isinstance(adapted.get(exclusive), bool) and adapted.pop(exclusive) and bound in adapted:
+            adapted[exclusive] = adapted.pop(bound)
         for name in (exclusive, bound):
             value = adapted.get(name)
             if name in adapted and (isinstance(value, bool) or not isinstance(value, int | float)):
