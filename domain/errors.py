@@ -202,6 +202,7 @@ class ProviderError(QuorumError):
 
     `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
     seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
+    `may_be_length`: it is refused in words that fit its length, of no known wording.
     """
 
     def __init__(
@@ -214,9 +215,11 @@ class ProviderError(QuorumError):
         request_id: str | None = None,
         retry_after: float | None = None,
         partial: bool = False,
+        may_be_length: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
+        self.may_be_length = may_be_length
         self.retryable = retryable
         self.status = status
         self.request_id = request_id

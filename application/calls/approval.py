@@ -62,6 +62,9 @@ class AskedBefore:
     is_edited: bool
 
 
+_MOST_REPAIRS = 5
+
+
 class Interrupted(Exception):
     """The person rejected the call and stopped the whole turn from the dialog."""
 
@@ -119,8 +122,8 @@ class Approval:
     async def _ask(
         self, decision: Decision, feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
-        edit_note = (_EDITED,) if self._edited else ()
-        reasons, routine = (*edit_note, *decision.reasons), (*edit_note, *decision.routine_reasons)
+        notes = (_EDITED,) if self._edited else _note_repairs(self._call.repairs)
+        reasons, routine = (*notes, *decision.reasons), (*notes, *decision.routine_reasons)
         while True:
             packet = await self._call.get_packet()
             if packet.digest in self._state.approved_ahead and not stale:
@@ -305,3 +308,11 @@ class Approval:
         await self._state.events.record(
             ReviewDecided(context=self._call.context, digest=packet.digest, decision=label, reason=reason)
         )
+
+
+def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:
+    """What the person reads of arguments that are not in the model's own form."""
+    if not repairs:
+        return ()
+    shown = "; ".join(repairs[:_MOST_REPAIRS])
+    return (f"the model's arguments were repaired: {shown}{'; …' if len(repairs) > _MOST_REPAIRS else ''}",)

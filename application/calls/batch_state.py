@@ -35,6 +35,7 @@ class BatchCall(Protocol):
     context: ToolExecutionContext
     execution: ToolExecution
     arguments: JsonObject
+    repairs: tuple[str, ...]
     access: Access
     seal: Seal | None
     invalid: bool

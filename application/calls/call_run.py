@@ -157,7 +157,7 @@ class CallRun(DeclaredCall):
             self._refuse(Outcome.ERROR, message)
             return
         self.invalid, self._refusal = False, None
-        self.arguments = arguments
+        self.arguments, self.repairs = arguments, ()
         await self.refresh_access()
 
     def _refuse(self, outcome: Outcome, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStat
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
+from domain.calls.tool_aliases import translate_tool_name
 from domain.errors import StaleSeal
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
@@ -22,11 +24,14 @@ from domain.review.plain_request import PlainRequest
 from domain.review.quorum_result import QuorumConcluded
 from domain.shell.command_line import ShellVerdict
 from domain.text.json_value import JsonObject
+from domain.text.nearest import find_nearest_word
 
 # How often a call that nobody is asked about is looked at anew when its files keep changing under it.
 MAX_STALE_SEALS = 3
 # Characters of a tool's name that an error repeats: names come from models.
 _NAME_CHARS = 100
+# What templates of models leave around a name.
+_DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
 
 
 class DeclaredCall:
@@ -42,6 +47,7 @@ class DeclaredCall:
     ) -> None:
         self.context = context
         self.arguments = call.arguments
+        self.repairs = call.repairs
         self.invalid = False
         self.access = EXCLUSIVE
         self.decided = EXCLUSIVE
@@ -155,16 +161,41 @@ class DeclaredCall:
         schema, definition = self._state.schema, self._tool.definition
         return await run_off_loop(lambda: schema.find_problems(definition, arguments), arguments)
 
+    async def repair_arguments(self) -> None:
+        """Read arguments whose meaning is plain in the form that the tool asks for; keep what changed."""
+        call, tool, schema = self.execution.call, self._tool, self._state.schema
+        if tool is None or call.parse_error:
+            return
+        definition = tool.definition
+        self.arguments, repairs = await run_off_loop(
+            lambda: schema.repair(definition, call.arguments), call.arguments
+        )
+        self.repairs = (*call.repairs, *repairs)
+
     async def find_problem(self, known: Sequence[str]) -> str | None:
         """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
         call = self.execution.call
         if self._tool is None:
-            return f"there is no tool named {_shorten(call.tool_name)!r}; the tools are: {', '.join(known)}"
+            meant = _find_meant_tool(call.tool_name, known)
+            hint = f"; use {meant}" if meant else ""
+            return (
+                f"there is no tool named {_shorten(call.tool_name)!r}{hint}; the tools are: {', '.join(known)}"
+            )
+        schema, definition = self._state.schema, self._tool.definition
+        example = schema.give_example(definition, call.arguments)
         if call.parse_error:
-            return f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
-        if problems := await self.find_problems(call.arguments):
-            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}"
+            problem = f"the arguments of {call.tool_name} could not be read: {call.parse_error}"
+            return f"{problem}; for example: {example}"
+        if problems := await self.find_problems(self.arguments):
+            return f"bad arguments for {call.tool_name}: {'; '.join(problems)}; for example: {example}"
         return None
+
+
+def _find_meant_tool(name: str, known: Sequence[str]) -> str | None:
+    """The tool that a name of another agent, or a near one, stands for."""
+    plain = _DECORATION.sub("", name)
+    meant = translate_tool_name(plain)
+    return meant if meant in known else find_nearest_word(plain, known)
 
 
 def _list_paths(access: Access) -> tuple[str, ...]:

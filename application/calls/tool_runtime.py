@@ -26,7 +26,7 @@ from domain.calls.execution import ToolExecution, ToolExecutionContext
 from domain.calls.planners import Planner
 from domain.calls.run_state import RunState
 from domain.calls.summary import extract_text
-from domain.calls.tool import ToolCall, ToolResultMessage
+from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from domain.errors import HookAborted
 from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from domain.events.report import CallRecord
@@ -134,6 +134,16 @@ class ToolRuntime:
         """The tracked records of the newest batch: what waits, runs, is done, has reported progress."""
         return tuple(call.execution for call in self._current)
 
+    def give_example(self, tool: str) -> str:
+        """Arguments that a tool takes, as JSON; empty where there is no such tool."""
+        found = self._tools.find(tool)
+        return "" if found is None else self._schema.give_example(found.definition, {})
+
+    def get_risk(self, tool: str) -> RiskLevel:
+        """The risk of a tool; HIGH where there is no such tool."""
+        found = self._tools.find(tool)
+        return RiskLevel.HIGH if found is None else found.definition.risk
+
     def keep_ahead(self) -> AbstractContextManager[None]:
         """Meanwhile the files that a call may change are kept in the background, before it is asked for."""
         return nullcontext() if self._keeper is None else self._keeper.keep_ahead()
@@ -143,6 +153,8 @@ class ToolRuntime:
         calls, state = self._place(batch)
         interrupted, aborted = False, None
         try:
+            for call in calls:
+                await call.repair_arguments()
             await _derive_access(calls)
             for call in calls:
                 if (end := batch.ends.get(call.context.call_id)) is not None:
@@ -285,6 +297,7 @@ def _plan_lanes(calls: tuple[CallRun, ...], state: BatchState) -> tuple[PlannedL
             context=call.context,
             tool=call.execution.name,
             arguments=call.arguments,
+            repairs=call.repairs,
             risk=call.risk,
             follows=tuple(sorted(state.find_predecessors(call))),
         )

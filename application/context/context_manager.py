@@ -64,6 +64,7 @@ class ContextManager:
         self._budget = budget
         self._values = values
         self._rests_until = 0
+        self._accepted_bytes = 0
         self._is_failure_reported = False
 
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
@@ -116,15 +117,29 @@ class ContextManager:
         """Make room after a request was refused for its length. True: it is worth being sent once more.
 
         The message that was refused must be in the conversation by now. The length that was refused counts as
-        the model's window from now on.
+        the model's window from now on. Where only its words may be about the length, it must have been the
+        longest request so far.
         """
-        if error.kind is not ProviderErrorKind.TOO_LONG or error.partial or not self._budget.compact_at:
+        is_of_length = error.kind is ProviderErrorKind.TOO_LONG or (
+            error.may_be_length and self._is_largest_request()
+        )
+        if not is_of_length or error.partial or not self._budget.compact_at:
             return False
         before = self.gauge.estimate_request_tokens(None)
         self.gauge.refuse(model, before)
         await self._compact(model, None, before, self.gauge.compute_limit(before))
         self._rests_until = 0
         return self.gauge.estimate_request_tokens(None) < _ENOUGH * before
+
+    def _is_largest_request(self) -> bool:
+        return estimate_bytes(self._conversation.messages) > max(self._accepted_bytes, self._measure_accepted())
+
+    def _measure_accepted(self) -> int:
+        """The bytes of the last request that was answered."""
+        messages = self._conversation.messages
+        answers = (n for n in range(len(messages) - 1, -1, -1) if isinstance(messages[n], AssistantMessage))
+        last = next(answers, 0)
+        return estimate_bytes(messages[:last])
 
     def answer_room(self, model: str) -> int | None:
         """What the window leaves for an answer, in tokens; None where the window is not known."""
@@ -232,6 +247,7 @@ class ContextManager:
     ) -> ConversationCompacted:
         """Record that `by` stands in place of `past`, then make it so. What was recorded happens, also when the
         task is cancelled meanwhile."""
+        self._accepted_bytes = max(self._accepted_bytes, self._measure_accepted())
         messages = self._conversation.messages
         if len(messages) < len(past) or any(now is not then for now, then in zip(messages, past, strict=False)):
             raise ConversationError("the conversation changed while room was being made in it")

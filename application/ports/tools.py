@@ -33,6 +33,14 @@ class ToolSchemaPort(Protocol):
         """What is wrong with these arguments, naming the field; empty when they fit the schema."""
         ...
 
+    def repair(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+        """The arguments as they are meant where one reading exists, and what was changed for that."""
+        ...
+
+    def give_example(self, definition: ToolDefinition, arguments: JsonObject) -> str:
+        """Arguments that fit, as JSON, with what is known of these."""
+        ...
+
 
 class Tool(Protocol):
     """One tool. `execute` returns the text for the model; ToolError and OSError become error results."""

@@ -11,6 +11,7 @@ from application.ports.models import ToolChoice
 from application.turn.agent_limits import AgentLimits
 from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from application.turn.dialogue import Dialogue
+from application.turn.repeated_calls import RepeatedCalls
 from application.turn.run_tally import RunTally
 from application.turn.turn_diagnostics import TurnDiagnostics
 from application.turn.turn_end_checks import TurnEndChecks
@@ -46,11 +47,13 @@ class TurnLoop:
         self._get_scope = get_scope
         self._instructions = instructions
         self._diagnostics = diagnostics
+        self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk)
 
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""
         continuations = leaks = 0
         is_asked_again = False
+        self._repeats.begin_turn()
         end = TurnEndChecks(
             self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
         )
@@ -114,18 +117,25 @@ class TurnLoop:
     async def run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
         """Run the calls and send their results. None when the turn ends with them instead."""
         result = await self._runtime.run(batch)
-        tally.add_calls(result.records, [call for _, call in batch.calls])
+        calls = [call for _, call in batch.calls]
+        tally.add_calls(result.records, calls)
+        results, repeated = self._repeats.note(calls, result.results)
         if result.aborted is not None:
             tally.give_up(result.aborted)
         elif result.interrupted:
             tally.interrupt()
         elif tally.rejected_alike >= self._limits.max_identical_rejections:
             tally.give_up("the same call was rejected three times")
+        elif repeated:
+            tally.give_up(
+                f"the model made the same call of {repeated} three times and got the same result each time; "
+                "say what it should do differently"
+            )
         elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
             if self._instructions is not None:
                 await self._instructions.look_below()
-            return await self._give(result.results, tally)
-        await self._dialogue.add(ToolResults(result.results))
+            return await self._give(results, tally)
+        await self._dialogue.add(ToolResults(results))
         return None
 
     def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:

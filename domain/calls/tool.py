@@ -99,7 +99,8 @@ class ToolCall:
     """One call as the model asked for it. `native_id` is the provider's id, which the result must carry;
     `reasoning` is what the model thought since the call before, where it can be read.
 
-    A call whose arguments did not parse carries the parse error as data and becomes an error result.
+    A call whose arguments did not parse carries the parse error as data and becomes an error result. `repairs`
+    are phrases about what of their text was read in another form.
     """
 
     tool_name: str
@@ -107,6 +108,7 @@ class ToolCall:
     native_id: str
     reasoning: str | None = None
     parse_error: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,12 +22,14 @@ class TextBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUseBlock:
-    """A call the model asks for. `parse_error` is set when its arguments were not a JSON object."""
+    """A call the model asks for. `parse_error` is set when its arguments were not a JSON object; `repairs` say
+    what of their text was read in another form."""
 
     id: str
     name: str
     input: JsonObject
     parse_error: str | None = None
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,7 @@ class LlmResponse:
                         native_id=block.id,
                         reasoning="\n\n".join(thoughts) or None,
                         parse_error=block.parse_error,
+                        repairs=block.repairs,
                     )
                 )
                 thoughts = []

@@ -17,13 +17,15 @@ from domain.text.styles import Styles
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedLane:
-    """One call of a planned batch, and the indices of the calls it follows."""
+    """One call of a planned batch, and the indices of the calls it follows. `repairs` are phrases about what of
+    the model's arguments was read in another form."""
 
     context: ToolExecutionContext
     tool: str
     arguments: JsonObject
     risk: RiskLevel
     follows: tuple[int, ...]
+    repairs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,7 @@ def select_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str
 
     `wanted` are the only ones by the settings; empty: all. A name that the server does not have is a problem.
     """
+    tools = list({(tool.name, tool.digest): tool for tool in tools}.values())  # some list one twice
     problems = [
         f"the MCP server {server} has no tool {name}, which mcp.servers.{server}.tools names"
         for name in wanted

@@ -65,6 +65,14 @@ class NoSchema:
         """There are none left."""
         return ()
 
+    def repair(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+        """What the caller runs is what it sent."""
+        return arguments, ()
+
+    def give_example(self, definition: ToolDefinition, arguments: JsonObject) -> str:
+        """No model reads one."""
+        return "{}"
+
 
 def identify_session(caller: str, session: str, root: Path) -> str:
     """The id of our session for one of a caller's in a folder. What the caller sends cannot name another's."""

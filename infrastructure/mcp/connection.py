@@ -8,22 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeVar
 
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.mcp.argument_query import ArgumentQuery
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.mcp.offered_tool import OfferedTool, make_offered_tool
 from domain.mcp.server_status import ServerState
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
+from infrastructure.mcp.offer import NO_OFFER, ServerOffer, describe_failure, list_offer
 from infrastructure.mcp.open_calls import OpenCalls
-from infrastructure.mcp.pages import iterate_pages
-from infrastructure.mcp.prompt import list_prompts
-from infrastructure.mcp.resource import list_resource_templates, list_resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +28,15 @@ if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT, IncomingMessage
     from mcp_types import CallToolResult, CompleteResult, GetPromptResult, ReadResourceResult
 
-logging.getLogger("mcp").addHandler(logging.NullHandler())  # else what it warns of is drawn over the screen
+# Else what the SDK warns of, as one of these, is drawn over the screen or stands in the output of a run.
+for _logger in ("mcp", "client"):
+    logging.getLogger(_logger).addHandler(logging.NullHandler())
 _FIRST_PAUSE_SECS = 1.0
 _LONGEST_PAUSE_SECS = 60.0
 _RELIST_PAUSE_SECS = 1.0
 _Answer = TypeVar("_Answer")
 _CLOSED = "Connection closed"  # the SDK's text of it
+_CUT_STREAM = "SSE stream"  # and of an answer that ends too early
 
 
 class OpenTransport(Protocol):
@@ -59,6 +58,16 @@ class OpenTransport(Protocol):
         ...
 
     @property
+    def dropped(self) -> tuple[str, ...]:
+        """A phrase about each entry of the server's lists that cannot be used."""
+        ...
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether the server no longer knows the session: what it refuses since then it has not done."""
+        ...
+
+    @property
     def ended(self) -> asyncio.Event:
         """Set once nothing can come any more."""
         ...
@@ -66,17 +75,6 @@ class OpenTransport(Protocol):
     def get_transport(self) -> Transport:
         """What the SDK reads and writes."""
         ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOffer:
-    """What a server offers, and what it says of itself."""
-
-    tools: tuple[OfferedTool, ...]
-    version: str
-    prompts: tuple[OfferedPrompt, ...] = ()
-    resources: tuple[OfferedResource, ...] = ()
-    notices: tuple[str, ...] = ()
 
 
 class ServerConnection:
@@ -112,7 +110,7 @@ class ServerConnection:
         self._changed = asyncio.Event()
         self.state = ServerState.STOPPED
         self.problem = ""
-        self.listing = ServerOffer(tools=(), version="")
+        self.listing = NO_OFFER
 
     @property
     def notice(self) -> str:
@@ -149,8 +147,35 @@ class ServerConnection:
     ) -> CallToolResult:
         """Have the server do it. Raises ToolError where it does not answer, refuses, or is not there.
 
-        Cancelled, it tells the server so.
+        Cancelled, it tells the server so. A server that has forgotten the session has not done it: the call is
+        sent once more, in a new one.
         """
+        way = self._way
+        try:
+            return await self._call_once(tool, arguments, timeout_secs=timeout_secs, report=report)
+        except ToolError:
+            if way is None or not way.is_forgotten:
+                raise
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_secs):
+                await self._begin_anew(way)
+        return await self._call_once(tool, arguments, timeout_secs=timeout_secs, report=report)
+
+    async def _begin_anew(self, way: OpenTransport) -> None:
+        """Wait until the connection after this one is up, or could not be had."""
+        if self._way is way:
+            self._settled.clear()
+            self._lost.set()
+        await self._settled.wait()
+
+    async def _call_once(
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        timeout_secs: float,
+        report: Callable[[str], None],
+    ) -> CallToolResult:
         from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED
 
@@ -173,6 +198,8 @@ class ServerConnection:
                 self._lost.set()
                 why = f" ({way.problem})" if way is not None and way.needs_login else ""
                 raise self._build_unknown_error(f"broke off the connection{why}") from error
+            if error.code == CONNECTION_CLOSED and str(error).startswith(_CUT_STREAM):
+                raise self._build_unknown_error("ended the stream of its answer before it was whole") from error
             if way is not None and way.needs_login:
                 raise ToolError(f"the MCP server {self._name} refused the call: {way.problem}") from error
             raise ToolError(
@@ -241,7 +268,8 @@ class ServerConnection:
         except TimeoutError as error:
             raise ToolError(f"the MCP server {self._name} did not answer within {timeout_secs:g} s") from error
         except (OSError, ValueError) as error:
-            raise ToolError(f"the MCP server {self._name} sent no usable answer") from error
+            detail = make_printable(str(error), newlines=False)[:500]
+            raise ToolError(f"the MCP server {self._name} sent no usable answer ({detail})") from error
 
     def _build_unknown_error(self, what: str) -> ToolError:
         return ToolError(f"the MCP server {self._name} {what}; whether the call took effect is not known")
@@ -253,6 +281,8 @@ class ServerConnection:
         while True:
             was_up = await self._connect_once()
             self._client = None
+            if was_up and self._way is not None and self._way.is_forgotten:
+                continue  # nothing is wrong with the server
             needs_login = self._way is not None and self._way.needs_login
             self.state = ServerState.NEEDS_LOGIN if needs_login else ServerState.FAILED
             self._settled.set()
@@ -267,6 +297,7 @@ class ServerConnection:
     async def _connect_once(self) -> bool:
         """Whether the connection came up, and was lost then."""
         from mcp import Client
+        from mcp_types import Implementation
 
         self._lost = asyncio.Event()
         self._way = way = None
@@ -281,12 +312,13 @@ class ServerConnection:
                             way.get_transport(),
                             message_handler=self._handle_message,
                             cache=None,
+                            client_info=Implementation(name="quorum", version=_find_version()),
                             elicitation_callback=None
                             if self._build_elicitation is None
                             else self._build_elicitation(self._calls),
                         )
                     )
-                    self.listing = await self._list(client)
+                    self.listing = await self._list(client, way)
                 self._client, self.state, self.problem = client, ServerState.RUNNING, ""
                 was_up = True
                 self._settled.set()
@@ -317,7 +349,8 @@ class ServerConnection:
                 return  # it tells of changes in the older way, or not at all
 
         tasks = [
-            asyncio.create_task(work) for work in (self._lost.wait(), way.ended.wait(), self._relist(client))
+            asyncio.create_task(work)
+            for work in (self._lost.wait(), way.ended.wait(), self._relist(client, way))
         ]
         listening = asyncio.create_task(listen())
         try:
@@ -327,11 +360,11 @@ class ServerConnection:
                 task.cancel()
             await asyncio.gather(*tasks, listening, return_exceptions=True)
 
-    async def _relist(self, client: Client) -> None:
+    async def _relist(self, client: Client, way: OpenTransport) -> None:
         while True:
             await self._changed.wait()
             self._changed.clear()
-            await self._list_again(client)
+            await self._list_again(client, way)
             await asyncio.sleep(_RELIST_PAUSE_SECS)  # however often it says so
 
     async def _handle_message(self, message: IncomingMessage) -> None:
@@ -345,56 +378,18 @@ class ServerConnection:
         if isinstance(message, changes):
             self._changed.set()
 
-    async def _list_again(self, client: Client) -> None:
-        self.listing = await self._list(client)
+    async def _list_again(self, client: Client, way: OpenTransport) -> None:
+        self.listing = await self._list(client, way)
         self._on_change()
 
-    async def _list(self, client: Client) -> ServerOffer:
-        tools: list[OfferedTool] = []
-        async for page in iterate_pages(lambda cursor: client.list_tools(cursor=cursor)):
-            tools += [
-                make_offered_tool(self._name, tool.name, tool.description or "", tool.input_schema)
-                for tool in page.tools
-            ]
-        notices: list[str] = []
-        prompts = await self._try("prompts", list_prompts(self._name, client), notices)
-        templates = await self._try("resources", list_resource_templates(self._name, client), notices)
-        resources = await self._try("resources", list_resources(self._name, client), notices)
-        info = client.server_info
-        version = "" if info is None else make_printable(f"{info.name} {info.version}", newlines=False)[:80]
-        return ServerOffer(
-            tools=tuple(tools),
-            version=version,
-            prompts=prompts,
-            resources=(*templates, *resources),
-            notices=tuple(dict.fromkeys(notices)),
-        )
-
-    async def _try(
-        self, what: str, listing: Awaitable[tuple[_Answer, ...]], notices: list[str]
-    ) -> tuple[_Answer, ...]:
-        """What the server lists; nothing, and a notice, where it does not: its tools are there all the same."""
-        from mcp.shared.exceptions import MCPError
-        from mcp_types import METHOD_NOT_FOUND
-
-        try:
-            async with asyncio.timeout(self._start_timeout_secs / 4):
-                return await listing
-        except (MCPError, TimeoutError, ValueError) as error:
-            if not (isinstance(error, MCPError) and error.code == METHOD_NOT_FOUND):
-                why = describe_failure(error)
-                notices.append(f"the MCP server {self._name} did not list its {what}: {why}")
-            return ()
+    async def _list(self, client: Client, way: OpenTransport) -> ServerOffer:
+        offer = await list_offer(self._name, client, timeout_secs=self._start_timeout_secs / 4)
+        dropped = (f"the MCP server {self._name}: {phrase}" for phrase in way.dropped)
+        return replace(offer, notices=tuple(dict.fromkeys((*dropped, *offer.notices))))
 
 
-def describe_failure(error: BaseException) -> str:
-    """The innermost reasons of a failure in a sentence's words: the SDK nests them in groups."""
-    found: list[str] = []
-    waiting: list[BaseException] = [error]
-    while waiting:
-        one = waiting.pop(0)
-        if isinstance(one, BaseExceptionGroup):
-            waiting += one.exceptions
-        else:
-            found.append(make_printable(str(one) or type(one).__name__, newlines=False)[:500])
-    return "; ".join(dict.fromkeys(found))
+def _find_version() -> str:
+    try:
+        return version("quorum-agent")
+    except PackageNotFoundError:  # it runs from its sources
+        return "unknown"

@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Mapping
 from types import TracebackType
 
-import httpx2
 from mcp.client._transport import Transport, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
+from infrastructure.mcp.answers import ServerAnswers
+from infrastructure.mcp.http_answers import LARGEST_ANSWER, AnswerClient
 from infrastructure.mcp.oauth.login_store import LoginStore
 from infrastructure.mcp.oauth.session_auth import SessionAuth
 
@@ -30,7 +30,14 @@ class HttpTransport:
         self.problem = ""
         self.needs_login = False
         self.notice = ""
+        self.is_forgotten = False
+        self._answers = ServerAnswers(server)
         self.ended = asyncio.Event()  # there is no end to see: a request that fails tells
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """What of the server's lists cannot be used."""
+        return self._answers.dropped
 
     def get_transport(self) -> Transport:
         """Itself."""
@@ -47,9 +54,13 @@ class HttpTransport:
                 on_refusal=self._note_refusal,
                 on_notice=self._note,
             )
-        self._http: httpx2.AsyncClient = create_mcp_http_client(headers=self._headers, auth=auth)
+        self._http = AnswerClient(
+            self._answers, on_forgotten=self._note_forgotten, headers=self._headers, auth=auth
+        )
         await self._http.__aenter__()
-        self._streams = streamable_http_client(self._url, http_client=self._http)
+        self._streams = streamable_http_client(
+            self._url, http_client=self._http, max_sse_event_size=LARGEST_ANSWER
+        )
         try:
             return await self._streams.__aenter__()
         except BaseException:
@@ -64,6 +75,9 @@ class HttpTransport:
             return await self._streams.__aexit__(kind, error, trace)
         finally:
             await self._http.__aexit__(None, None, None)
+
+    def _note_forgotten(self) -> None:
+        self.is_forgotten = True
 
     def _note(self, notice: str) -> None:
         self.notice = notice

@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS = 100_000
 
 
-async def list_prompts(server: str, client: Client) -> tuple[OfferedPrompt, ...]:
+async def list_prompts(server: str, client: Client, notices: list[str]) -> tuple[OfferedPrompt, ...]:
     """Those of the server, at most 100, one of each name; none where it does not say that it has any."""
     if client.server_capabilities.prompts is None:
         return ()
     found: dict[str, OfferedPrompt] = {}
-    async for page in iterate_pages(lambda cursor: client.list_prompts(cursor=cursor)):
+    async for page in iterate_pages(lambda cursor: client.list_prompts(cursor=cursor), notices):
         for each in page.prompts:
             parameters = tuple(PromptParameter(one.name, bool(one.required)) for one in each.arguments or ())
             prompt = make_offered_prompt(server, each.name, each.description or each.title or "", parameters)
             found.setdefault(prompt.command, prompt)
-        if len(found) >= MOST_PROMPTS:
+        if len(found) > MOST_PROMPTS or (len(found) == MOST_PROMPTS and page.next_cursor):
+            notices.append(f"of its prompts the first {MOST_PROMPTS} are offered")
             break
     return tuple(found.values())[:MOST_PROMPTS]
 

@@ -18,28 +18,34 @@ _NO_TEXT = "it is not text ({kind})"
 _NO_ROOM = "the context window has no room left for it"
 
 
-async def list_resources(server: str, client: Client) -> tuple[OfferedResource, ...]:
+async def list_resources(server: str, client: Client, notices: list[str]) -> tuple[OfferedResource, ...]:
     """The first 500 of the server; none where it does not say that it has any."""
     if client.server_capabilities.resources is None:
         return ()
     found: list[OfferedResource | None] = []
-    async for page in iterate_pages(lambda cursor: client.list_resources(cursor=cursor)):
+    async for page in iterate_pages(lambda cursor: client.list_resources(cursor=cursor), notices):
         for each in page.resources:
             found.append(make_offered_resource(server, each.uri, each.description or each.name))
-        if len(found) >= MOST_RESOURCES:
+        if len(found) > MOST_RESOURCES or (len(found) == MOST_RESOURCES and page.next_cursor):
+            notices.append(f"of its resources the first {MOST_RESOURCES} are offered")
             break
     return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
 
 
-async def list_resource_templates(server: str, client: Client) -> tuple[OfferedResource, ...]:
-    """Those of its first page."""
+async def list_resource_templates(
+    server: str, client: Client, notices: list[str]
+) -> tuple[OfferedResource, ...]:
+    """The first 500 of the server; none where it does not say that it has resources."""
     if client.server_capabilities.resources is None:
         return ()
-    page = await client.list_resource_templates()
-    found = (
-        make_offered_resource(server, each.uri_template, each.description or each.name, is_template=True)
-        for each in page.resource_templates
-    )
+    found: list[OfferedResource | None] = []
+    async for page in iterate_pages(lambda cursor: client.list_resource_templates(cursor=cursor), notices):
+        for each in page.resource_templates:
+            described = each.description or each.name
+            found.append(make_offered_resource(server, each.uri_template, described, is_template=True))
+        if len(found) > MOST_RESOURCES or (len(found) == MOST_RESOURCES and page.next_cursor):
+            notices.append(f"of its resources the first {MOST_RESOURCES} are offered")
+            break
     return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
 
 

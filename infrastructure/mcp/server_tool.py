@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -19,11 +18,14 @@ from domain.text.json_value import JsonObject
 from domain.text.output import ToolOutput
 from domain.text.printable import make_printable
 from infrastructure.attachments.files import build_attachment
+from infrastructure.mcp.argument_schema import adapt_schema
 from infrastructure.mcp.connection import ServerConnection
 from infrastructure.mcp.structured_content import add_structure
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
+
+_STANDARD_ALPHABET = str.maketrans("-_", "+/")
 
 
 class ServerTool:
@@ -44,6 +46,7 @@ class ServerTool:
         attachments: AttachmentViewer,
     ) -> None:
         self._tool = tool
+        self._arguments = adapt_schema(tool.input_schema)
         self._connection = connection
         self._target = target
         self._cwd = cwd
@@ -59,7 +62,7 @@ class ServerTool:
             name=self._tool.full_name,
             description=f"[MCP server {self._tool.server}] {self._tool.description}",
             parameters=(),
-            input_schema=self._tool.input_schema,
+            input_schema=self._arguments.schema,
             risk=RiskLevel.LOW if reads_only else RiskLevel.HIGH,
             access=lambda _arguments: Access(exclusive=not reads_only),
         )
@@ -75,7 +78,10 @@ class ServerTool:
         if approved is not None and approved != self._seal():
             raise StaleSeal(f"{self._tool.full_name} is no longer the tool that was approved")
         result = await self._connection.call(
-            self._tool.name, arguments, timeout_secs=self._timeout_secs, report=context.controls.report
+            self._tool.name,
+            self._arguments.restore(arguments),
+            timeout_secs=self._timeout_secs,
+            report=context.controls.report,
         )
         text = "\n".join([await self._render_part(block, context) for block in result.content])
         if result.is_error:
@@ -115,13 +121,21 @@ class ServerTool:
 
     async def _show(self, data: str, mime_type: str, context: ToolExecutionContext) -> str:
         try:
-            content = base64.b64decode(data, validate=True)
+            content = _decode_base64(data)
             name = self._tool.full_name
             image = build_attachment(f"the answer of {name}", name, content)
             shown = await self._attachments.show(image, content, call_id=context.call_id)
-        except (binascii.Error, AttachmentError) as error:
+        except (ValueError, AttachmentError) as error:
             return f"[image, {_make_line(mime_type)}, left out: {error}]"
         return shown.label
+
+
+def _decode_base64(data: str) -> bytes:
+    """Either alphabet, with line ends, without padding, or as a `data:` address. Raises ValueError."""
+    if data.startswith("data:"):
+        data = data.partition(",")[2]
+    data = "".join(data.split()).translate(_STANDARD_ALPHABET).rstrip("=")
+    return base64.b64decode(data + "=" * (-len(data) % 4), validate=True)
 
 
 def _make_line(text: str) -> str:

@@ -55,7 +55,7 @@ async def try_server(
     if problem:
         return ServerTrial(problem=problem)
     usable = await asyncio.to_thread(select_usable_tools, name, listing.tools, table.tools)
-    notices = usable.problems
+    notices = (*usable.problems, *listing.notices)
     try:
         pinned = await asyncio.to_thread(pins.load, compute_server_key(name, describe_target(table)))
     except ConfigError as error:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import os
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +19,11 @@ from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
 from domain.text.amounts import format_size
+from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
 from infrastructure.execution.commands.process import SupervisedProcess
+from infrastructure.mcp.answers import ServerAnswers
+from infrastructure.mcp.json_lines import JsonLines, Piece, is_whole
 
 # The supervisor gives every program an empty standard input: this takes over the one that was handed down.
 _WITH_STDIN = 'exec <"$0"; exec "$@"'
@@ -29,16 +32,19 @@ _MOST_WAITING = 64 << 20
 _PARSED_BESIDE = 1 << 16
 _ERRORS_KEPT = 2_000
 _LEAVE_SECS = 2.0
+_REST_SECS = 2.0
 
 
 class StdioTransport:
     """Implements the SDK's `Transport`. Whatever becomes of quorum, the process and all it started are ended.
 
-    A line that is no message is dropped. A server that sends a message above 16 MB, or more than 64 MB that
-    nobody has read yet, is ended; `problem` says so, or how it ended by itself, and quotes its last words.
+    A line that is no message is dropped, and one that should have been an answer ends its call; so does one
+    that is begun and not continued for two seconds. A server that sends a message above 16 MB, or more than
+    64 MB that nobody has read yet, is ended; `problem` says so, or how it ended by itself, and quotes its last
+    words.
     """
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, server: str, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
         self._argv = tuple(argv)
         self._cwd = cwd
         self._environment = environment
@@ -49,8 +55,13 @@ class StdioTransport:
         self._errors = b""
         self._fault = ""
         self._is_over = False
+        self._is_refused = False
+        self._seen_bytes = 0
         self._news = asyncio.Event()
+        self._reader = JsonLines()
+        self._answers = ServerAnswers(server)
         self.needs_login = False
+        self.is_forgotten = False  # a process has one session
         self.notice = ""
         self.ended = asyncio.Event()
 
@@ -59,6 +70,11 @@ class StdioTransport:
         """What went wrong with the server so far; empty where nothing did."""
         words = make_printable(self._errors.decode("utf-8", "replace")).strip()
         return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """What of the server's lists cannot be used."""
+        return self._answers.dropped
 
     async def __aenter__(
         self,
@@ -141,6 +157,7 @@ class StdioTransport:
 
     def _give_up(self, fault: str) -> None:
         self._fault = fault
+        self._is_refused = True
         self._lines.clear()
         self._partial = []
         self._process.end()
@@ -149,18 +166,53 @@ class StdioTransport:
         """Hand on the messages in their order, a large one read beside the loop; after the last one the session
         learns that there is nothing more to come."""
         while not (self._is_over and not self._lines):
-            await self._news.wait()
+            if not await self._wait_for_news():
+                await self._hand_on(self._take_rest())
             self._news.clear()
             while self._lines:
                 line = self._lines.popleft()
                 self._waiting_bytes -= len(line)
                 is_large = len(line) > _PARSED_BESIDE
-                message = await asyncio.to_thread(_parse_message, line) if is_large else _parse_message(line)
-                if message is not None:
-                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                        await self._incoming.send(message)
+                await self._hand_on(await asyncio.to_thread(self._read, line) if is_large else self._read(line))
+        if not self._is_refused:
+            await self._hand_on([*self._read(b"".join(self._partial)), *self._build(self._reader.flush())])
         self._incoming.close()
         self.ended.set()
+
+    async def _wait_for_news(self) -> bool:
+        """False where what was begun is not continued for a while."""
+        is_begun = self._partial_bytes not in (0, self._seen_bytes) or (
+            self._reader.has_begun and not self._partial_bytes
+        )
+        try:
+            async with asyncio.timeout(_REST_SECS if is_begun else None):
+                await self._news.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _take_rest(self) -> list[SessionMessage]:
+        """A message whose line has no end yet, or the end of one that is not continued."""
+        if not self._partial_bytes:
+            return self._build(self._reader.flush())
+        rest = b"".join(self._partial)
+        self._partial, self._seen_bytes = [rest], len(rest)
+        if not (is_begun := self._reader.has_begun) and not is_whole(rest):
+            return []  # a line that takes its time
+        self._partial, self._partial_bytes = [], 0
+        return [*self._read(rest), *(self._build(self._reader.flush()) if is_begun else ())]
+
+    def _read(self, line: bytes) -> list[SessionMessage]:
+        return self._build(self._reader.read_line(line))
+
+    def _build(self, pieces: Iterable[Piece]) -> list[SessionMessage]:
+        messages = (_build_message(message) for piece in pieces for message in self._answers.read(piece))
+        return [message for message in messages if message is not None]
+
+    async def _hand_on(self, messages: Iterable[SessionMessage]) -> None:
+        for message in messages:
+            with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                await self._incoming.send(message)
 
     async def _watch(self) -> None:
         ending = await self._process.wait()
@@ -178,6 +230,7 @@ class StdioTransport:
 
     async def _write(self) -> None:
         async for sent in self._outgoing:
+            self._answers.note_sent(sent.message)
             text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
             rest = memoryview(text.encode() + b"\n")
             while rest and self._input >= 0:
@@ -204,8 +257,8 @@ class StdioTransport:
                 loop.remove_writer(self._input)
 
 
-def _parse_message(line: bytes) -> SessionMessage | None:
+def _build_message(message: JsonObject) -> SessionMessage | None:
     try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except (ValidationError, ValueError):
-        return None
+        return SessionMessage(jsonrpc_message_adapter.validate_python(message, by_name=False))
+    except ValidationError:
+        return None  # a notification or a question in no form of the protocol: nothing waits for it

@@ -73,7 +73,9 @@ def open_transport(
     environment = _build_environment(table, environ, secret_names, credentials)
     path = find_program(_locate_program(table), environment.get("PATH"))
     assert path is not None  # `find_obstacle` has found it
-    return StdioTransport((path, *table.command[1:]), cwd=cwd, environment=filter_environment(environment))
+    return StdioTransport(
+        server, (path, *table.command[1:]), cwd=cwd, environment=filter_environment(environment)
+    )
 
 
 def _locate_program(table: McpServerTable) -> str:

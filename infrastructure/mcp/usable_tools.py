@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.mcp.offered_tool import OfferedTool, Selection, select_tools
+from infrastructure.mcp.argument_schema import adapt_schema
 from infrastructure.tools.json_schema import find_schema_problem
 
 
@@ -14,7 +15,7 @@ def select_usable_tools(server: str, tools: Sequence[OfferedTool], wanted: Seque
     problems = list(selection.problems)
     kept: list[OfferedTool] = []
     for tool in selection.tools:
-        if (problem := find_schema_problem(tool.input_schema)) is None:
+        if (problem := find_schema_problem(adapt_schema(tool.input_schema).schema)) is None:
             kept.append(tool)
         else:
             problems.append(f"the tool {tool.full_name} is not offered: the schema of its arguments: {problem}")

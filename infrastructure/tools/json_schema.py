@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, cast
 
 from domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.tools.accepted_type import build_accepted_type, is_accepted
+from infrastructure.tools.argument_repair import build_example, explain_unknown_names, repair_arguments
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -21,6 +23,7 @@ _TYPES = {
     "boolean": "boolean",
     "array": "array",
 }
+_LONGEST_SENTENCE = 500
 
 
 class JsonSchema:
@@ -52,13 +55,28 @@ class JsonSchema:
             return ()
         errors = check.validator.iter_errors(dict(arguments))
         try:
-            return tuple(
-                _render_sentence(error) for error in sorted(errors, key=lambda error: str(error.json_path))
-            )
+            found = sorted(errors, key=lambda error: str(error.json_path))
+            problems = tuple(_render_sentence(error) for error in found if not _is_left_to_server(error))
         except Exception as error:
             if definition.input_schema is None:
                 raise
             return (f"they cannot be checked, as the schema of {definition.name} fails: {_describe(error)}",)
+        hints = explain_unknown_names(check.schema, arguments) if problems else ()
+        return (*problems, *hints)
+
+    def repair(self, definition: ToolDefinition, arguments: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+        """The arguments in the form that the schema asks for, and what was changed; unchanged where they fit,
+        or where not all of them can be read in one way."""
+        if not self.find_problems(definition, arguments):
+            return arguments, ()
+        repaired, repairs = repair_arguments(self._get_check(definition).schema, arguments)
+        if not repairs or self.find_problems(definition, repaired):
+            return arguments, ()
+        return repaired, repairs
+
+    def give_example(self, definition: ToolDefinition, arguments: JsonObject) -> str:
+        """Arguments that fit, as JSON."""
+        return build_example(self._get_check(definition).schema, arguments)
 
     def warm_up(self, spec: ToolSpec) -> None:
         """Build what checks the arguments of each tool. Blocks: call it from a background thread."""
@@ -79,13 +97,13 @@ class _ArgumentCheck:
 
     def __init__(self, definition: ToolDefinition) -> None:
         self.definition = definition
-        self._schema = _build_input_schema(definition)
-        self.accepted = build_accepted_type(self._schema)
+        self.schema = _build_input_schema(definition)
+        self.accepted = build_accepted_type(self.schema)
 
     @cached_property
     def validator(self) -> Draft202012Validator:
         """Made, and its library loaded, when it is first needed."""
-        return _build_validator(self._schema)
+        return _build_validator(self.schema)
 
 
 def find_schema_problem(schema: JsonObject) -> str | None:
@@ -100,6 +118,22 @@ def find_schema_problem(schema: JsonObject) -> str | None:
     except (SchemaError, RecursionError) as error:
         return error.message if isinstance(error, SchemaError) else "it is nested too deeply"
     return None
+
+
+def find_mismatch(schema: JsonObject, value: JsonValue) -> str:
+    """In which way a value does not fit a schema from outside; empty where it does. A schema that cannot be
+    used is one that everything fits."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+        error = next(iter(_build_validator(schema).iter_errors(value)), None)
+    except (SchemaError, RecursionError):
+        return ""
+    except Exception as failure:  # noqa: BLE001 - a reference that leads nowhere, in the library's own types
+        return f"the schema cannot be used: {failure}"[:_LONGEST_SENTENCE]
+    return "" if error is None else _render_sentence(error)[:_LONGEST_SENTENCE]
 
 
 def _build_validator(schema: JsonObject) -> Draft202012Validator:
@@ -121,6 +155,21 @@ def _define_safe_validator() -> type[Draft202012Validator]:
 
     safe = extend(Draft202012Validator, {"pattern": None, "patternProperties": None})  # type: ignore[no-untyped-call]
     return cast("type[Draft202012Validator]", safe)
+
+
+def _is_left_to_server(error: ValidationError) -> bool:
+    """Whether it is only that something is missing for which the schema has a default."""
+    if error.validator != "required" or not isinstance(error.instance, Mapping):
+        return False
+    schema = error.schema if isinstance(error.schema, Mapping) else {}
+    properties = schema.get("properties")
+    listed = schema.get("required")
+    missing = [name for name in (listed if isinstance(listed, list) else ()) if name not in error.instance]
+    return isinstance(properties, Mapping) and all(
+        isinstance(each := properties.get(name), Mapping) and "default" in each
+        for name in missing
+        if error.message.startswith(repr(name))
+    )
 
 
 def _is_same(one: ToolDefinition, other: ToolDefinition) -> bool:

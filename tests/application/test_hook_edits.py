@@ -55,9 +55,9 @@ async def test_hooks_are_asked_about_unknown_and_invalid_calls_too() -> None:
 
     bench = Bench(strict_reader(), hooks=[registered(Answering(before=note))])
 
-    result = await bench.run(("nothing", {"x": 1}), ("read", {"cell": 5}), ("read", {"cell": "a"}))
+    result = await bench.run(("nothing", {"x": 1}), ("read", {"cell": {}}), ("read", {"cell": "a"}))
 
-    assert asked == [("nothing", {"x": 1}), ("read", {"cell": 5}), ("read", {"cell": "a"})]
+    assert asked == [("nothing", {"x": 1}), ("read", {"cell": {}}), ("read", {"cell": "a"})]
     assert outcomes(result) == [Outcome.ERROR, Outcome.ERROR, Outcome.OK]
     assert "there is no tool named 'nothing'" in result.results[0].output
     assert "bad arguments for read" in result.results[1].output

@@ -15,11 +15,11 @@ from pydantic import AnyUrl
 from domain.errors import LoginError
 from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.mcp.connection import describe_failure
 from infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
 from infrastructure.mcp.oauth.loopback import LoopbackReceiver
 from infrastructure.mcp.oauth.safe_address import require_safe_address
 from infrastructure.mcp.oauth.token_request import NoTokens, build_revocation_request
+from infrastructure.mcp.offer import describe_failure
 
 WAIT_SECS = 600.0
 """How long a login waits for the person in the browser."""

@@ -27,6 +27,7 @@ from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCal
 from domain.errors import ProviderError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.call_arguments import build_call_block
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
@@ -107,9 +108,7 @@ class ArrivingBlock:
             case "redacted_thinking":
                 return ReasoningBlock(provider=provider, payload=make_sendable(self.start))
             case "tool_use":
-                arguments, problem = parse_arguments(self.text)
-                name = read_text_field(self.start, "name")
-                return ToolUseBlock(id=self.call_id, name=name, input=arguments, parse_error=problem)
+                return build_call_block(self.call_id, read_text_field(self.start, "name"), self.text)
             case _:
                 return OpaqueBlock(provider=provider, payload=make_sendable(self._with_input()))
 

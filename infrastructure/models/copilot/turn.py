@@ -37,7 +37,7 @@ from domain.conversation.response import (
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
 from domain.lazy_dataclass import dataclass
 from infrastructure.models.copilot.failures import CopilotFailures, classify_retry
-from infrastructure.models.shared.json_fields import parse_arguments
+from infrastructure.models.shared.call_arguments import build_call_block
 
 _STOPS: Mapping[str, StopReason] = {
     "stop": END_TURN,
@@ -244,8 +244,7 @@ class Turn:
 def _block(call: ExternalToolRequestedData) -> ToolUseBlock:
     arguments: object = call.arguments
     raw = "" if arguments is None else arguments if isinstance(arguments, str) else json.dumps(arguments)
-    parsed, problem = parse_arguments(raw)
-    return ToolUseBlock(id=call.tool_call_id, name=call.tool_name, input=parsed, parse_error=problem)
+    return build_call_block(call.tool_call_id, call.tool_name, raw)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from domain.conversation.stream import StreamedToolCall
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.payload import CALL_EXTRA
+from infrastructure.models.shared.call_arguments import build_call_block
 from infrastructure.models.shared.call_ids import CallIds
 from infrastructure.models.shared.json_fields import (
     WrongKindError,
@@ -192,5 +193,4 @@ def _format_arguments(arguments: JsonValue) -> str:
 
 
 def _block(call: _Call) -> ToolUseBlock:
-    arguments, problem = parse_arguments(call.arguments)
-    return ToolUseBlock(id=call.id, name=call.name, input=arguments, parse_error=problem)
+    return build_call_block(call.id, call.name, call.arguments)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
+from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock
 from domain.text.json_value import JsonObject
 from infrastructure.models.openai_responses.payload import MESSAGE_PHASE
+from infrastructure.models.shared.call_arguments import build_call_block
 from infrastructure.models.shared.json_fields import (
     make_sendable,
-    parse_arguments,
     read_objects_field,
     read_text_field,
     replace_surrogates,
@@ -32,9 +32,7 @@ def read_item_blocks(item: JsonObject, *, provider: str, call_id: str) -> Iterat
         case "reasoning":
             yield ReasoningBlock(provider=provider, payload=make_sendable(item), text=read_reasoning_text(item))
         case "function_call":
-            arguments, problem = parse_arguments(read_arguments_text(item))
-            name = read_text_field(item, "name")
-            yield ToolUseBlock(id=call_id, name=name, input=arguments, parse_error=problem)
+            yield build_call_block(call_id, read_text_field(item, "name"), read_arguments_text(item))
         case _:
             yield OpaqueBlock(provider=provider, payload=make_sendable(item))
 

@@ -83,6 +83,23 @@ _TOO_LONG = compile_late(
     r"|exceeded model token limit|context window exceeds|exceeded max context|prompt token count.{0,40}exceeds",
     re.IGNORECASE,
 )
+# Words of a request's length in no known wording, and of what else has tokens, a context or a length.
+_OF_LENGTH = compile_late(
+    r"\btokens\b|\bcontext\b|\blength\b|\btoo (?:long|large|big)\b|\b(?:input|prompt|request)\b.{0,60}\bexceed",
+    re.IGNORECASE | re.DOTALL,
+)
+_OF_ANSWER = compile_late(
+    r"\bmax_(?:completion_|output_|new_)?tokens\b|\b(?:output|completion) tokens\b|\bbudget_tokens\b",
+    re.IGNORECASE,
+)
+_OF_REQUEST = compile_late(r"\b(?:input|inputs|prompt|context|messages)\b", re.IGNORECASE)
+_OF_ELSE = compile_late(
+    r"\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
+    r"|\bcredits?\b|\bbalance\b|\bbilling\b"
+    r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
+    r"|\btools[.\[]|\bimages?\b|\btool_call|\bcontent-length\b",
+    re.IGNORECASE,
+)
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
 _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
@@ -124,6 +141,19 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
 def speaks_of_length(status: int | None, text: str) -> bool:
     """Whether the words of a refusal are about the length of the request."""
     return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
+
+
+def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> bool:
+    """Whether the words of a refusal could be about the length of the request, in no wording that is known.
+
+    Limits of the answer, of requests or tokens per time, and of single fields are not.
+    """
+    upstream = read_text_field(read_object_field(error, "metadata"), "raw")
+    told = [read_text_field(error, key) for key in ("message", "detail", "code", "type")]
+    words = " ".join([*told, upstream, "" if error else text])[:_LONGEST_SEARCHED]
+    if status in _NOT_OF_LENGTH or _OF_LENGTH.search(words) is None or _OF_ELSE.search(words):
+        return False
+    return not _OF_ANSWER.search(words) or _OF_REQUEST.search(words) is not None
 
 
 def find_status(error: JsonObject) -> int | None:

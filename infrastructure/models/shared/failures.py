@@ -20,6 +20,7 @@ from infrastructure.models.shared.error_bodies import (
     is_final,
     is_stranger_to_amazon,
     is_too_long,
+    may_speak_of_length,
     read_plain_text,
     speaks_of_model,
 )
@@ -86,7 +87,7 @@ class Failures:
         body = read_plain_text(response.content)
         wish = response.headers.get("x-should-retry")
         unknown = is_stranger_to_amazon(response.headers.get("x-amzn-errortype", ""))
-        return self._explain_status(
+        refusal = self._explain_status(
             status,
             self._read_detail(error) or self._clean_text(body),
             kind=_Kind.AUTHENTICATION
@@ -101,15 +102,19 @@ class Failures:
             request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
             retry_after=parse_retry_after(response.headers),
         )
+        refusal.may_be_length = may_speak_of_length(error, status, body)
+        return refusal
 
     def explain_reported(self, error: JsonValue, *, started: bool) -> ProviderError:
         """An error that the provider reported inside a stream that had begun with success."""
         known = error if isinstance(error, Mapping) else {"message": error}
         status = find_status(known)
         kind = _Kind.TOO_LONG if is_too_long(known, status) else None
-        return self._explain_status(
+        refusal = self._explain_status(
             status, self._read_detail(known), kind=kind, final=is_final(known), partial=started
         )
+        refusal.may_be_length = may_speak_of_length(known, status, "")
+        return refusal
 
     def explain_unreachable(self, error: Exception, *, started: bool) -> ProviderError:
         """A failure of the connection, before or after the answer began."""

@@ -157,15 +157,17 @@ class _Replacement(NamedTuple):
 def _read_replacements(arguments: JsonObject) -> list[_Replacement]:
     """What a call asks for, in either form. Raises ToolError for both forms, neither, or what is no edit."""
     edits = arguments.get("edits")
-    single = [name for name in ("old_text", "new_text", "replace_all") if arguments.get(name) is not None]
+    if not edits and "old_text" in arguments:
+        return [_read_replacement(arguments)]  # an empty list is one that was left out
     if edits is None:
         return [_read_replacement(arguments)]
-    if single:
-        raise ToolError(f"give either edits or {single[0]}, not both: put every replacement into edits")
     if not isinstance(edits, list | tuple) or not all(isinstance(edit, Mapping) for edit in edits):
         raise ToolError("edits must be a list of objects with old_text and new_text")
     if not edits:
         raise ToolError("edits is empty: give at least one replacement")
+    single = [name for name in ("old_text", "new_text", "replace_all") if arguments.get(name)]
+    if single:
+        raise ToolError(f"give either edits or {single[0]}, not both: put every replacement into edits")
     return [_read_replacement(edit) for edit in edits if isinstance(edit, Mapping)]
 
 

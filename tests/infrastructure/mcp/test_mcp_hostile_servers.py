@@ -81,8 +81,12 @@ async def test_no_name_of_a_tool_takes_that_of_a_built_in_one_or_steers_the_term
 
 
 @asynccontextmanager
-async def http_server(answer: Answer) -> AsyncIterator[str]:
-    """A server over HTTP that starts as it should, and answers calls like this; its address."""
+async def http_server(answer: Answer, *, session: str = "") -> AsyncIterator[str]:
+    """A server over HTTP that starts as it should, and answers calls like this; its address.
+
+    With the beginning of their names, it has sessions.
+    """
+    begun = 0
 
     async def handle(request: Request) -> Response:
         if request.method != "POST":
@@ -99,7 +103,11 @@ async def http_server(answer: Answer) -> AsyncIterator[str]:
         if "id" not in message:
             return Response(status_code=202)
         if (result := results.get(message["method"])) is not None:
-            return JSONResponse({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            nonlocal begun
+            begun += message["method"] == "initialize"
+            headers = {"mcp-session-id": f"{session}{begun}"} if session else {}
+            answered = {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            return JSONResponse(answered, headers=headers)
         if message["method"] == "tools/call":
             return await answer(request, message)
         error = {"code": -32601, "message": "no such method"}

@@ -85,9 +85,9 @@ async def test_a_rejected_call_does_not_reach_the_server_and_unfit_arguments_ask
         rejected = await session.call(text="x")
         assert [record.outcome for record in rejected.records] == [Outcome.REJECTED]
 
-        unfit = await session.call(text=3)
+        unfit = await session.call(text={})
 
-        assert "3 is not of type 'string'" in unfit.results[0].output
+        assert "{} is not of type 'string'" in unfit.results[0].output
         assert len(person.requests) == 1
 
 

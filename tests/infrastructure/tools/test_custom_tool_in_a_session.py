@@ -93,8 +93,8 @@ async def test_a_rejected_call_runs_nothing(root: Path):
     ("arguments", "expected"),
     [
         ({"line": "x"}, "'file' is a required property"),
-        ({"file": "a", "lines": "x"}, "'lines' was unexpected"),
-        ({"file": "a", "line": 5}, "line: 5 is not of type 'string'"),
+        ({"file": "a", "line": "x", "other": 1}, "'other' was unexpected"),
+        ({"file": "a", "line": {}}, "line: {} is not of type 'string'"),
         ({"file": "a", "line": "-n"}, 'line may not begin with "-"'),
         ({"file": "../a", "line": "x"}, "outside the workspace"),
     ],

@@ -1,0 +1,67 @@
+"""The same call with the same result, again and again: the model is told once, then the turn ends."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+
+_MOST_ALIKE = 3
+_NOTE = (
+    "[This is the same call with the same result as before; repeating it changes nothing. {example}Change the "
+    "arguments, use another tool, or say what is in the way. A third time ends the turn.]"
+)
+_Key: TypeAlias = tuple[str, str, str]
+
+
+class RepeatedCalls:
+    """Counts, within one turn, the calls that have a result they had before.
+
+    What a risky call does may change what others answer: after a new one, counting begins anew.
+    `give_example` answers a valid call of a tool, empty where there is no such tool; `get_risk` its risk.
+    """
+
+    def __init__(self, give_example: Callable[[str], str], get_risk: Callable[[str], RiskLevel]) -> None:
+        self._give_example = give_example
+        self._get_risk = get_risk
+        self._counts: Counter[_Key] = Counter()
+
+    def begin_turn(self) -> None:
+        """Forget what was counted."""
+        self._counts.clear()
+
+    def note(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]
+    ) -> tuple[tuple[ToolResultMessage, ...], str]:
+        """The results as the model reads them, and the tool whose call has come too often; else empty."""
+        keys = [_make_key(call, result) for call, result in zip(calls, results, strict=True)]
+        for key, result in zip(keys, results, strict=True):
+            changes = not result.is_error and self._get_risk(result.tool_name) is RiskLevel.HIGH
+            if changes and not result.is_rejected and key not in self._counts:
+                self._counts.clear()
+                break
+        self._counts.update(set(keys))
+        told: list[ToolResultMessage] = []
+        for key, result in zip(keys, results, strict=True):
+            is_again = self._counts[key] > 1 and not result.is_rejected
+            told.append(self._append_note(result) if is_again else result)
+        often = [
+            result.tool_name
+            for key, result in zip(keys, results, strict=True)
+            if self._counts[key] >= _MOST_ALIKE and not result.is_rejected
+        ]
+        return tuple(told), often[0] if often else ""
+
+    def _append_note(self, result: ToolResultMessage) -> ToolResultMessage:
+        example = self._give_example(result.tool_name)
+        shown = f"A valid call of {result.tool_name} has arguments such as {example}. " if example else ""
+        return replace(result, output=f"{result.output}\n\n{_NOTE.format(example=shown)}")
+
+
+def _make_key(call: ToolCall, result: ToolResultMessage) -> _Key:
+    asked = json.dumps(call.arguments, sort_keys=True, default=str)
+    return call.tool_name, f"{asked}{call.parse_error or ''}", result.output

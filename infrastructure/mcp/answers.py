@@ -1,0 +1,294 @@
+"""What an MCP server answers in the forms of the protocol, so that one odd part of it costs only itself.
+
+The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from domain.lazy_dataclass import dataclass
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.printable import make_printable
+from infrastructure.mcp.answer_content import fit_blocks, fit_resource_content
+from infrastructure.mcp.answer_items import fit_prompt, fit_resource, fit_template, fit_tool
+from infrastructure.mcp.json_lines import Piece, UnreadableText
+from infrastructure.tools.json_schema import find_mismatch
+
+if TYPE_CHECKING:
+    from mcp_types import JSONRPCMessage
+
+RequestId: TypeAlias = int | str
+
+_PARSE_ERROR = -32700
+_INTERNAL_ERROR = -32603
+_LONGEST_EXCERPT = 2_000
+_MOST_DROPPED = 20
+_ID = re.compile(r'"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(-?\d+))')
+_PART_OF_AN_ANSWER = re.compile(r'"(?:jsonrpc|result|error)"\s*:')
+_LISTS: Mapping[str, tuple[str, str, Callable[[JsonValue], JsonObject | str]]] = {
+    "tools/list": ("tools", "tool", fit_tool),
+    "prompts/list": ("prompts", "prompt", fit_prompt),
+    "resources/list": ("resources", "resource", fit_resource),
+    "resources/templates/list": ("resourceTemplates", "resource", fit_template),
+}
+_LISTENING = "subscriptions/listen"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    tool: str = ""
+
+
+class ServerAnswers:
+    """The answers to the open requests of one connection to a server."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._open: dict[RequestId, _Request] = {}
+        self._dropped: dict[str, list[str]] = {}
+        self._schemas: dict[str, JsonObject] = {}
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """A phrase about each entry of the server's last lists that cannot be used."""
+        return tuple(phrase for phrases in self._dropped.values() for phrase in phrases)
+
+    def note_sent(self, message: JSONRPCMessage) -> None:
+        """Learn of a message to the server: of a request, or that one is no longer waited for."""
+        self.note_request(message.model_dump(by_alias=True, exclude_unset=True))
+
+    def note_request(self, sent: JsonObject) -> None:
+        """Like `note_sent`, for its JSON."""
+        request_id, method = sent.get("id"), sent.get("method")
+        params = sent.get("params")
+        params = params if isinstance(params, Mapping) else {}
+        if method == "notifications/cancelled":
+            self._open.pop(_as_id(params.get("requestId")), None)
+        elif isinstance(method, str) and isinstance(request_id, int | str):
+            name = params.get("name")
+            self._open[request_id] = _Request(method, name if isinstance(name, str) else "")
+            if method in _LISTS and not params.get("cursor"):
+                self._dropped.pop(method, None)
+
+    def read(self, piece: Piece, *, answers: RequestId | None = None) -> list[JsonObject]:
+        """The messages of a piece of what came. `answers` is the request that it answers, where known."""
+        if isinstance(piece, UnreadableText):
+            return self._end_unreadable(piece.text, answers)
+        if isinstance(piece, list):  # a batch
+            return [message for each in piece for message in self.read(each, answers=answers)]
+        if not isinstance(piece, Mapping):
+            return [] if answers is None else [self.refuse(answers, "it is no message", _show(piece))]
+        if "method" in piece:
+            return [{**piece, "jsonrpc": "2.0"}]
+        request_id = self._find_request(piece.get("id"), answers)
+        if request_id is None:
+            return []  # nobody waits for it
+        request = self._open.pop(request_id, _Request(""))
+        envelope: JsonObject = {"jsonrpc": "2.0", "id": request_id}
+        error = piece.get("error")
+        if error is not None:
+            return [{**envelope, "error": _fit_error(error)}]
+        if "result" not in piece:
+            self._open[request_id] = request
+            return [self.refuse(request_id, "it holds neither a result nor an error", _show(piece))]
+        result = self._fit_result(request, piece["result"])
+        if result is None:
+            self._open[request_id] = request
+            return [self.refuse(request_id, "its result is no object", _show(piece))]
+        return [{**envelope, "result": result}]
+
+    def refuse(self, request_id: RequestId, why: str, came: str) -> JsonObject:
+        """The end of a request whose answer cannot be read, with what came of it."""
+        request = self._open.pop(request_id, _Request(""))
+        excerpt = make_printable(came)[:_LONGEST_EXCERPT]
+        text = f"the MCP server {self._server} sent an answer that cannot be read: {why}"
+        envelope: JsonObject = {"jsonrpc": "2.0", "id": request_id}
+        if request.method != "tools/call":
+            error: JsonObject = {"code": _PARSE_ERROR, "message": f"{text}; what came: {excerpt or 'nothing'}"}
+            return {**envelope, "error": error}
+        text = f"{text}; whether the call took effect is not known. What came:\n{excerpt or '(nothing)'}"
+        content = [{"type": "text", "text": text}]
+        return {**envelope, "result": {"resultType": "complete", "isError": True, "content": content}}
+
+    # ---------------------------------------------------------------- whose answer it is
+
+    def _find_request(self, named: JsonValue, answers: RequestId | None) -> RequestId | None:
+        if answers is not None:
+            return answers if named is None or str(_as_id(named)) == str(answers) else None
+        if (request_id := _as_id(named)) in self._open:
+            return request_id
+        for known in self._open:
+            if str(known) == str(request_id):
+                return known
+        return self._get_only_open() if named is None else None
+
+    def _get_only_open(self) -> RequestId | None:
+        waiting = [key for key, request in self._open.items() if request.method != _LISTENING]
+        return waiting[0] if len(waiting) == 1 else None
+
+    def _end_unreadable(self, text: str, answers: RequestId | None) -> list[JsonObject]:
+        request_id = answers
+        if request_id is None:
+            if not _PART_OF_AN_ANSWER.search(text) or re.search(r'"method"\s*:', text[:_LONGEST_EXCERPT]):
+                return []
+            found = _ID.search(text)
+            named = None if found is None else found[1] if found[1] is not None else int(found[2][:20])
+            request_id = self._find_request(named, None)
+        if request_id is None:
+            return []
+        return [self.refuse(request_id, "it is no whole JSON", text)]
+
+    # ---------------------------------------------------------------- what it holds
+
+    def _fit_result(self, request: _Request, result: JsonValue) -> JsonObject | None:
+        if request.method == "tools/call":
+            return self._fit_call_result(request.tool, result)
+        if not isinstance(result, Mapping):
+            return None
+        match request.method:
+            case "initialize":
+                return _fit_greeting(result)
+            case "prompts/get":
+                return {**result, "messages": _fit_messages(result.get("messages"))}
+            case "resources/read":
+                contents = [fit_resource_content(each) for each in _as_list(result.get("contents"))]
+                return {**result, "contents": contents}
+            case method if method in _LISTS:
+                return self._fit_list(method, result)
+            case _:
+                return result
+
+    def _fit_list(self, method: str, result: JsonObject) -> JsonObject:
+        key, noun, fit = _LISTS[method]
+        listed = result.get(key)
+        kept: list[JsonObject] = []
+        dropped = self._dropped.setdefault(method, [])
+        if not isinstance(listed, list):
+            dropped.append(f"its list of {noun}s is no list")
+            listed = []
+        for place, item in enumerate(listed, 1):
+            fitted = fit(item)
+            if isinstance(fitted, str):
+                name = item.get("name") if isinstance(item, Mapping) else None
+                which = repr(make_printable(name, newlines=False)[:80]) if isinstance(name, str) else f"{place}"
+                dropped.append(f"the {noun} {which} is not offered: {fitted}")
+                continue
+            kept.append(fitted)
+            if method == "tools/list" and isinstance(item, Mapping):
+                self._note_schema(item)
+        if len(dropped) > _MOST_DROPPED:
+            more = len(dropped) - _MOST_DROPPED
+            dropped[_MOST_DROPPED:] = [f"{more} more {noun}s are not offered"]
+        cursor = result.get("nextCursor")
+        rest = {name: value for name, value in result.items() if name not in (key, "nextCursor", "_meta")}
+        more_pages: JsonObject = {} if cursor in (None, "", False) else {"nextCursor": str(cursor)}
+        return {"resultType": "complete", **rest, key: kept, **more_pages}
+
+    def _note_schema(self, tool: JsonObject) -> None:
+        name, schema = str(tool.get("name")), tool.get("outputSchema")
+        self._schemas.pop(name, None)
+        if isinstance(schema, Mapping):
+            self._schemas[name] = schema
+
+    def _fit_call_result(self, tool: str, result: JsonValue) -> JsonObject:
+        if not isinstance(result, Mapping):
+            return {"resultType": "complete", "content": fit_blocks(result)}
+        if "inputRequests" in result:
+            return result  # it asks first
+        content = fit_blocks(result.get("content", result.get("toolResult")))
+        is_error = result.get("isError") in (True, "true", 1)
+        kept: JsonObject = {"resultType": "complete", "content": content, "isError": is_error}
+        structured = result.get("structuredContent")
+        if structured is None and not content:
+            others = {name: value for name, value in result.items() if name not in (*kept, "_meta")}
+            if others:
+                content = [{"type": "text", "text": _show(others)}]
+        if structured is not None and not content:
+            content = [{"type": "text", "text": json.dumps(structured, ensure_ascii=False, indent=2)}]
+        if not is_error and (note := self._find_mismatch(tool, structured)):
+            content = [*content, {"type": "text", "text": f"[note: {note}]"}]
+        return {**kept, "content": content}
+
+    def _find_mismatch(self, tool: str, structured: JsonValue) -> str:
+        """In which way an answer is not what the server said that it would be; empty where it is."""
+        schema = self._schemas.get(tool)
+        if schema is None:
+            return ""
+        if structured is None:
+            return "the server says that this tool answers with structured content, and sent none"
+        problem = find_mismatch(schema, structured)
+        return f"this does not fit the schema that the server gives for it: {problem}" if problem else ""
+
+
+def _fit_error(error: JsonValue) -> JsonObject:
+    if not isinstance(error, Mapping):
+        return {"code": _INTERNAL_ERROR, "message": error if isinstance(error, str) else _show(error)}
+    code, message = error.get("code"), error.get("message")
+    data = {"data": error["data"]} if "data" in error else {}
+    if message is None:
+        said = next((one for key in ("detail", "description", "reason") if (one := error.get(key))), None)
+        message = "it gave no reason" if said is None else said
+    text = message if isinstance(message, str) else _show(message)
+    if isinstance(code, int) and not isinstance(code, bool):
+        return {"code": code, "message": text, **data}
+    if isinstance(code, str) and re.fullmatch(r"-?\d{1,9}", code):
+        return {"code": int(code), "message": text, **data}
+    return {"code": _INTERNAL_ERROR, "message": text if code is None else f"{_show(code)}: {text}", **data}
+
+
+def _fit_greeting(result: JsonObject) -> JsonObject:
+    info, offered = result.get("serverInfo"), result.get("capabilities")
+    named = info if isinstance(info, Mapping) else {}
+    capabilities: dict[str, JsonValue] = {}
+    for name, value in offered.items() if isinstance(offered, Mapping) else ():
+        if isinstance(value, Mapping):
+            capabilities[name] = {key: each for key, each in value.items() if each is not None}
+        elif value is True:
+            capabilities[name] = {}
+    if not isinstance(offered, Mapping):
+        capabilities["tools"] = {}
+    instructions = result.get("instructions")
+    return {
+        "protocolVersion": str(result.get("protocolVersion")),
+        "capabilities": capabilities,
+        "serverInfo": {"name": _as_text(named.get("name")), "version": _as_text(named.get("version"))},
+        **({"instructions": instructions} if isinstance(instructions, str) else {}),
+    }
+
+
+def _fit_messages(messages: JsonValue) -> list[JsonObject]:
+    fitted: list[JsonObject] = []
+    for message in _as_list(messages):
+        said: JsonObject = message if isinstance(message, Mapping) else {"content": message}
+        role = said.get("role")
+        for block in fit_blocks(said.get("content")):
+            fitted.append({"role": role if role in ("user", "assistant") else "user", "content": block})
+    return fitted
+
+
+def _as_list(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _as_text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else "" if value is None else _show(value)
+
+
+def _as_id(value: JsonValue) -> RequestId:
+    """As it names a request; a number in another form is the same number."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int | str) else ""
+
+
+def _show(value: object) -> str:
+    return (
+        value
+        if isinstance(value, str)
+        else json.dumps(value, ensure_ascii=False, default=str)[:_LONGEST_EXCERPT]
+    )

@@ -1,0 +1,206 @@
+"""MCP servers that do not keep to the protocol: what is there is read, and nothing waits for more."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from domain.errors import ToolError
+from infrastructure.config.mcp_table import McpServerTable
+from tests.infrastructure.mcp.server_bench import ServerBench
+from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
+
+SERVER = str(Path(__file__).parents[2] / "support" / "mcp_odd_server.py")
+OK = "mcp__odd__ok"
+PLAIN = {"type": "object", "properties": {"q": {"type": "string"}}}
+NUMBERED = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def an_odd_server(**plan: object) -> McpServerTable:
+    command = (sys.executable, "-I", "-S", SERVER, json.dumps(plan))
+    return McpServerTable(command=command, timeout_secs=60)
+
+
+async def ask(root: Path, **plan: object) -> str:
+    """What a call of its first tool answers, as a text or as the error."""
+    async with ServerBench(root, odd=an_odd_server(**plan)) as bench:
+        await bench.servers.settle()
+        try:
+            return await bench.call(OK)
+        except ToolError as error:
+            return f"error: {error}"
+
+
+TEXT = '"result":{"content":[{"type":"text","text":"caf'
+
+
+@pytest.mark.long(after=3)
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ('{"jsonrpc":"2.0","id":@ID,' + TEXT + '\xe9"}]}}\n', "caf\ufffd"),
+        ('{"jsonrpc":"2.0","id":@ID,' + TEXT + ' \\ud83d"}]}}\n', "caf ?"),
+        ('[{"jsonrpc":"2.0","id":@ID,' + TEXT + '"}]}}]\n', "caf"),
+        ('{\n "jsonrpc": "2.0",\n "id": @ID,\n ' + TEXT + '"}\n]}}\n', "caf"),
+        ('INFO answer: {"jsonrpc":"2.0","id":@ID,' + TEXT + '"}]}} sent\n', "caf"),
+        ('{"jsonrpc":"2.0","id":"@ID",' + TEXT + '"}]}}\n', "caf"),
+        ('{"jsonrpc":"2.0","id":@ID,' + TEXT + '\nnext"}]}}\n', "caf\nnext"),
+        ('{"id":@ID,"error":null,' + TEXT + '"}]}}', "caf"),
+        ('{"jsonrpc":"2.0","id":@ID,"error":{"code":"E_FAIL","message":"nope"}}\n', "E_FAIL: nope"),
+        ('{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":null}}\n', "it gave no reason"),
+        ('{"jsonrpc":"2.0","id":@ID,"error":"broken"}\n', "refused the call: broken"),
+        ('{"jsonrpc":"2.0","id":@ID,' + TEXT + "\n", "it is no whole JSON"),
+        ('{"jsonrpc":"2.0","id":@ID,"result":{"content":[}}\n', "it is no whole JSON"),
+        ('{"jsonrpc":"2.0","id":@ID}\n', "neither a result nor an error"),
+    ],
+)
+async def test_an_answer_in_another_form_is_read_and_an_unreadable_one_ends_its_call(
+    call: str, said: str, tmp_path: Path
+) -> None:
+    assert said in await ask(tmp_path, call=call)
+
+
+@pytest.mark.long(after=2)
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ({"content": "plain"}, "plain"),
+        ({"content": [{"type": "widget", "x": 1}]}, "a block of a type that is not known"),
+        ({"content": [{"type": "image", "data": "not/base64\xe9", "mimeType": "image/png"}]}, "left out"),
+        ({"content": [{"type": "image"}]}, "it has not the fields of its type"),
+        ({"structuredContent": {"n": 1}}, '"n": 1'),
+        ({"structuredContent": [1, 2]}, "1,\n  2"),
+        ([1, 2], "1"),
+        ({"isError": True, "content": ["denied"]}, "error: denied"),
+    ],
+)
+async def test_each_part_of_a_result_is_shown_or_named(result: object, said: str, tmp_path: Path) -> None:
+    assert said in await ask(tmp_path, result=result)
+
+
+@pytest.mark.parametrize(
+    ("result", "note"),
+    [
+        ({"content": [{"type": "text", "text": "T"}]}, "and sent none"),
+        (
+            {"content": [{"type": "text", "text": "T"}], "structuredContent": {"n": "x"}},
+            "does not fit the schema",
+        ),
+        ({"content": [{"type": "text", "text": "T"}], "structuredContent": {"n": 1}}, ""),
+    ],
+)
+async def test_an_answer_that_does_not_fit_its_schema_is_given_with_a_note(
+    result: object, note: str, tmp_path: Path
+) -> None:
+    tool = {"name": "ok", "inputSchema": PLAIN, "outputSchema": NUMBERED}
+
+    answer = await ask(tmp_path, tools=[tool], result=result)
+
+    assert answer.startswith("T")
+    assert (note in answer) if note else answer == "T"
+
+
+async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: Path) -> None:
+    tools = [
+        {"name": "bad", "inputSchema": "a text"},
+        {"inputSchema": PLAIN},
+        {"name": "ok", "inputSchema": {"properties": {}}, "icons": "x", "annotations": [], "description": None},
+        {"name": "bare"},
+    ]
+    greeting = {"capabilities": {"tools": True}, "serverInfo": {"name": "odd"}}
+    async with ServerBench(tmp_path, odd=an_odd_server(tools=tools, greeting=greeting)) as bench:
+        notices = await bench.servers.settle()
+
+        assert await bench.call(OK) == "fine"
+        assert set(bench.tools.names) == {OK, "mcp__odd__bare"}
+        assert any("'bad' is not offered: the schema of its arguments is no object" in each for each in notices)
+        assert any("2 is not offered: it has no name" in each for each in notices)
+        (status,) = bench.servers.list_statuses()
+        assert "it has no name" in status.problem
+
+
+async def test_a_list_is_read_to_its_end_and_one_in_a_circle_says_where_it_stops(tmp_path: Path) -> None:
+    tools = [{"name": f"t{number}", "inputSchema": PLAIN} for number in range(90)]
+    async with ServerBench(
+        tmp_path, long=an_odd_server(tools=tools, page=3), round=an_odd_server(circle=True)
+    ) as bench:
+        (notice,) = await bench.servers.settle()
+
+        assert len(bench.tools.names) == 91
+        assert "its list ends after" in notice
+
+
+async def test_quorum_introduces_itself_by_its_own_name(tmp_path: Path) -> None:
+    assert json.loads(await ask(tmp_path, tells="client"))["name"] == "quorum"
+
+
+async def test_arguments_reach_the_server_under_its_own_names(tmp_path: Path) -> None:
+    schema = {"properties": {"filter[search]": {"type": "string"}}, "anyOf": [{"required": ["filter[search]"]}]}
+    async with ServerBench(
+        tmp_path, odd=an_odd_server(tools=[{"name": "ok", "inputSchema": schema}], tells="arguments")
+    ) as bench:
+        assert await bench.servers.settle() == ()
+        offered = bench.definition(OK).input_schema
+        assert offered is not None
+        assert offered["type"] == "object"
+        assert "anyOf" not in offered
+        (name,) = offered["properties"]  # type: ignore[misc]
+
+        assert json.loads(await bench.call(OK, **{name: "x"})) == {"filter[search]": "x"}
+
+
+@pytest.mark.parametrize(("status", "body"), [(404, ""), (400, "Bad Request: No valid session ID provided")])
+async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_sent_once_more(
+    status: int, body: str, tmp_path: Path
+) -> None:
+    sessions: list[str | None] = []
+
+    async def forget(request: Request, message: dict[str, Any]) -> Response:
+        sessions.append(request.headers.get("mcp-session-id"))
+        if len(sessions) == 1:
+            return Response(body, status_code=status)
+        return JSONResponse(result_of(message, "in a new one"))
+
+    async with (
+        http_server(forget, session="s") as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+
+        assert await bench.call("mcp__odd__echo") == "in a new one"
+        assert sessions == ["s1", "s2"]
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (
+            Response("<html><h1>Bad</h1> gateway</html>", status_code=502),
+            "HTTP 502 Bad Gateway: Bad gateway; whether",
+        ),
+        (Response("slow down", status_code=429, headers={"retry-after": "7"}), "Retry-After 7"),
+        (
+            Response(": hi\n\n", media_type="text/event-stream"),
+            "before it was whole; whether the call took effect",
+        ),
+        (Response('data: {"jsonrpc":"2.0","id":1,"res', media_type="text/event-stream"), "it is no whole JSON"),
+    ],
+)
+async def test_what_a_server_over_http_answers_is_told(response: Response, said: str, tmp_path: Path) -> None:
+    async def answer(_request: Request, _message: dict[str, Any]) -> Response:
+        return response
+
+    async with (
+        http_server(answer) as url,
+        ServerBench(tmp_path, odd=McpServerTable(url=url, timeout_secs=20)) as bench,
+    ):
+        await bench.servers.settle()
+        with pytest.raises(ToolError) as failure:
+            await bench.call("mcp__odd__echo")
+        assert said in str(failure.value)

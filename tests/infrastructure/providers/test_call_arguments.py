@@ -1,0 +1,50 @@
+"""The text of a call's arguments: repaired where it has one reading, an error where it has none or several."""
+
+from __future__ import annotations
+
+import pytest
+
+from infrastructure.models.shared.call_arguments import build_call_block
+from infrastructure.models.shared.error_bodies import may_speak_of_length
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        ('"{\\"path\\": \\"a\\"}"', {"path": "a"}),
+        ('{"path": "a"}\n</tool_call>', {"path": "a"}),
+        ("{'path': 'a'}", {"path": "a"}),
+        ('{"path": "a",}', {"path": "a"}),
+        (r'{"pattern": "\w+\("}', {"pattern": r"\w+\("}),
+    ],
+)
+def test_a_text_with_one_reading_is_read_and_told(raw: str, read: object) -> None:
+    block = build_call_block("1", "t", raw)
+
+    assert (block.input, block.parse_error) == (read, None)
+    assert block.repairs
+
+
+@pytest.mark.parametrize("raw", ['{"path": "a', '{"a": 1}{"b": 2}', r'{"p": "a\nb\w"}', "[1]"])
+def test_a_text_without_a_single_reading_is_an_error(raw: str) -> None:
+    block = build_call_block("1", "t", raw)
+
+    assert block.parse_error
+    assert not block.repairs
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "is_of_length"),
+    [
+        (400, "The input (9 tokens) is longer than the model's capacity", True),
+        (500, "Range of input length should be [1, 9]", True),
+        (400, "max_tokens: 99999 is above the limit of output tokens", False),
+        (400, "8000 tokens per minute are allowed", False),
+        (429, "too many tokens", False),
+        (400, "unknown parameter: colour", False),
+    ],
+)
+def test_words_that_may_be_about_the_length_of_a_request_are_told_from_others(
+    status: int, message: str, is_of_length: bool
+) -> None:
+    assert may_speak_of_length({"message": message}, status, "") is is_of_length

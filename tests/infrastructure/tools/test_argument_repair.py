@@ -1,0 +1,69 @@
+"""Arguments whose meaning is plain are read in the form of the schema; others stay errors that help."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.calls.tool import ToolDefinition
+from domain.text.json_value import JsonObject
+from infrastructure.tools.json_schema import JsonSchema
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "limit": {"type": "integer"},
+        "all": {"type": "boolean"},
+        "edits": {"type": "array", "items": {"type": "object"}},
+        "names": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+TOOL = ToolDefinition(name="t", description="d", parameters=(), input_schema=SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"path": "a", "limit": None}, {"path": "a"}),
+        ({"path": "a", "limit": "5", "all": "true"}, {"path": "a", "limit": 5, "all": True}),
+        ({"path": "a", "edits": '[{"x": 1}]'}, {"path": "a", "edits": [{"x": 1}]}),
+        ({"path": "a", "names": "b"}, {"path": "a", "names": ["b"]}),
+        ({"file_path": "a"}, {"path": "a"}),
+        ({"Path": "a", "limits": 5}, {"path": "a", "limit": 5}),
+    ],
+)
+def test_a_plain_meaning_is_read_and_told(given: JsonObject, read: JsonObject) -> None:
+    repaired, repairs = JsonSchema().repair(TOOL, given)
+
+    assert repaired == read
+    assert repairs
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": None},
+        {"path": "a", "limit": "five"},
+        {"path": "a", "names": '["b"'},
+        {"file": "a", "filename": "b"},
+        {"path": "a", "unknown": 1},
+    ],
+)
+def test_what_has_no_single_reading_stays_as_it_is(given: JsonObject) -> None:
+    assert JsonSchema().repair(TOOL, given) == (given, ())
+    assert JsonSchema().find_problems(TOOL, given)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_a_default_is_left_to_the_server() -> None:
+    assert any(
+        "the nearest is 'limit'" in each for each in JsonSchema().find_problems(TOOL, {"path": "a", "lim": 1})
+    )
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "default": 3}},
+        "required": ["n"],
+    }
+    served = ToolDefinition(name="s", description="d", parameters=(), input_schema=schema)
+    assert JsonSchema().find_problems(served, {}) == ()
