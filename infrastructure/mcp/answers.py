@@ -208,9 +208,12 @@ class ServerAnswers:
             others = {name: value for name, value in result.items() if name not in (*kept, "_meta")}
             if others:
                 content = [{"type": "text", "text": _show(others)}]
+        note = "" if is_error else self._find_mismatch(tool, structured)
+        if isinstance(structured, Mapping) and not note and not is_error:
+            return {**kept, "content": content, "structuredContent": structured}
         if structured is not None and not content:
             content = [{"type": "text", "text": json.dumps(structured, ensure_ascii=False, indent=2)}]
-        if not is_error and (note := self._find_mismatch(tool, structured)):
+        if note:
             content = [*content, {"type": "text", "text": f"[note: {note}]"}]
         return {**kept, "content": content}
 

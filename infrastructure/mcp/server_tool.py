@@ -20,7 +20,6 @@ from domain.text.printable import make_printable
 from infrastructure.attachments.files import build_attachment
 from infrastructure.mcp.argument_schema import adapt_schema
 from infrastructure.mcp.connection import ServerConnection
-from infrastructure.mcp.structured_content import add_structure
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -88,7 +87,11 @@ class ServerTool:
             raise ToolError(
                 text or f"the MCP server {self._tool.server} says that the call failed, and not why"
             )
-        return text if result.structured_content is None else add_structure(text, result.structured_content)
+        if result.structured_content is None:
+            return text
+        from infrastructure.mcp.structured_content import add_structure
+
+        return add_structure(text, result.structured_content)
 
     def _seal(self) -> Seal:
         return Seal(

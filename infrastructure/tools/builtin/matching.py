@@ -7,7 +7,6 @@ from difflib import SequenceMatcher
 from heapq import nlargest
 
 from domain.errors import ToolError
-from infrastructure.tools.builtin.lookalikes import describe_lookalike
 
 _MOST_HINTS = 3
 _MOST_LINES = 20_000
@@ -89,6 +88,8 @@ def describe_near_miss(content: str, old: str) -> str:
         last = first + len(wanted) - 1
         where = f"line {first}" if first == last else f"lines {first}-{last}"
         return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
+    from infrastructure.tools.builtin.lookalikes import describe_lookalike
+
     if alike := describe_lookalike(content[:_MOST_HINT_CHARS], old):
         return alike
     similar = _find_similar(lines, next(line for line in wanted if line))

@@ -77,7 +77,7 @@ def looked_through_for_secrets(folder: Path, file: Path) -> None:
 
 
 def measured_for_a_command(folder: Path, file: Path) -> None:
-    seal_arguments(["/bin/cat", file.name], named=(), root=folder, inherited={}, secret_names=(), projected={})
+    seal_arguments(["/bin/cat", file.name], named=(), root=folder, inherited={}, environment={}, projected={})
 
 
 def shown_as_an_image(folder: Path, file: Path) -> None:

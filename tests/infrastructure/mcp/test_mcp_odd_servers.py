@@ -103,7 +103,7 @@ async def test_an_answer_that_does_not_fit_its_schema_is_given_with_a_note(
     answer = await ask(tmp_path, tools=[tool], result=result)
 
     assert answer.startswith("T")
-    assert (note in answer) if note else answer == "T"
+    assert (note in answer) if note else "note" not in answer
 
 
 async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: Path) -> None:
