@@ -113,6 +113,9 @@ async def test_a_browser(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> N
     assert await open_address("https://example.org/")
     assert not machine.ran.exists()
 
+    machine.write(machine.bin / "xdg-open", "exit 3")
+    assert not await open_address("https://example.org/")
+
 
 async def test_what_such_a_program_starts_in_turn(machine: Machine) -> None:
     machine.write(machine.bin / "status", "helper-of-nobody; echo $PATH")

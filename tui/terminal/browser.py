@@ -11,8 +11,19 @@ from collections.abc import Mapping
 from tui.transcript.cells.links import is_web
 
 _PATIENCE_SECS = 20.0
-# Python knows the browsers of each system, and looks them up on PATH: so in a process whose PATH is safe.
-_OPEN = "import sys, webbrowser; sys.exit(not webbrowser.open(sys.argv[1]))"
+# Python knows the browsers of each system, and looks them up on PATH: so in a process whose PATH is safe. It
+# takes a program that has handed the address over and ended for one that failed: these are waited for here.
+_OPEN = """
+import subprocess, sys, webbrowser
+address, browser = sys.argv[1], webbrowser.get()
+if type(browser) is webbrowser.BackgroundBrowser:
+    words = [browser.name, *(word.replace("%s", address) for word in browser.args)]
+    try:
+        sys.exit(subprocess.Popen(words, start_new_session=True).wait(5) != 0)
+    except subprocess.TimeoutExpired:
+        sys.exit(0)
+sys.exit(not webbrowser.open(address))
+"""
 
 
 def has_windows(around: Mapping[str, str]) -> bool:
