@@ -162,7 +162,7 @@ class KnownFiles:
                     if now.folder != folder:
                         moved.add(inode)
                     elif now.inode is not None:
-                        self._note(path, is_sensitive=known.is_sensitive)
+                        self._note(os.path.realpath(path), is_sensitive=known.is_sensitive)
             if self._has_unknown_names(inode):
                 lost.add(inode)
         return lost, moved & lost

@@ -180,6 +180,21 @@ async def test_what_the_person_writes_where_a_command_moved_it_stays_hidden(
 
 
 @needs_bubblewrap
+async def test_commands_run_where_the_person_puts_a_link_in_place_of_a_moved_file(
+    household: Household, run: Run
+) -> None:
+    household.write("src/project/.kube/config", "hidden\n")
+    await run("mv .kube kube")
+
+    (household.root / "kube/config").unlink()
+    (household.root / "kube/config").symlink_to(household.write("secret", "hidden\n"))
+
+    said = await run("cat kube/config; echo done")
+    assert "hidden" not in said
+    assert "done" in said
+
+
+@needs_bubblewrap
 @pytest.mark.parametrize("is_replaced", [True, False])
 async def test_commands_run_beside_another_when_the_person_replaces_or_deletes_a_guarded_file(
     household: Household, is_replaced: bool
