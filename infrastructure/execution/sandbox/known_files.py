@@ -154,7 +154,7 @@ class KnownFiles:
                 moved.add(inode)
             for path, folder in tuple(known.paths.items()):
                 now = _look(path)
-                if now.inode == inode and now.stamp is not None:
+                if now.inode == inode and now.stamp is not None and known.stamp.is_of_same(now.stamp):
                     known.stamp, known.names = now.stamp, now.names
                 elif not now.is_closed:
                     del known.paths[path]
