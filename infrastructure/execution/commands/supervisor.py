@@ -146,25 +146,32 @@ def find_uncovered(guards: list[bytes], root: str) -> bytes | None:
     for guard in guards:
         kind, *numbers, path = guard.split(b" ", 5)
         folder, itself = tuple(map(int, numbers[:2])), tuple(map(int, numbers[2:]))
+        is_masked = kind == b"masked"
         try:
-            outside = _look_in(b"", path, folder)
-            inside = _look_in(os.fsencode(root), path, folder)
+            outside, _ = _look_in(b"", path, folder)
+            inside, is_locked = _look_in(os.fsencode(root), path, folder, reads_mount=not is_masked)
         except OSError:
             return path
-        is_seen = inside[0] == itself
-        if outside[0] != itself or (is_seen if kind == b"masked" else not is_seen or not inside[1]):
+        if outside != itself or (inside == itself if is_masked else inside != itself or not is_locked):
             return path
     return None
 
 
-def _look_in(root: bytes, path: bytes, folder: tuple[int, ...]) -> tuple[tuple[int, int], bool]:
-    """Device and inode of what a path leads to below this root, and whether it lies on a read-only mount."""
+def _look_in(
+    root: bytes, path: bytes, folder: tuple[int, ...], *, reads_mount: bool = False
+) -> tuple[tuple[int, int], bool]:
+    """Device and inode of what a path leads to below this root, and whether it lies on a read-only mount, where
+    that is asked.
+    """
     above, name = os.path.split(path)
     place = os.open(root + above, _PLACE)
     try:
         status = os.fstat(place)
         if (status.st_dev, status.st_ino) != folder:
             raise FileNotFoundError
+        if not reads_mount:
+            status = os.stat(name, dir_fd=place, follow_symlinks=False)
+            return (status.st_dev, status.st_ino), False
         found = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=place)
     finally:
         os.close(place)
@@ -173,6 +180,16 @@ def _look_in(root: bytes, path: bytes, folder: tuple[int, ...]) -> tuple[tuple[i
         return (status.st_dev, status.st_ino), bool(os.fstatvfs(found).f_flag & os.ST_RDONLY)
     finally:
         os.close(found)
+
+
+def _find_child(parent: int) -> int | None:
+    """A child of a process; None where it has none. Kernels that do not list them are asked about all."""
+    try:
+        with open(f"/proc/{parent}/task/{parent}/children", "rb") as listed:
+            children = [int(pid) for pid in listed.read().split()]
+    except OSError:
+        children = [pid for pid, (above, _) in list_processes().items() if above == parent]
+    return children[0] if children else None
 
 
 def _call_prctl(option: int, value: int) -> bool:
@@ -294,8 +311,8 @@ class Supervisor:
             os.close(descriptor)
 
     def _is_covered(self, guards: list[bytes], sandbox: int) -> bool:
-        inside = [pid for pid, (parent, _) in list_processes().items() if parent == sandbox]
-        return bool(inside) and find_uncovered(guards, f"/proc/{inside[0]}/root") is None
+        inside = _find_child(sandbox)
+        return inside is not None and find_uncovered(guards, f"/proc/{inside}/root") is None
 
     def _start(
         self, argv: list[bytes], environment: dict[bytes, bytes], handed: dict[int, int] | None = None

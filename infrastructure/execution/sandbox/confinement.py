@@ -81,7 +81,7 @@ class Launch:
     tells of a path whether the command cannot see what may stand there; `can_be_left`: another call may ask to
     run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
     a resumed session what `check` has found before. `guards` are for the supervisor, which looks at them before
-    the command begins; `running` counts it among those that run.
+    the command begins; `running` counts it among those that run; `follow` finds guarded files that it moved.
     """
 
     argv: tuple[str, ...]
@@ -97,6 +97,7 @@ class Launch:
     unfinished: UnfinishedCommands | None = None
     guards: tuple[bytes, ...] = ()
     running: RunningCommands | None = None
+    follow: Callable[[], None] = lambda: None
 
     def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -117,7 +118,9 @@ class Launch:
         Call it once nothing of the command is alive, however it ended, and off the event loop. It may be called
         while the command runs, too, which can then make such a path anew.
         """
-        return self.check.finish(was_asked=was_asked) if self.check is not None else []
+        said = self.check.finish(was_asked=was_asked) if self.check is not None else []
+        self.follow()
+        return said
 
     def list_remarks(self, exit_code: int | None, output: str) -> list[str]:
         """What there is to say of the sandbox once the command has ended, a sentence each."""

@@ -271,7 +271,7 @@ class _Search:
         except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
             return _Findings(0, (), ())
         except OSError:
-            return _Findings(0, (), (), is_closed=_can_be_entered(folder))
+            return _Findings(0, (), (), is_closed=can_be_entered(folder))
         named: list[str] = []
         folders: list[str] = []
         links: list[str] = []
@@ -321,7 +321,7 @@ def _list_entries(folder: str) -> Sequence[os.DirEntry[str]]:
         return sorted(opened, key=_NAME)
 
 
-def _can_be_entered(folder: str) -> bool:
+def can_be_entered(folder: str) -> bool:
     """Whether a command could use names in a folder that cannot be listed, or make it listable: it is ours."""
     try:
         return os.access(folder, os.X_OK) or os.stat(folder).st_uid == os.geteuid()

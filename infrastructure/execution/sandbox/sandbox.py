@@ -324,6 +324,7 @@ class Sandbox:
             unfinished=self._unfinished,
             guards=tuple(view.list_guards()),
             running=self._running,
+            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_there),
             can_open_git=not self._is_git_open and bool(self._find_git_folders()),
         )
 

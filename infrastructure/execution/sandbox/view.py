@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
@@ -69,34 +69,34 @@ class SandboxView:
         though it may still be there.
         """
         self._known = known
-        self._roots = list_standing_roots(policy.roots)
+        self.roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
-        homes = (h for h in surroundings.homes if h != "/" and not _holds(self._roots, h))
+        homes = (h for h in surroundings.homes if h != "/" and not _holds(self.roots, h))
         self._homes = surroundings.homes
         self._hidden = _sort_outermost_first((*surroundings.private, *homes))
         self._opened = _select_existing(surroundings.repositories)
         self._writable = _select_existing((*surroundings.writable, *self._opened))
         asked = _select_existing((*surroundings.readable, *self._writable))
-        self._code = lock_code(policy.code, self._writable, self._roots)
+        self._code = lock_code(policy.code, self._writable, self.roots)
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not _holds(asked, p)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
-        places = list(list_repository_places(self._roots[0]))
-        for root in self._roots[1:]:
+        places = list(list_repository_places(self.roots[0]))
+        for root in self.roots[1:]:
             places += [place for place in list_repository_places(root) if not _holds((place,), root)]
         self._sockets = [p for p in surroundings.sockets if p not in asked]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
         self.guarded: GuardedFiles = find_guarded(
-            (*self._roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
+            (*self.roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
             policy,
             cache=cache,
             check=check,
         )
         # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
-        inside = [path for path in (*self._own, *self._secrets) if _holds(self._roots, path)]
+        inside = [path for path in (*self._own, *self._secrets) if _holds(self.roots, path)]
         self.guarded.sensitive += [path for path in inside if path not in self.guarded.sensitive]
-        if known is not None and not known.complete(self.guarded, self._roots, is_busy=is_busy, check=check):
+        if known is not None and not known.complete(self.guarded, self.roots, is_busy=is_busy, check=check):
             raise ToolError(
                 "nothing was run: a protected or sensitive file was moved and cannot be found, which a command "
                 "in the background may be doing; stop that command, then try again"
@@ -120,24 +120,24 @@ class SandboxView:
         yield from self._list_opened_outside()
         masked = self._list_masked()
         for path in masked:
-            if not _holds(self._roots, path):
+            if not _holds(self.roots, path):
                 yield from _mask(path)
-        for root in _sort_outermost_first(self._roots):
+        for root in _sort_outermost_first(self.roots):
             yield from ("--bind", root, root)
         yield from self._list_locked()
         for path in masked:
-            if _holds(self._roots, path):
+            if _holds(self.roots, path):
                 yield from _mask(path)
 
     def list_guards(self) -> Iterator[bytes]:
         """What a supervisor is to see covered in the sandbox before the command begins, as it wants it."""
         # As they were found: what is gone by now was moved, and is seen then not to be covered.
-        masked = [path for path in self.guarded.sensitive if path not in self._roots]
+        masked = dict.fromkeys(path for path in self.guarded.sensitive if path not in self.roots)
         for path in masked:
-            if _holds(self._roots, path) and not _holds(masked, os.path.dirname(path)):
+            if _holds(self.roots, path) and not _lies_in(masked, os.path.dirname(path)):
                 yield from self._describe_guard("masked", path)
         for path in self.guarded.protected:
-            if _holds(self._roots, path) and not _holds((*self._writable, *masked), path):
+            if _holds(self.roots, path) and not _holds(self._writable, path) and not _lies_in(masked, path):
                 yield from self._describe_guard("locked", path)
 
     def _describe_guard(self, kind: str, path: str) -> Iterator[bytes]:
@@ -148,30 +148,30 @@ class SandboxView:
     def list_mounts_in_tmp(self) -> list[str] | None:
         """What else is mounted in `/tmp`, relative to it; None where `/tmp` cannot be shared by commands."""
         masked = self._list_masked()
-        mounted = (*self._hidden, *self._kept, *self._writable, *self._roots, *masked)
+        mounted = (*self._hidden, *self._kept, *self._writable, *self.roots, *masked)
         below = [path.removeprefix(f"{TMP}/") for path in mounted if path.startswith(f"{TMP}/")]
         # Over a single file in it no folder can be put; and there is none that is hidden.
         has_files = any("/" not in path and not os.path.isdir(f"{TMP}/{path}") for path in below)
-        return None if has_files or TMP not in self._hidden or _holds(self._roots, TMP) else below
+        return None if has_files or TMP not in self._hidden or _holds(self.roots, TMP) else below
 
     def is_hidden(self, path: str) -> bool:
         """Whether a path lies in a hidden home, outside of what is seen there. Looks at no file."""
         path = os.path.normpath(path)
-        seen = (*self._roots, *self._kept, *self._writable)
+        seen = (*self.roots, *self._kept, *self._writable)
         homes = [folder for folder in self._hidden if folder in self._homes]
         return _holds(homes, path) and path not in homes and not _holds(seen, path)
 
     def is_seen(self, path: str) -> bool:
         """Whether a path that exists outside is the same inside."""
         real = os.path.realpath(path)
-        return _holds((*self._roots, *self._kept, *self._writable), real) or not _holds(self._hidden, real)
+        return _holds((*self.roots, *self._kept, *self._writable), real) or not _holds(self._hidden, real)
 
     def check(self, policy: PathPolicy, cache: FolderCache | None) -> ProtectedPathCheck:
         """What compares the protected paths as they are now with those after the command."""
         return ProtectedPathCheck(
             policy,
             self.guarded,
-            roots=self._roots,
+            roots=self.roots,
             opened=self._writable,
             repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened()],
             cache=cache,
@@ -185,38 +185,41 @@ class SandboxView:
         kept: list[str] = []
         for path in _sort_outermost_first(wanted):
             holds_hidden = any(_holds((path,), hidden) for hidden in self._hidden)
-            if not holds_hidden and _holds(self._hidden, path) and not _holds((*self._roots, *kept), path):
+            if not holds_hidden and _holds(self._hidden, path) and not _holds((*self.roots, *kept), path):
                 kept.append(path)
         return tuple(kept)
 
     def _list_masked(self) -> list[str]:
         """What is in sight and must not be; of what lies in a masked place only that place. Never a root."""
-        found = (*self._own, *self._secrets, *self._sockets, *_select_existing(self.guarded.sensitive))
-        in_sight = [path for path in found if self.is_seen(path) and path not in self._roots]
-        masked: list[str] = []
+        found = dict.fromkeys((*self._own, *self._secrets, *self._sockets))
+        in_sight = [path for path in found if self.is_seen(path)]
+        guarded = (path for path in self.guarded.sensitive if path not in found and os.path.exists(path))
+        in_sight += [path for path in guarded if _holds(self.roots, path) or self.is_seen(path)]
+        in_sight = [path for path in in_sight if path not in self.roots]
+        masked: dict[str, None] = {}
         for path in _sort_outermost_first(in_sight):
-            if not _holds(masked, path):
-                masked.append(path)
-        return masked
+            if not _lies_in(masked, path):
+                masked[path] = None
+        return list(masked)
 
     def _list_opened_outside(self) -> Iterator[str]:
         """What the person opened outside of the roots, without quorum's code in it."""
         named = [path for path in self._writable if path not in self._opened]
-        outside = [path for path in named if not _holds((*self._roots, *self._own), path)]
+        outside = [path for path in named if not _holds((*self.roots, *self._own), path)]
         code = [path for path in self._code if _holds(outside, path)]
         yield from _mount(outside, opened=outside, protected=(), code=code)
 
     def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
-        protected = [path for path in self.guarded.protected if _holds(self._roots, path)]
+        protected = [path for path in self.guarded.protected if _holds(self.roots, path)]
         yield from _mount(
-            self._roots,
-            opened=[path for path in self._writable if _holds(self._roots, path) and path not in self._roots],
+            self.roots,
+            opened=[path for path in self._writable if _holds(self.roots, path) and path not in self.roots],
             protected=[path for path in protected if not _holds(self._writable, path)],
-            code=[path for path in self._code if _holds(self._roots, path)],
+            code=[path for path in self._code if _holds(self.roots, path)],
         )
         for path in self._list_opened():
-            if not _holds(self._roots, path):
+            if not _holds(self.roots, path):
                 yield from ("--bind", path, path)
             for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
@@ -240,6 +243,16 @@ def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
 def _holds(folders: Iterable[str], path: str) -> bool:
     """Whether a path is one of the folders or lies in one."""
     return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
+
+
+def _lies_in(folders: Collection[str], path: str) -> bool:
+    """The same of many folders, which can be looked up."""
+    while path not in folders:
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
 
 
 def _mount(

@@ -153,6 +153,116 @@ async def test_nothing_runs_where_a_guarded_file_is_moved_meanwhile(household: H
     assert printed == []
 
 
+@needs_bubblewrap
+async def test_a_sensitive_file_that_the_person_renames_stays_hidden(household: Household, run: Run) -> None:
+    secret = household.write("src/project/.env", "hidden\n")
+    await run("true")
+
+    secret.rename(household.root / "notes.txt")
+
+    assert "hidden" not in await run("cat notes.txt")
+
+
+@needs_bubblewrap
+async def test_what_the_person_writes_where_a_command_moved_it_stays_hidden(
+    household: Household, run: Run
+) -> None:
+    household.write("src/project/.kube/config", "hidden\n")
+    household.write("src/project/api/.env", "hidden\n")
+
+    await run("mkdir node_modules && mv .kube kube && mv api node_modules")
+    household.write("src/project/node_modules/api/.env", "hidden as well\n")
+    household.write("src/project/kube/new", "hidden\n").rename(household.root / "kube/config")
+    said = await run("cat kube/config node_modules/api/.env; echo done")
+
+    assert "hidden" not in said
+    assert "done" in said
+
+
+@needs_bubblewrap
+async def test_commands_run_where_the_person_puts_a_link_in_place_of_a_moved_file(
+    household: Household, run: Run
+) -> None:
+    household.write("src/project/.kube/config", "hidden\n")
+    await run("mv .kube kube")
+
+    elsewhere = household.write("secret", "hidden\n")
+    (household.root / "kube/config").unlink()
+    (household.root / "kube/config").symlink_to(elsewhere)  # it may get the inode of the file
+
+    said = await run("cat kube/config; echo done")
+    assert "hidden" not in said
+    assert "done" in said
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("is_replaced", [True, False])
+async def test_commands_run_beside_another_when_the_person_replaces_or_deletes_a_guarded_file(
+    household: Household, is_replaced: bool
+) -> None:
+    secret = household.write("src/project/.env", "hidden\n")
+    sandbox = household.sandbox()
+    assert sandbox.find_gap() is None
+
+    if is_replaced:
+        household.write("src/project/new", "hidden\n").rename(secret)
+    else:
+        secret.unlink()
+    with sandbox.confine().launch(["/bin/true"], cwd=household.root, environment={}).running.count():  # type: ignore[union-attr]
+        assert sandbox.find_gap() is None
+
+
+def test_another_folder_that_gets_the_inode_of_a_deleted_one_is_not_guarded(tmp_path: Path) -> None:
+    policy, known = PathPolicy(roots=(str(tmp_path),)), KnownFiles()
+    folder = tmp_path / "api/.husky"
+    folder.mkdir(parents=True)
+    complete_for(known, policy)
+    inode = folder.stat().st_ino
+
+    folder.rmdir()
+    folder.parent.rmdir()
+    others = [tmp_path / f"folder{number}" for number in range(20)]
+    for other in others:
+        other.mkdir()
+
+    if inode not in [other.stat().st_ino for other in others]:
+        pytest.skip("this file system gives no inode twice so soon")
+    assert complete_for(known, policy).protected == []
+
+
+def test_what_may_lie_in_a_closed_folder_is_looked_for_until_that_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy, known = PathPolicy(roots=(str(tmp_path),)), KnownFiles()
+    (tmp_path / ".kube").mkdir()
+    (tmp_path / ".kube/config").write_text("hidden")
+    complete_for(known, policy)
+    closed = tmp_path / "node_modules"
+    closed.mkdir()
+    (tmp_path / ".kube").rename(closed / "kube")
+    scan = os.scandir
+
+    def refuse(folder: str) -> object:
+        if folder == str(closed):
+            raise PermissionError
+        return scan(folder)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        assert not complete_for(known, policy).complete
+        assert not complete_for(known, policy).complete
+
+    found = complete_for(known, policy)
+    assert found.complete
+    assert str(closed / "kube/config") in found.sensitive
+
+
+def complete_for(known: KnownFiles, policy: PathPolicy) -> guarded_files.GuardedFiles:
+    found = find_guarded(policy.roots, policy)
+    known.complete(found, policy.roots, is_busy=False, check=lambda: None)
+    return found
+
+
 def test_a_guard_is_seen_by_the_identity_of_its_folder(tmp_path: Path) -> None:
     file, other = tmp_path / "a/file", tmp_path / "b/file"
     for each in (file, other):
