@@ -1,4 +1,4 @@
-"""The same call with the same result, again and again: the model is told once, then the turn ends."""
+"""The same call with the same result, again and again: the model is told, then the turn ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 _MOST_ALIKE = 3
 _NOTE = (
     "[This is the same call with the same result as before; repeating it changes nothing. {example}Change the "
-    "arguments, use another tool, or say what is in the way. A third time ends the turn.]"
+    "arguments, use another tool, or say what is in the way. A third time ends the turn where no other call "
+    "brings anything new.]"
 )
 _Key: TypeAlias = tuple[str, str, str]
 
@@ -21,7 +22,9 @@ _Key: TypeAlias = tuple[str, str, str]
 class RepeatedCalls:
     """Counts, within one turn, the calls that have a result they had before.
 
-    What a risky call does may change what others answer: after a new one, counting begins anew.
+    What a risky call does may change what others answer: after a new one, counting begins anew. The turn ends
+    only where nothing new came for a while: in a long turn it is right to read a file again, and after its
+    beginning was summarised the model has to.
     `give_example` answers a valid call of a tool, empty where there is no such tool; `get_risk` its risk.
     """
 
@@ -29,10 +32,13 @@ class RepeatedCalls:
         self._give_example = give_example
         self._get_risk = get_risk
         self._counts: Counter[_Key] = Counter()
+        self._idle_batches = 0
+        """How many batches in a row brought nothing that was not known."""
 
     def begin_turn(self) -> None:
         """Forget what was counted."""
         self._counts.clear()
+        self._idle_batches = 0
 
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]
@@ -44,6 +50,7 @@ class RepeatedCalls:
             if changes and not result.is_rejected and key not in self._counts:
                 self._counts.clear()
                 break
+        self._idle_batches = self._idle_batches + 1 if all(key in self._counts for key in keys) else 0
         self._counts.update(set(keys))
         told: list[ToolResultMessage] = []
         for key, result in zip(keys, results, strict=True):
@@ -54,6 +61,8 @@ class RepeatedCalls:
             for key, result in zip(keys, results, strict=True)
             if self._counts[key] >= _MOST_ALIKE and not result.is_rejected
         ]
+        if self._idle_batches < _MOST_ALIKE - 1:
+            often = []
         return tuple(told), often[0] if often else ""
 
     def _append_note(self, result: ToolResultMessage) -> ToolResultMessage:

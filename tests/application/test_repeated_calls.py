@@ -36,3 +36,21 @@ def test_other_results_and_what_a_risky_call_changed_are_no_repetition() -> None
     for number in range(4):
         assert repeat(counter, "same") == ("same", "")
         assert repeat(counter, f"written {number}", "write")[1] == ""
+
+
+def test_a_file_that_is_read_again_between_new_results_does_not_end_the_turn() -> None:
+    counter = a_counter()
+
+    for number in range(4):
+        assert repeat(counter, "the guide")[1] == ""
+        assert repeat(counter, f"file {number}")[1] == ""
+    assert repeat(counter, "the guide")[1] == ""
+    assert repeat(counter, "the guide")[1] == "read"
+
+
+def test_calls_that_repeat_in_turn_end_it() -> None:
+    counter = a_counter()
+
+    ends = [repeat(counter, ("one", "other")[number % 2])[1] for number in range(5)]
+
+    assert ends == ["", "", "", "", "read"]

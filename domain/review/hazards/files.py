@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from domain.review.hazards.invocation import Carried, Invocation
 from domain.review.hazards.places import (
@@ -66,7 +66,8 @@ def list_ended_processes(run: Invocation) -> Iterator[Objection]:
         return
     given = set(run.arguments)
     named = given & {"9", "KILL", "SIGKILL"} and given & {"-s", "-n", "--signal"}
-    if given & {"-9", "-KILL", "-SIGKILL", "-kill"} or named or run.arguments[-1:] == ("-1",):
+    ends_all = run.arguments[-1:] == ("-1",) or "-1" in _list_process_words(run)
+    if given & {"-9", "-KILL", "-SIGKILL", "-kill"} or named or ends_all:
         yield Objection("destructive", "kill: it ends processes without asking them", _ask_to_end(run))
     if run.in_loop or Carried.PROCESSES in run.carried:
         yield Objection("destructive", "kill: it ends every process that is found")
@@ -74,10 +75,22 @@ def list_ended_processes(run: Invocation) -> Iterator[Objection]:
 
 def _ask_to_end(run: Invocation) -> RequestTerms | None:
     """How a person asks for it: by the number of each process. Groups of processes have none."""
-    numbers = run.operands
+    numbers = _list_process_words(run)
     if not numbers or not all(re.fullmatch(r"[1-9]\d+", number) for number in numbers):
         return None
     return RequestTerms(effect=Effect.END, names=frozenset(numbers))
+
+
+def _list_process_words(run: Invocation) -> Sequence[str]:
+    """What `kill` is to end: every word behind the signal, also `-1`, all processes, and the groups `-N`."""
+    match run.arguments:
+        case ("-s" | "-n" | "--signal", _, *words):
+            pass
+        case (first, *words) if first.startswith("-") and first != "--":
+            pass
+        case _:
+            words = list(run.arguments)
+    return words[1:] if words[:1] == ["--"] else words
 
 
 def list_written(run: Invocation) -> Iterator[str]:

@@ -62,6 +62,7 @@ _ELSEWHERE = frozenset(
         "--work-tree",
         "--mirror",
         "--prune",
+        "--tags",
         "--no-preserve-root",
         "-A",
         "--pathspec-from-file",
@@ -89,7 +90,7 @@ def complete_terms(
         word.startswith("--all") or (word[:1] == "-" and "/" in word) for word in run.arguments
     ):
         return None
-    if leaves_out(run) or _reaches_beside(run):
+    if leaves_out(run) or _reaches_beside(run) or _names_like_option(run):
         return None
     terms = _tighten_terms(terms, run)
     is_exact = terms.is_exact and not _is_far(run)
@@ -114,6 +115,12 @@ def complete_terms(
     is_fed = run.in_loop or run.program == "find"
     kinds = kinds if is_of_files else ""
     return replace(terms, names=names, kinds=kinds, is_fed=is_fed, is_exact=is_exact)
+
+
+def _names_like_option(run: Invocation) -> bool:
+    """Whether a target behind `--` is written as an option: it is no operand, so no request would name it."""
+    words = run.arguments
+    return "--" in words and any(word.startswith("-") for word in words[words.index("--") + 1 :])
 
 
 def _reaches_beside(run: Invocation) -> bool:

@@ -141,6 +141,7 @@ HARMFUL = {
     "ends processes": [
         "kill -9 4242",
         "kill -s KILL 4242",
+        "kill -TERM -1 4242",
         "kill $(pgrep -f worker)",
         "for p in $(pgrep worker); do kill $p; done",
         "pgrep worker | while read p; do kill $p; done",
