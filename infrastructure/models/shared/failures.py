@@ -69,8 +69,8 @@ class Failures:
     """Words the failures of one provider. `secret` is the key, which never appears in a sentence.
 
     `path` is what is added to `address` for a request, where that is the same for all. `sign_in` is what to do
-    where no key but a cloud's own credentials were refused; `other_api` what to do where the server does not know
-    the address that is asked.
+    where no key but a cloud's own credentials were refused; `other_api` what to do where the server does not
+    know the address that is asked.
     """
 
     provider: str
