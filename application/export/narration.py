@@ -85,6 +85,7 @@ from domain.events.event import (
     StateMerged,
     SubagentFinished,
     SubagentStarted,
+    SystemPromptSet,
     TurnFinished,
     TurnStarted,
     UsageCounted,
@@ -233,7 +234,14 @@ class _Narration:
                 self._tell_of_call(event)
             case PanelEvent():
                 self._add_remark(*describe_panel_event(event))
-            case SessionStarted() | UsageCounted() | PromptsQueued() | StateMerged() | TurnFinished():
+            case (
+                SessionStarted()
+                | SystemPromptSet()
+                | UsageCounted()
+                | PromptsQueued()
+                | StateMerged()
+                | TurnFinished()
+            ):
                 return  # the facts or other events tell it
             case _:
                 self._tell_of_session(event)
@@ -253,6 +261,9 @@ class _Narration:
     def _narrate_added(self, event: MessageAdded, text: str) -> None:
         if event.command_id is not None:
             return  # the end of the command has reported it
+        if event.is_notice:
+            self._add_remark("said to the model by quorum:", text)
+            return
         if event.steers:
             self._add_remark("said into the running turn:", text)
         elif text != self._prompt:

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 from application.events.event_bus import EventBus
-from application.instructions.system_prompt import SystemPrompt, render_instruction
+from application.instructions.system_prompt import SystemPrompt
 from application.ports.instructions import AgentDefinitions, EnvironmentPort, InstructionFinder, SkillPort
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.history import UserMessage
-from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedAgent, OfferedSkill
+from domain.events.event import (
+    InstructionsLoaded,
+    LoadedInstruction,
+    OfferedAgent,
+    OfferedSkill,
+    SystemPromptSet,
+)
 from domain.instructions.agent_definition import AgentDefinition
 from domain.instructions.instruction import InstructionFile, fit_instructions
+from domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes
 from domain.instructions.skill import Skill
-
-_FOUND_BELOW = """\
-[quorum: an instruction file lies beside a file that you have just seen. The person trusts it; it holds for the
-files of its folder and below.]
-
-{text}"""
-
-
-_FOLDER_ADDED = "[quorum: the person has added this folder to the workspace: {folder}]"
 
 
 class ProjectInstructions:
     """Reads the files anew before each prompt, and looks below the working directory for those that lie beside
     a file which the model has seen. It also tells the model of the `folders` of the workspace.
 
-    `apply` has requests carry the new text of the `prompt`; it is called between requests only. `max_bytes`
-    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load, and
-    `agents` those to which it may give tasks.
+    The text of the `prompt` stays what it was when the session began; what changes is said in messages of the
+    conversation. `apply` has requests carry another text; it is called between requests only. `max_bytes`
+    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load, and `agents` those
+    to which it may give tasks.
     """
 
     def __init__(
@@ -48,8 +48,6 @@ class ProjectInstructions:
         folders: Sequence[str] = (),
     ) -> None:
         self._folders = folders
-        self._in_prompt_folders: tuple[str, ...] = ()
-        self._known_folders: tuple[str, ...] = ()
         self._skills = skills
         self._offered: tuple[Skill, ...] = ()
         self._agents = agents
@@ -62,7 +60,7 @@ class ProjectInstructions:
         self._apply = apply
         self._max_bytes = max_bytes
         self._is_described = False
-        self._in_prompt: tuple[InstructionFile, ...] = ()
+        self._sent: tuple[PromptPart, ...] = ()
         self._recorded: tuple[InstructionFile, ...] = ()
         self._notices: tuple[str, ...] = ()
 
@@ -71,44 +69,52 @@ class ProjectInstructions:
         files, notices = await self._finder.select_trusted(await self._finder.find())
         if not self._is_described:
             self._prompt.describe(await self._environment.describe())
+            self._is_described = True
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
         agents, of_agents = await self._agents.refresh() if self._agents is not None else ((), ())
-        before, folders_before = _list_digests(self._offered, self._offered_agents), self._in_prompt_folders
-        self._in_prompt_folders = self._known_folders = tuple(self._folders[1:])
         await self._record(files, (*notices, *more, *of_agents), offered, agents)
-        is_same = (
-            _list_contents(files) == _list_contents(self._in_prompt)
-            and _list_digests(offered, agents) == before
-        )
-        if self._is_described and is_same and folders_before == self._in_prompt_folders:
-            return
-        self._is_described, self._in_prompt = True, files
         self._prompt.instruct(fit_instructions(files, self._max_bytes))
         self._prompt.offer_skills(offered)
         self._prompt.offer_agents(agents)
-        self._prompt.list_folders(self._in_prompt_folders)
-        await self._apply()
+        self._prompt.list_folders(self._folders[1:])
+        await self._fix_prompt()
+        self._tell_changes()
 
     async def look_below(self) -> None:
-        """Have the model read, with the next request, what lies beside the files that it has seen since.
+        """Have the model read, with the next request, what lies beside the files that it has seen since."""
+        if self._finder.has_new_folders:
+            files, notices = await self._finder.select_trusted(await self._finder.find())
+            known = {file.file for file in self._recorded}
+            new = tuple(file for file in files if file.file not in known)
+            await self._record((*self._recorded, *new), notices)
+            self._prompt.instruct(fit_instructions(self._recorded, self._max_bytes))
+        self._prompt.list_folders(self._folders[1:])
+        self._tell_changes()
 
-        From the next prompt on it is part of the system prompt, so that it outlives a summary.
+    async def _fix_prompt(self) -> None:
+        """Have requests carry the system prompt that the session began with.
+
+        It begins anew where it has none yet, or where the present one offers what holds no longer: what the
+        person does not trust any more is not sent again.
         """
-        new = [folder for folder in self._folders[1:] if folder not in self._known_folders]
-        self._known_folders = (*self._known_folders, *new)
-        for folder in new:
-            self._pending_messages.add(
-                PendingMessage(UserMessage(_FOLDER_ADDED.format(folder=folder)), is_notice=True)
-            )
-        if not self._finder.has_new_folders and not new:
-            return
-        files, notices = await self._finder.select_trusted(await self._finder.find())
-        known = {file.file for file in self._recorded}
-        found = tuple(file for file in fit_instructions(files, self._max_bytes) if file.file not in known)
-        await self._record((*self._recorded, *(file for file in files if file.file not in known)), notices)
-        for file in found:
-            text = _FOUND_BELOW.format(text=render_instruction(file))
-            self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+        sent, parts = self._events.state.system_prompt, self._list_parts()
+        if not sent or holds_withdrawn(sent, parts):
+            await self._events.announce(SystemPromptSet(parts=parts))
+            sent = parts
+        if sent != self._sent:
+            self._sent = sent
+            self._prompt.fix(sent)
+            await self._apply()
+
+    def _tell_changes(self) -> None:
+        """Have the model read what differs from what it has read so far."""
+        for text in list_changes(self._sent, self._list_parts(), self._events.state.messages):
+            if not self._pending_messages.is_waiting(text):
+                self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+
+    def _list_parts(self) -> tuple[PromptPart, ...]:
+        """The parts of the prompt as they are recorded, and so as a resumed session finds them."""
+        return tuple(replace(part, text=self._events.hide(part.text)) for part in self._prompt.parts)
 
     async def _record(
         self,

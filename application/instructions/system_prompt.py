@@ -8,6 +8,7 @@ from domain.conversation.session_kind import SessionKind
 from domain.instructions.agent_definition import AgentDefinition, render_agents
 from domain.instructions.environment import Environment
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from domain.instructions.prompt_part import PartKind, PromptPart, join_parts
 from domain.instructions.skill import Skill, render_skills
 from domain.text.amounts import format_size
 
@@ -99,7 +100,8 @@ Beside the working directory these folders belong to the workspace. Write paths 
 
 
 class SystemPrompt:
-    """The text that goes with every request. It changes between prompts only: providers can cache it.
+    """The text that goes with every request. Once `fix` was called it stays as it is, so that providers can
+    reuse what they have read; `parts` are then what it would be now.
 
     `role` takes the place of what quorum says to a session of this `kind`.
     """
@@ -119,6 +121,7 @@ class SystemPrompt:
         self._skills = ""
         self._agents = ""
         self._folders = ""
+        self._fixed: tuple[PromptPart, ...] = ()
 
     def describe(self, environment: Environment) -> None:
         """Tell the model of its surroundings."""
@@ -140,31 +143,49 @@ class SystemPrompt:
         """Tell the model to which agents it may give tasks, instead of those before."""
         self._agents = render_agents(agents)
 
+    def fix(self, parts: Sequence[PromptPart]) -> None:
+        """Send these parts with every request, instead of those before."""
+        self._fixed = tuple(parts)
+
+    @property
+    def parts(self) -> tuple[PromptPart, ...]:
+        """What it consists of now, whatever is sent."""
+        own = (
+            (PartKind.ROLE, self._role),
+            (PartKind.ENVIRONMENT, self._environment),
+            (PartKind.FOLDERS, self._folders),
+            (PartKind.AGENTS, self._agents),
+            (PartKind.SKILLS, self._skills),
+            (PartKind.HEADING, _INSTRUCTIONS if self._files else ""),
+        )
+        files = (
+            PromptPart(kind=PartKind.FILE, text=render_instruction(each), file=each.file, label=each.label)
+            for each in self._files
+        )
+        return (*(PromptPart(kind=kind, text=text) for kind, text in own if text), *files)
+
+    @property
+    def _sent(self) -> tuple[PromptPart, ...]:
+        return self._fixed or self.parts
+
     @property
     def text(self) -> str:
-        """All of it."""
-        return self._render(self._role, self._agents, self._skills)
+        """All of it, as it is sent."""
+        return join_parts(self._sent)
 
     def with_role(self, role: str) -> str:
         """The surroundings and the instructions for a model without tools that has another role."""
-        return self._render(role)
-
-    def _render(self, role: str, *offers: str) -> str:
-        files = [_INSTRUCTIONS, *map(render_instruction, self._files)] if self._files else []
-        parts = (role, self._environment, self._folders, *offers, *files)
-        return "\n\n".join(part for part in parts if part)
+        of_tools = (PartKind.ROLE, PartKind.AGENTS, PartKind.SKILLS)
+        parts = (part for part in self._sent if part.kind not in of_tools)
+        return join_parts((PromptPart(kind=PartKind.ROLE, text=role), *parts))
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """What it consists of: the name of each part and its bytes. The first part is quorum's own, unnamed."""
-        own = "\n\n".join(part for part in (self._role, self._environment, self._folders) if part)
-        named = [(file.label, len(render_instruction(file).encode("utf-8", "replace"))) for file in self._files]
-        offers = [
-            (name, len(text.encode("utf-8", "replace")))
-            for name, text in (("agents", self._agents), ("skills", self._skills))
-            if text
-        ]
-        return ("", len(own.encode("utf-8", "replace"))), *offers, *named
+        own = (PartKind.ROLE, PartKind.ENVIRONMENT, PartKind.FOLDERS, PartKind.HEADING)
+        size = len(join_parts(part for part in self._sent if part.kind in own).encode("utf-8", "replace"))
+        named = ((part.label or part.kind, part.size) for part in self._sent if part.kind not in own)
+        return ("", size), *named
 
 
 def render_instruction(file: InstructionFile) -> str:

@@ -186,6 +186,19 @@ class Dialogue:
         if not self.conversation.open_calls:
             await self._say_pending(steering=False)
 
+    async def tell_of_changes(self) -> None:
+        """Send what quorum has to tell before the prompt that is held; where none is, with the next results.
+
+        Raises LedgerError.
+        """
+        held = self._held
+        if not isinstance(held, UserMessage) or self.conversation.open_calls:
+            return
+        try:
+            await self._say_pending(steering=False)
+        finally:
+            self.hold(held)
+
     async def _say_pending(self, *, steering: bool) -> None:
         while (word := self.pending_messages.pop(steering=steering)) is not None:
             if word.said.of_call and not self._is_named(word.said):
@@ -210,7 +223,12 @@ class Dialogue:
         self._is_held_recorded = True
         try:
             await self._events.announce(
-                MessageAdded(message=said, steers=word.steers, command_id=word.command_id)
+                MessageAdded(
+                    message=said,
+                    steers=word.steers,
+                    command_id=word.command_id,
+                    is_notice=word.is_notice,
+                )
             )
         finally:
             await self.settle()

@@ -68,6 +68,10 @@ class PendingMessages:
         """Remove the message about this command: the model has read of it elsewhere."""
         self._waiting = deque(word for word in self._waiting if word.command_id != command_id)
 
+    def is_waiting(self, text: str) -> bool:
+        """Whether a message of this text waits."""
+        return any(word.said.text == text for word in self._waiting)
+
     @property
     def undelivered(self) -> tuple[UserMessage, ...]:
         """The person's messages that no request has carried yet, oldest first."""

@@ -267,6 +267,7 @@ class SessionView:
                 | ev.MemoryApproved()
                 | ev.PlanReviewStarted()
                 | ev.AttachmentLeftOut()
+                | ev.SystemPromptSet()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:

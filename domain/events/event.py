@@ -65,6 +65,7 @@ from domain.events.session import (
     SessionResumed,
     SessionRewound,
     SessionStarted,
+    SystemPromptSet,
 )
 from domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from domain.events.turn import (
@@ -168,6 +169,7 @@ __all__ = [
     "SubagentFinished",
     "SubagentProgressed",
     "SubagentStarted",
+    "SystemPromptSet",
     "TextDelta",
     "ToolCallDelta",
     "TurnFinished",
@@ -201,6 +203,7 @@ Event: TypeAlias = (
     | PromptsQueued
     | SandboxChecked
     | InstructionsLoaded
+    | SystemPromptSet
     | MemoryApproved
     | MemoryAdded
     | FolderAdded

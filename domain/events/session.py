@@ -9,6 +9,7 @@ from domain.calls.effects import FileChange
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
+from domain.instructions.prompt_part import PromptPart
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.review.mode import Mode
@@ -54,6 +55,16 @@ class SandboxChecked:
     durable: ClassVar = True
     on: bool
     told: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemPromptSet:
+    """From now on each request carries these parts as its system prompt. What changes of them is said in
+    messages, so that providers can reuse what they have read."""
+
+    type: ClassVar = "system_prompt_set"
+    durable: ClassVar = True
+    parts: tuple[PromptPart, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

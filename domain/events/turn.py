@@ -48,7 +48,7 @@ class MessageAdded:
     `ResponseCompleted`.
 
     `steers`: the person said it into the turn that was running. `command_id`: it tells of that command, which
-    they had run themselves.
+    they had run themselves. `is_notice`: quorum says it, of what has changed.
     """
 
     type: ClassVar = "message_added"
@@ -56,6 +56,7 @@ class MessageAdded:
     message: UserMessage | ToolResults
     steers: bool = False
     command_id: str | None = None
+    is_notice: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

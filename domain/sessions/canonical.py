@@ -84,6 +84,7 @@ from domain.events.event import (
     SubagentFinished,
     SubagentProgressed,
     SubagentStarted,
+    SystemPromptSet,
     TextDelta,
     ToolCallDelta,
     TurnFinished,
@@ -215,6 +216,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | ModelFellBack()
             | SandboxChecked()
             | InstructionsLoaded()
+            | SystemPromptSet()
             | MemoryApproved()
             | MemoryAdded()
             | ContextReceived()

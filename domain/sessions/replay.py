@@ -70,6 +70,7 @@ from domain.events.event import (
     SubagentFinished,
     SubagentProgressed,
     SubagentStarted,
+    SystemPromptSet,
     TextDelta,
     ToolCallDelta,
     TurnFinished,
@@ -80,6 +81,7 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from domain.instructions.prompt_part import PromptPart
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.plan.phase import SessionPhase
@@ -128,6 +130,7 @@ class Replay:
         self._phase = ReplayedPhase()
         self._plan_rounds = ReplayedPlanRounds()
         self._subagents = 0
+        self._system_prompt: tuple[PromptPart, ...] = ()
         self._consensus: Consensus | None = None
         self._state: SessionState | None = None
 
@@ -175,6 +178,7 @@ class Replay:
                 plan_choice=self._plan_rounds.choice,
                 subagents=self._subagents,
                 left_out=self._left_out,
+                system_prompt=self._system_prompt,
             )
         return self._state
 
@@ -182,6 +186,8 @@ class Replay:
         """Apply the next event. `at_ms` is its time in milliseconds since 1970, UTC."""
         self._state = None
         match event:
+            case SystemPromptSet():
+                self._system_prompt = event.parts
             case SessionStarted() | SessionResumed():
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode
@@ -323,7 +329,7 @@ class Replay:
             self._user_commands.mark_as_read(event.command_id)
             self._exchanges.mark_as_read(event.command_id)
             self._jobs.mark_as_read(event.command_id)
-        else:
+        elif not event.is_notice:
             self._turns.say(event.message.text if isinstance(event.message, UserMessage) else None)
 
     def _send(self, text: str) -> None:

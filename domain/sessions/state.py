@@ -20,6 +20,7 @@ from domain.conversation.spend_caps import SpendCap
 from domain.events.exchanges import ContextReceived
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.instructions.custom_command import ExpandedCommand
+from domain.instructions.prompt_part import PromptPart
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
@@ -177,6 +178,7 @@ class SessionState:
     unread_notes: Mapping[str, str] = field(default_factory=dict)
     results: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    system_prompt: tuple[PromptPart, ...] = ()
 
     @property
     def prompts(self) -> tuple[str, ...]:

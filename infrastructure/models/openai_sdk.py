@@ -31,6 +31,7 @@ from infrastructure.models.shared.model_listing import (
 )
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
+    build_http_client,
     load_event_loop,
     load_sdk_lazily,
     read_certificates,
@@ -66,7 +67,7 @@ class OpenAiClient:
     def __init__(self, endpoint: Endpoint, api: OpenAiApi) -> None:
         self._endpoint = endpoint
         self._api: OpenAiApi = api
-        self._failures = endpoint.build_failures()
+        self._failures = endpoint.build_failures(_PATHS[api])
         if api == "responses":
             other_api = (
                 f'if it speaks Chat Completions only, set [providers.{endpoint.provider}] type = "openai-chat"'
@@ -179,14 +180,14 @@ class OpenAiClient:
 
     def _build_client(self) -> AsyncOpenAI:
         certificates = read_certificates()
-        from openai import AsyncOpenAI, DefaultAsyncHttpx2Client
+        from openai import AsyncOpenAI
 
         endpoint = self._endpoint
         try:
-            http_client = DefaultAsyncHttpx2Client(
+            http_client = build_http_client(
                 timeout=endpoint.timeout,
-                verify=certificates.result(),
-                event_hooks={"request": [self._first_request.note_request]},
+                certificates=certificates.result(),
+                first_request=self._first_request,
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.explain_bad_environment(error) from error
@@ -224,7 +225,7 @@ class OpenAiDialect(ABC):
 
     def __init__(self, endpoint: Endpoint, api: OpenAiApi, *, max_output_tokens: int | None) -> None:
         self._endpoint = endpoint
-        self._failures = endpoint.build_failures()
+        self._failures = endpoint.build_failures(_PATHS[api])
         self._max_tokens = max_output_tokens
         self._client = OpenAiClient(endpoint, api)
         self._plain: set[str] = set()

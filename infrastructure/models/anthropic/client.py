@@ -36,6 +36,7 @@ from infrastructure.models.shared.model_listing import (
 )
 from infrastructure.models.shared.network_loading import (
     FirstRequest,
+    build_http_client,
     load_event_loop,
     load_sdk_lazily,
     read_certificates,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     _Client: TypeAlias = AsyncAnthropic | AsyncAnthropicBedrock | AsyncAnthropicVertex
 
 # 5 MiB in base64 an image, and 32 MB a request with all else in it; the clouds that serve it take less.
+_PATH = "/v1/messages"
 _IMAGES = ImageLimits(
     image_bytes=5 * 1024 * 1024 * 3 // 4,
     total_bytes=22_000_000,
@@ -81,7 +83,7 @@ class AnthropicMessages:
 
     def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
         self._endpoint = endpoint
-        self._failures = endpoint.build_failures()
+        self._failures = endpoint.build_failures(_PATH)
         self._max_tokens = max_output_tokens or DEFAULT_ANTHROPIC_OUTPUT_TOKENS
         is_official = endpoint.cloud is not None or endpoint.host.endswith(".anthropic.com")
         self._history = build_messages_history(endpoint.provider, needs_signatures=is_official)
@@ -151,7 +153,7 @@ class AnthropicMessages:
             return
         import anthropic  # at hand by now
 
-        async with post_body(client.post, "/v1/messages", body, anthropic.AsyncStream[object]) as response:
+        async with post_body(client.post, _PATH, body, anthropic.AsyncStream[object]) as response:
             yield response
 
     async def list_models(self) -> tuple[str, ...]:
@@ -229,10 +231,10 @@ class AnthropicMessages:
 
         endpoint = self._endpoint
         try:
-            http_client = anthropic.DefaultAsyncHttpxClient(
+            http_client = build_http_client(
                 timeout=endpoint.timeout,
-                verify=certificates.result(),
-                event_hooks={"request": [self._first_request.note_request]},
+                certificates=certificates.result(),
+                first_request=self._first_request,
             )
         except (OSError, ValueError, ImportError, httpx2.InvalidURL) as error:
             raise self._failures.explain_bad_environment(error) from error

@@ -82,12 +82,13 @@ class Endpoint:
         """Whether there is a key at all."""
         return self.key != _NO_KEY
 
-    def build_failures(self) -> Failures:
-        """The sentences for what goes wrong here."""
+    def build_failures(self, path: str) -> Failures:
+        """The sentences for what goes wrong here. `path` is what a client adds to the address for no cloud."""
         signed_in = self.cloud if isinstance(self.cloud, BedrockAccess | VertexAccess) else None
         return Failures(
             provider=self.provider,
             address=_hide_password(self.address),
+            path=path if self.cloud is None else "",
             key_env=self.key_env,
             secret=self.key if self.has_key else "",
             timeout_secs=self.timeout_secs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -13,6 +14,7 @@ import httpx2
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.models.shared.base_url import explain_base_url, suggest_base_url
 from infrastructure.models.shared.error_bodies import (
     find_error,
     find_status,
@@ -56,7 +58,7 @@ _SAYS: Mapping[_Kind, str] = {
     _Kind.DAMAGED_STREAM: "sent a damaged answer",
 }
 _PROXY_WANTS_TO_KNOW = 407
-_NO_SUCH_PATH = (404, 405)
+_NO_SUCH_PATH = (404, 405, 501)
 # what no other authority would mend: the certificate is not yet valid, is no longer, or is another host's
 _OWN_FAULTS = frozenset({9, 10, 62, 64})
 _RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
@@ -66,8 +68,9 @@ _RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind
 class Failures:
     """Words the failures of one provider. `secret` is the key, which never appears in a sentence.
 
-    `sign_in` is what to do where no key but a cloud's own credentials were refused; `other_api` what to do
-    where the server does not know the address that is asked.
+    `path` is what is added to `address` for a request, where that is the same for all. `sign_in` is what to do
+    where no key but a cloud's own credentials were refused; `other_api` what to do where the server does not
+    know the address that is asked.
     """
 
     provider: str
@@ -75,6 +78,7 @@ class Failures:
     key_env: str | None
     secret: str
     timeout_secs: float
+    path: str = ""
     sign_in: str = ""
     other_api: str = ""
 
@@ -95,7 +99,7 @@ class Failures:
             else _Kind.TOO_LONG
             if is_too_long(error, status, body)
             else None,
-            remedy=self.other_api if status in _NO_SUCH_PATH and not speaks_of_model(error, body) else "",
+            remedy=self._explain_address(response, is_of_model=speaks_of_model(error, body)),
             final=is_final(error) or wish == "false",
             passing=wish == "true",
             http_status=status,
@@ -105,13 +109,18 @@ class Failures:
         refusal.may_be_length = may_speak_of_length(error, status, body)
         return refusal
 
-    def explain_reported(self, error: JsonValue, *, started: bool) -> ProviderError:
+    def explain_reported(self, error: JsonValue, *, started: bool, remedy: str = "") -> ProviderError:
         """An error that the provider reported inside a stream that had begun with success."""
         known = error if isinstance(error, Mapping) else {"message": error}
         status = find_status(known)
         kind = _Kind.TOO_LONG if is_too_long(known, status) else None
         refusal = self._explain_status(
-            status, self._read_detail(known), kind=kind, final=is_final(known), partial=started
+            status,
+            self._read_detail(known),
+            kind=kind,
+            remedy=remedy,
+            final=is_final(known),
+            partial=started,
         )
         refusal.may_be_length = may_speak_of_length(known, status, "")
         return refusal
@@ -141,12 +150,14 @@ class Failures:
 
     def explain_missing_stream(self, content_type: str, body: bytes) -> ProviderError:
         """A successful answer that is no event stream, though one was asked for."""
+        remedy = explain_base_url(self.provider, self.address, self.path)
         error = find_error(body)
-        if error:
-            return self.explain_reported(error, started=False)
+        if error:  # LM Studio says so of an address that it does not know
+            is_wrong = suggest_base_url(self.address, self.path) is not None
+            return self.explain_reported(error, started=False, remedy=remedy if is_wrong else "")
         text = (
             f"{self.address} answered with {self._clean_text(content_type) or 'something'} where a "
-            f"stream of events was asked for; check base_url of provider {self.provider}"
+            f"stream of events was asked for; {remedy}"
         )
         return ProviderError(text, kind=_Kind.BAD_REQUEST)
 
@@ -159,9 +170,20 @@ class Failures:
         """The proxies or certificates that the environment names cannot be used."""
         text = (
             f"{self.provider} cannot be asked: {self._clean_text(str(error))}; check the environment variables "
-            "HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+            "HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
         )
         return ProviderError(text, kind=_Kind.CONFIGURATION)
+
+    def _explain_address(self, response: httpx2.Response, *, is_of_model: bool) -> str:
+        """Which address the server did not know, and what to do; nothing where it refused something else."""
+        if response.status_code not in _NO_SUCH_PATH:
+            return ""
+        asked = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)
+        address = f"the address was {self._clean_text(str(asked))}"
+        if is_of_model:
+            return address
+        remedies = explain_base_url(self.provider, self.address, self.path), self.other_api
+        return "; ".join((address, *filter(None, remedies)))
 
     def _explain_status(
         self,
@@ -283,8 +305,26 @@ def find_proxy(address: str) -> Proxy | None:
     target = urlsplit(address)
     known = getproxies()
     scheme = next((scheme for scheme in (target.scheme, "all") if known.get(scheme)), None)
-    if scheme is None or not target.hostname or proxy_bypass(target.hostname):
+    if scheme is None or not target.hostname:
+        return None
+    if proxy_bypass(target.hostname) or _is_in_network(target.hostname, known.get("no", "")):
         return None
     given = known[scheme]
     parts = urlsplit(given if "://" in given else f"http://{given}")
     return Proxy(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", f"{scheme.upper()}_PROXY")
+
+
+def _is_in_network(host: str, no_proxy: str) -> bool:
+    """Whether a host is an address that NO_PROXY names, or in a network of it, with or without brackets."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return False
+    return any(address in network for entry in no_proxy.split(",") if (network := _read_network(entry)))
+
+
+def _read_network(entry: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(entry.strip().replace("[", "").replace("]", ""), strict=False)
+    except ValueError:
+        return None

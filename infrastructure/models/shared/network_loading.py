@@ -16,6 +16,7 @@ import httpx2
 from infrastructure.lean_imports import import_lazily, without
 
 _LONGEST_WAIT_SECS = 1.0
+_LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)  # as both SDKs have them
 
 
 class FirstRequest:
@@ -57,6 +58,24 @@ def read_certificates() -> Future[ssl.SSLContext]:
 
     Thread(target=read, name="certificates").start()
     return certificates
+
+
+def build_http_client(
+    *, timeout: httpx2.Timeout, certificates: ssl.SSLContext, first_request: FirstRequest
+) -> httpx2.AsyncClient:
+    """The connections of an SDK, through the proxies that the environment names.
+
+    It is httpx2's own client: it takes networks in $NO_PROXY and passes over entries that nobody can read,
+    where the client of the Anthropic SDK raises. Raises OSError, ValueError, ImportError or httpx2.InvalidURL
+    where a proxy cannot be used.
+    """
+    return httpx2.AsyncClient(
+        timeout=timeout,
+        limits=_LIMITS,
+        follow_redirects=True,
+        verify=certificates,
+        event_hooks={"request": [first_request.note_request]},
+    )
 
 
 @contextmanager

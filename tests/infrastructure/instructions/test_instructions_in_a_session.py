@@ -104,8 +104,8 @@ async def test_another_session_asks_no_more_and_a_change_is_asked_about_anew(sta
         (stage.root / "AGENTS.md").write_text("Always use blanks.\n")
         await session.turn()
 
-        assert "Always use blanks." in system_of(session)
-        assert session.requests[-1].system == system_of(session)
+        assert "Always use blanks." in json.dumps(said(session.requests[-1].messages))
+        assert session.requests[-1].system == session.requests[0].system
     assert [item.changed for question in person.trust_questions for item in question.items] == [True]
 
 
@@ -121,12 +121,12 @@ async def test_those_below_are_read_once_a_file_beside_them_was_and_stay_in_forc
         assert "In pkg" not in session.requests[1].system
 
         await session.turn()
-        assert "In pkg, write no tests." in session.requests[-1].system
+        assert "\n".join(said(session.requests[-1].messages)).count("In pkg, write no tests.") == 1
     assert len(person.trust_questions) == 1
 
     async with stage.opened(person=person) as session:
         await session.turn()
-        assert "In pkg, write no tests." in session.requests[-1].system
+        assert "\n".join(said(session.requests[-1].messages)).count("In pkg, write no tests.") == 1
 
 
 async def test_the_limit_cuts_and_the_model_and_the_record_say_so(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from domain.conversation.history import UserMessage
 from domain.errors import MemoryRefused
 from domain.events.event import MemoryAdded, MemoryApproved
 from domain.instructions.instruction import InstructionScope
@@ -154,7 +155,9 @@ async def test_the_files_name_is_that_of_the_file_which_counts(stage: SessionSta
         await session.agent.memory.add(await draft(session, "Always use tabs."))
         await session.turn()
 
-        assert "Be brief.\n\n- Always use tabs." in system_of(session)
+        told = session.requests[-1].messages[-2]
+        assert isinstance(told, UserMessage)
+        assert told.text.endswith("Be brief.\n\n- Always use tabs.")
     assert (stage.root / "AGENTS.md").read_text() == "\n"
 
 

@@ -197,3 +197,27 @@ def test_where_no_proxy_is_set_none_is_named(monkeypatch: pytest.MonkeyPatch) ->
     elsewhere = find_proxy("https://other.example")
     assert elsewhere is not None
     assert elsewhere.address == "http://proxy.example:3128"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "entries", ["localhost,127.0.0.0/8,::1/128", "[::1],127.0.0.1", "no[where, fd00::/999, 127.0.0.1/8"]
+)
+async def test_networks_bypass_the_proxy_and_entries_that_cannot_be_read_are_passed_over(
+    dialect: Dialect, entries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.invalid:3128")
+    monkeypatch.setenv("NO_PROXY", entries)
+    async with RecordingServer(_ok(dialect)) as server:
+        assert await _said(dialect, server.url) == "there"
+
+
+@pytest.mark.parametrize("entries", ["fd00::/8,10.0.0.0/8", "[fd00::]/8, 10.1.2.3"])
+def test_a_proxy_is_not_named_for_an_address_in_a_network_that_bypasses_it(
+    entries: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
+    monkeypatch.setenv("NO_PROXY", entries)
+    assert find_proxy("https://[fd07::1]:8443/v1") is None
+    assert find_proxy("https://10.1.2.3") is None
+    assert find_proxy("https://11.1.2.3") is not None
