@@ -107,7 +107,7 @@ def _list_used_folders() -> Iterator[str]:
 
 def _list_loaded_modules() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """The names of modules at the top of the import path, with their files and, of packages, folders."""
-    for name, module in tuple(sys.modules.items()):
+    for name, module in sys.modules.copy().items():  # threads import meanwhile
         if "." not in name:
             names = object.__getattribute__(module, "__dict__")  # to ask a lazy module would load it
             file, folders = names.get("__file__"), names.get("__path__")

@@ -152,7 +152,8 @@ class AppPort:
         chat.say("")
         running = set(self._app.workers)
         await self._run_in_chat(chat, lambda: chat.run_action(action))
-        await self._raise_if_refused(chat, besides=running)
+        if action != _LEAVING:  # which leaves no time to look
+            await self._raise_if_refused(chat, besides=running)
         return {
             "said": chat.notice,
             "screen": name_of_screen(self._app.screen) if self._app.screen_stack else "",

@@ -47,7 +47,7 @@ def as_shown(event: Event) -> Event:
     if not isinstance(event, ReviewRequested):
         return event
     packet = event.packet
-    call = replace(packet.call, native_id=packet.context.call_id, reasoning=None, parse_error=None)
+    call = replace(packet.call, native_id=packet.context.call_id, reasoning=None, parse_error=None, repairs=())
     return replace(event, packet=replace(packet, call=call))
 
 

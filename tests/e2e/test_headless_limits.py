@@ -10,6 +10,12 @@ from tests.support.headless_run import configure, configure_for, environment, ru
 from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
 READ = Say(calls=[ScriptedCall(id="a", name="list_directory", arguments='{"path": "."}')], stop="tool_use")
+OTHERS = [
+    Say(
+        calls=[ScriptedCall(id="b", name="glob_search", arguments=f'{{"pattern": "*.{end}"}}')], stop="tool_use"
+    )
+    for end in ("py", "md")
+]
 PRICE = """
 [prices."local/scripted"]
 input = {0}
@@ -29,7 +35,7 @@ def priced(home: Path, server: SseServer, price: int) -> None:
 async def test_a_cap_of_one_cent_stops_the_run_before_the_request_that_would_exceed_it(tmp_path: Path) -> None:
     async with SseServer("openai-chat") as server:
         priced(tmp_path, server, 1)  # a prompt of some thousand tokens costs less than a cent
-        server.script = [READ] * 3 + [Say(pieces=["done"])]
+        server.script = [READ, *OTHERS, Say(pieces=["done"])]
         cheap = await run(
             "--max-cost-usd", "0.01", "--output", "json", "go", cwd=tmp_path, env=environment(tmp_path)
         )

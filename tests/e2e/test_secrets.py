@@ -325,7 +325,10 @@ async def test_what_hooks_say_and_put_into_calls_is_masked(hook: str, tmp_path: 
 async def test_what_reviewers_quote_is_masked(tmp_path: Path, project: Path) -> None:
     quoting = vote("approve", reason=f"for {PLANTED['dotenv']}", objection=f"but {PLANTED['shape']}")
     async with SseServer("openai-chat") as server, SseServer("openai-chat") as reviewer:
-        server.script = [calling(call("c1", "write_file", path="a.txt", content=PLANTED["header"])), Say()]
+        server.script = [
+            calling(call("c1", "write_file", path="a.txt", content=PLANTED["header"])),
+            Say(pieces=["done"]),
+        ]
         reviewer.script = [quoting]
         configure_the_server(
             tmp_path,

@@ -21,7 +21,7 @@ from tui.keys.key_sorter import (
     NO_USE,
     WENT_TO_PROMPT,
     KeySorter,
-    Question,
+    OpenQuestion,
     TypingPace,
 )
 from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard, mark_as_pasted
@@ -117,11 +117,11 @@ class Typist:
             self._carry_out(self.sorter.release(self._question))
 
     @property
-    def _question(self) -> Question:
+    def _question(self) -> OpenQuestion:
         def knows(key: events.Key) -> bool:
             return key.key in ("enter", "escape", "up", "tab") or key.character in USED
 
-        return Question(
+        return OpenQuestion(
             self.subject,
             knows,
             knows,
@@ -349,7 +349,7 @@ def test_a_key_without_a_use_now_is_text_if_text_follows():
     typist = Typist()
     typist.open(0.0)
     question = typist._question
-    asked = Question(question.subject, question.knows, lambda _key: False, question.admits)
+    asked = OpenQuestion(question.subject, question.knows, lambda _key: False, question.admits)
     typist.sorter.sort(press("y", 1.0), asked)
 
     assert typist.sorter.release(asked).notice == NO_USE

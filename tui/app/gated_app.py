@@ -11,7 +11,7 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
-from tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, Question, SortedKeys
+from tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
 from tui.keys.keyboard_guard import Guarded
 from tui.tabs.tabbed_app import TabbedApp
 
@@ -185,8 +185,8 @@ class GatedApp(TabbedApp):
             return False
         return await self._carry_out(self._sorter.sort(event, self._describe(screen)), screen, event)
 
-    def _describe(self, screen: Guarded) -> Question:
-        return Question(
+    def _describe(self, screen: Guarded) -> OpenQuestion:
+        return OpenQuestion(
             screen.subject,
             screen.knows,
             screen.offers,

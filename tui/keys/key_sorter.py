@@ -51,7 +51,7 @@ TYPING_PACE = TypingPace()
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OpenQuestion:
     """What a key is sorted by. `subject` is what is asked, `has_draft` whether text stands in the prompt.
 
     `knows`: the key has a use there at some time. `offers`: it has one now. `admits`: the question had been in
@@ -140,7 +140,7 @@ class KeySorter:
         self.note_typed(at)
         return keys
 
-    def sort(self, key: events.Key, question: Question) -> SortedKeys:
+    def sort(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         """Sort a key that was pressed with the question in front. What was held back long enough is released
         before."""
         self._turn_to(question)
@@ -161,7 +161,7 @@ class KeySorter:
             return SortedKeys()
         return self._judge(key, question)
 
-    def release(self, question: Question) -> SortedKeys:
+    def release(self, question: OpenQuestion) -> SortedKeys:
         """Nothing followed the key that is held back: decide about it."""
         key, self._held = self._held, None
         if key is None:
@@ -172,7 +172,7 @@ class KeySorter:
             return SortedKeys(notice=CAME_TOO_EARLY)
         return self._judge(key, question)
 
-    def _turn_to(self, question: Question) -> None:
+    def _turn_to(self, question: OpenQuestion) -> None:
         """What was pressed at the question before answers this one no more, but may still prove to be text."""
         if question.subject is not self._subject:
             if self._held is not None:
@@ -182,7 +182,7 @@ class KeySorter:
     def _is_in_burst(self, key: events.Key) -> bool:
         return self._held is not None or 0 <= key.time - self._text_at < self._pace.burst_secs
 
-    def _is_text(self, key: events.Key, question: Question) -> bool:
+    def _is_text(self, key: events.Key, question: OpenQuestion) -> bool:
         if is_pasted(key):
             return True
         if key.key == "enter":
@@ -191,21 +191,21 @@ class KeySorter:
             return self._is_in_burst(key) or not question.knows(key)
         return key.key in _EDITING and self._is_in_burst(key)
 
-    def _sort_text(self, key: events.Key, question: Question) -> SortedKeys:
+    def _sort_text(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         text = (*self.take_unplaced(), key)
         self._confirmed = None
         self.note_typed(key.time)
         has_text = question.has_draft or any(each.is_printable for each in text)
         return SortedKeys(text, notice=WENT_TO_PROMPT if has_text else ENTER_DID_NOTHING)
 
-    def _sort_escape(self, key: events.Key, question: Question) -> SortedKeys:
+    def _sort_escape(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         if self._is_in_burst(key) and question.keeps_escape(key):
             text = (*self.take_unplaced(), key)
             self._text_at = float("-inf")
             return SortedKeys(text, notice=ESC_AGAIN)
         return SortedKeys(self._take_held(), answer=key, notice="")
 
-    def _judge(self, key: events.Key, question: Question) -> SortedKeys:
+    def _judge(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         is_second, self._again = self._again == key.key, ""
         if not question.admits(key):
             self._wait(key)
@@ -223,7 +223,7 @@ class KeySorter:
         self._waiting.clear()
         return SortedKeys(answer=key, notice="")
 
-    def _needs_second(self, key: events.Key, question: Question) -> bool:
+    def _needs_second(self, key: events.Key, question: OpenQuestion) -> bool:
         if key.key == "enter":
             is_open = question.has_draft or question.asks_enter_twice
         else:

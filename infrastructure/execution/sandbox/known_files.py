@@ -33,7 +33,7 @@ class _Inode(NamedTuple):
     number: int
 
 
-class _Stamp(NamedTuple):
+class _Traits(NamedTuple):
     """What is kept while something is moved, and another that gets its inode does not have.
 
     `born_ns` is None where the file system does not tell; the rest is None of a folder.
@@ -43,7 +43,7 @@ class _Stamp(NamedTuple):
     modified_ns: int | None
     size: int | None
 
-    def is_of_same(self, other: _Stamp) -> bool:
+    def is_of_same(self, other: _Traits) -> bool:
         """A file may have been written since, or was born anew in an upper layer, but hardly both."""
         if self.born_ns == other.born_ns and (self.born_ns is not None or self.size is None):
             return True
@@ -58,7 +58,7 @@ class _Standing(NamedTuple):
 
     inode: _Inode | None = None
     folder: _Inode | None = None
-    stamp: _Stamp | None = None
+    stamp: _Traits | None = None
     names: int = 0
     is_closed: bool = False
 
@@ -71,7 +71,7 @@ class _Known:
     """
 
     is_sensitive: bool
-    stamp: _Stamp
+    stamp: _Traits
     names: int
     paths: dict[str, _Inode]
     searched: int = 1
@@ -233,7 +233,7 @@ def _look(path: str) -> _Standing:
     except OSError:
         return _Standing(folder=folder, is_closed=True)
     is_folder = stat.S_ISDIR(status.st_mode)
-    stamp = _Stamp(born_ns, *((None, None) if is_folder else (status.st_mtime_ns, status.st_size)))
+    stamp = _Traits(born_ns, *((None, None) if is_folder else (status.st_mtime_ns, status.st_size)))
     return _Standing(_get_inode(status), folder, stamp, status.st_nlink)
 
 
