@@ -139,7 +139,12 @@ class TurnLoop:
         return None
 
     def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._get_scope())
+        return build_batch(
+            calls,
+            turn_index=self._dialogue.responses - 1,
+            scope=self._get_scope(),
+            offered=self._dialogue.offered,
+        )
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)
