@@ -128,7 +128,7 @@ class TurnLoop:
             tally.give_up("the same call was rejected three times")
         elif repeated:
             tally.give_up(
-                f"the model made the same call of {repeated} three times and got the same result each time; "
+                f"the model repeats a call of {repeated} and gets the same result each time; "
                 "say what it should do differently"
             )
         elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
