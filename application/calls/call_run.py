@@ -7,7 +7,6 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import replace
@@ -23,6 +22,7 @@ from application.calls.hooks import CallDraft
 from application.off_loop import run_off_loop
 from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
 from domain.calls.hook import Skip
+from domain.calls.offered_tools import OfferedTools
 from domain.calls.run_state import Modifier, apply_modifiers
 from domain.calls.seen_file import SeenFile
 from domain.calls.summary import extract_styles, extract_text
@@ -115,9 +115,9 @@ class CallRun(DeclaredCall):
 
     # ---------------------------------------------------------------- its way
 
-    async def refuse_if_invalid(self, known: Sequence[str]) -> None:
-        """Settle that the call becomes an error if its tool does not exist or its arguments do not fit."""
-        if problem := await self.find_problem(known):
+    async def refuse_if_invalid(self, offered: OfferedTools) -> None:
+        """Settle that the call becomes an error if its tool was not offered or its arguments do not fit."""
+        if problem := await self.find_problem(offered):
             self._refuse(Outcome.ERROR, problem)
 
     def adopt(self, end: CallEnd) -> None:

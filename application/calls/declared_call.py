@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from application.calls.batch_state import BatchState
@@ -12,10 +11,10 @@ from application.calls.guarded_tool import GuardedTool
 from application.off_loop import run_off_loop
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
+from domain.calls.offered_tools import OfferedTools
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
-from domain.calls.tool_aliases import translate_tool_name
 from domain.errors import StaleSeal
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
@@ -24,14 +23,9 @@ from domain.review.plain_request import PlainRequest
 from domain.review.quorum_result import QuorumConcluded
 from domain.shell.command_line import ShellVerdict
 from domain.text.json_value import JsonObject
-from domain.text.nearest import find_nearest_word
 
 # How often a call that nobody is asked about is looked at anew when its files keep changing under it.
 MAX_STALE_SEALS = 3
-# Characters of a tool's name that an error repeats: names come from models.
-_NAME_CHARS = 100
-# What templates of models leave around a name.
-_DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
 
 
 class DeclaredCall:
@@ -62,12 +56,12 @@ class DeclaredCall:
 
     @property
     def risk(self) -> RiskLevel:
-        """The tool's risk; HIGH for a tool that does not exist."""
+        """The tool's risk; HIGH for a tool that does not exist or was not offered."""
         return self._tool.definition.risk if self._tool else RiskLevel.HIGH
 
     @property
     def definition(self) -> ToolDefinition | None:
-        """The tool's definition; None for a tool that does not exist."""
+        """The tool's definition; None for a tool that does not exist or was not offered."""
         return self._tool.definition if self._tool else None
 
     @property
@@ -172,15 +166,11 @@ class DeclaredCall:
         )
         self.repairs = (*call.repairs, *repairs)
 
-    async def find_problem(self, known: Sequence[str]) -> str | None:
-        """Why the call as the model made it cannot run at all; None where it can. `known` names the tools."""
+    async def find_problem(self, offered: OfferedTools) -> str | None:
+        """Why the call as the model made it cannot run at all; None where it can."""
         call = self.execution.call
         if self._tool is None:
-            meant = _find_meant_tool(call.tool_name, known)
-            hint = f"; use {meant}" if meant else ""
-            return (
-                f"there is no tool named {_shorten(call.tool_name)!r}{hint}; the tools are: {', '.join(known)}"
-            )
+            return offered.explain_absence(call.tool_name)
         schema, definition = self._state.schema, self._tool.definition
         example = schema.give_example(definition, call.arguments)
         if call.parse_error:
@@ -191,16 +181,5 @@ class DeclaredCall:
         return None
 
 
-def _find_meant_tool(name: str, known: Sequence[str]) -> str | None:
-    """The tool that a name of another agent, or a near one, stands for."""
-    plain = _DECORATION.sub("", name)
-    meant = translate_tool_name(plain)
-    return meant if meant in known else find_nearest_word(plain, known)
-
-
 def _list_paths(access: Access) -> tuple[str, ...]:
     return tuple(sorted(access.reads | access.writes))
-
-
-def _shorten(name: str) -> str:
-    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"

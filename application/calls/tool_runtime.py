@@ -23,6 +23,7 @@ from application.ports.tools import ToolSchemaPort
 from application.ports.workspace import FileKeeper, SecretFinder
 from application.review.review import Review
 from domain.calls.execution import ToolExecution, ToolExecutionContext
+from domain.calls.offered_tools import OfferedTools
 from domain.calls.planners import Planner
 from domain.calls.run_state import RunState
 from domain.calls.summary import extract_text
@@ -46,6 +47,7 @@ class ToolBatch:
 
     `scope` is what the person asked for. A batch that another process began has `ends`, the
     results of calls that will not run (again), by call id, and `reviews`, what was asked about the others.
+    `offered` are the tools that the request offered, no other runs; None where that was settled before.
     """
 
     id: str
@@ -53,6 +55,7 @@ class ToolBatch:
     scope: RequestedScope = field(default_factory=RequestedScope)
     ends: Mapping[str, CallEnd] = field(default_factory=dict)
     reviews: Mapping[str, AskedBefore] = field(default_factory=dict)
+    offered: frozenset[str] | None = None
 
     @property
     def is_taken_up(self) -> bool:
@@ -60,14 +63,18 @@ class ToolBatch:
         return bool(self.ends or self.reviews)
 
 
-def build_batch(calls: Sequence[ToolCall], *, turn_index: int, scope: RequestedScope) -> ToolBatch:
-    """The calls of one response as a batch of their own; `scope` is what the person asked for."""
+def build_batch(
+    calls: Sequence[ToolCall], *, turn_index: int, scope: RequestedScope, offered: frozenset[str] | None = None
+) -> ToolBatch:
+    """The calls of one response as a batch of their own; `scope` is what the person asked for, `offered` the
+    tools that may run."""
     batch_id = generate_id()
     contexts = [
         ToolExecutionContext(call_id=call.native_id, batch_id=batch_id, call_index=index, turn_index=turn_index)
         for index, call in enumerate(calls)
     ]
-    return ToolBatch(id=batch_id, calls=tuple(zip(contexts, calls, strict=True)), scope=scope)
+    placed = tuple(zip(contexts, calls, strict=True))
+    return ToolBatch(id=batch_id, calls=placed, scope=scope, offered=offered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +157,8 @@ class ToolRuntime:
 
     async def run(self, batch: ToolBatch) -> BatchResult:
         """Execute a batch to its end. Never raises for what a tool, a hook, a person or a cancellation did."""
-        calls, state = self._place(batch)
+        offered = OfferedTools.choose(self._tools.names, batch.offered)
+        calls, state = self._place(batch, offered)
         interrupted, aborted = False, None
         try:
             for call in calls:
@@ -160,7 +168,7 @@ class ToolRuntime:
                 if (end := batch.ends.get(call.context.call_id)) is not None:
                     call.adopt(end)
                 else:
-                    await call.refuse_if_invalid(self._tools.names)
+                    await call.refuse_if_invalid(offered)
             if batch.is_taken_up:
                 state.open(calls)
             else:
@@ -178,7 +186,7 @@ class ToolRuntime:
 
     async def withhold(self, batch: ToolBatch, message: str) -> BatchResult:
         """Run none of these calls: each ends as not run, with the same events as any other. Raises nothing."""
-        calls, state = self._place(batch)
+        calls, state = self._place(batch, OfferedTools(self._tools.names))
         interrupted = False
         try:
             await run_shielded(_derive_access(calls))
@@ -189,7 +197,7 @@ class ToolRuntime:
         self._events.note(BatchPlanned(batch_id=batch.id, lanes=_plan_lanes(calls, state)))
         return await self._end_batch(batch, calls, state, interrupted=interrupted, message=message)
 
-    def _place(self, batch: ToolBatch) -> tuple[tuple[CallRun, ...], BatchState]:
+    def _place(self, batch: ToolBatch, offered: OfferedTools) -> tuple[tuple[CallRun, ...], BatchState]:
         state = BatchState(
             events=self._events,
             review=self._review,
@@ -207,7 +215,7 @@ class ToolRuntime:
             CallRun(
                 context=context,
                 call=call,
-                tool=self._tools.find(call.tool_name),
+                tool=None if call.tool_name in offered.withheld else self._tools.find(call.tool_name),
                 state=state,
                 asked_before=batch.reviews.get(context.call_id),
             )

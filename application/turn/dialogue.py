@@ -99,6 +99,7 @@ class Dialogue:
         offers: Callable[[str, str], bool] = lambda _tool, _model: True,
     ) -> None:
         self._offers = offers
+        self.offered: frozenset[str] = frozenset()
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -118,11 +119,13 @@ class Dialogue:
         self._dropped: list[tuple[Usage, Decimal | None]] = []
         self._last_kept = _find_last_answer(self.conversation.messages)
 
-    @property
-    def _schemas(self) -> tuple[JsonObject, ...]:
-        """The tools that the model of the next request is offered."""
+    def _choose_schemas(self) -> tuple[JsonObject, ...]:
+        """Return the tools that the model of the next request is offered: of the calls in its answer, only
+        theirs may run."""
         model = self._session.model
-        return tuple(schema for schema in self._all_schemas() if self._offers(str(schema.get("name")), model))
+        chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
+        self.offered = frozenset(str(each.get("name")) for each in chosen)
+        return chosen
 
     def begin_turn(self) -> None:
         """Start another turn: later messages belong to it."""
@@ -140,7 +143,9 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(content, self._schemas, on_event=self._stream.add_event)
+        sending = self._session.send_with_tools(
+            content, self._choose_schemas(), on_event=self._stream.add_event
+        )
         response = await self._repeat_if_too_long(sending)
         return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
@@ -152,10 +157,12 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(None, self._schemas, on_event=self._stream.add_event)
+            sending = self._session.send_with_tools(
+                None, self._choose_schemas(), on_event=self._stream.add_event
+            )
         else:
             sending = self._session.send_tool_results(
-                results, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
+                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
             )
         response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -167,8 +174,7 @@ class Dialogue:
         where it was corrected as often as it is in one turn. `leaks` counts that."""
         if leaks >= _MOST_LEAKS or response.holds_calls:
             return None
-        names = {name for schema in self._schemas if isinstance(name := schema.get("name"), str)}
-        if (tool := find_leaked_call(response.text_content(), names)) is None:
+        if (tool := find_leaked_call(response.text_content(), self.offered)) is None:
             return None
         self._events.note(CallLeaked(tool=tool))
         return _LEAKED.format(tool=tool)
@@ -328,7 +334,7 @@ class Dialogue:
             self._noted = len(self.conversation.messages)
         try:
             return await self._session.send_with_tools(
-                None, self._schemas, tool_choice=tool_choice, on_event=self._stream.add_event
+                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
             )
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
@@ -345,7 +351,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._schemas, max_output_tokens=tokens, on_event=self._stream.add_event
+                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._stream.add_event
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):

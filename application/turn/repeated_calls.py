@@ -1,4 +1,4 @@
-"""The same call with the same result, again and again: the model is told, then the turn ends."""
+"""The same call with the same result, again and again: the model is told once, then the turn ends."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import TypeAlias
 from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 
 _MOST_ALIKE = 3
+# A call that waits for something is made again until its answer changes.
+_MOST_ALIKE_WAITING = 20
+_CAN_WAIT = frozenset({"jobs", "run_command", "web_fetch"})
 _NOTE = (
     "[This is the same call with the same result as before; repeating it changes nothing. {example}Change the "
-    "arguments, use another tool, or say what is in the way. A third time ends the turn where no other call "
-    "brings anything new.]"
+    "arguments, use another tool, or say what is in the way. Going on like this ends the turn.]"
 )
 _Key: TypeAlias = tuple[str, str, str]
 
@@ -22,9 +24,8 @@ _Key: TypeAlias = tuple[str, str, str]
 class RepeatedCalls:
     """Counts, within one turn, the calls that have a result they had before.
 
-    What a risky call does may change what others answer: after a new one, counting begins anew. The turn ends
-    only where nothing new came for a while: in a long turn it is right to read a file again, and after its
-    beginning was summarised the model has to.
+    What a risky call does may change what others answer: after a new one, counting begins anew. Only rounds in
+    a row that bring nothing new end the turn, and later those of calls that can wait for something.
     `give_example` answers a valid call of a tool, empty where there is no such tool; `get_risk` its risk.
     """
 
@@ -32,13 +33,12 @@ class RepeatedCalls:
         self._give_example = give_example
         self._get_risk = get_risk
         self._counts: Counter[_Key] = Counter()
-        self._idle_batches = 0
-        """How many batches in a row brought nothing that was not known."""
+        self._rounds = 0
 
     def begin_turn(self) -> None:
         """Forget what was counted."""
         self._counts.clear()
-        self._idle_batches = 0
+        self._rounds = 0
 
     def note(
         self, calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]
@@ -50,7 +50,7 @@ class RepeatedCalls:
             if changes and not result.is_rejected and key not in self._counts:
                 self._counts.clear()
                 break
-        self._idle_batches = self._idle_batches + 1 if all(key in self._counts for key in keys) else 0
+        self._rounds = self._rounds + 1 if all(key in self._counts for key in keys) else 0
         self._counts.update(set(keys))
         told: list[ToolResultMessage] = []
         for key, result in zip(keys, results, strict=True):
@@ -59,11 +59,16 @@ class RepeatedCalls:
         often = [
             result.tool_name
             for key, result in zip(keys, results, strict=True)
-            if self._counts[key] >= _MOST_ALIKE and not result.is_rejected
+            if not result.is_rejected
+            and min(self._counts[key], self._rounds + 1)
+            >= (_MOST_ALIKE_WAITING if self._can_wait(result) else _MOST_ALIKE)
         ]
-        if self._idle_batches < _MOST_ALIKE - 1:
-            often = []
         return tuple(told), often[0] if often else ""
+
+    def _can_wait(self, result: ToolResultMessage) -> bool:
+        name = result.tool_name
+        reads_server = name.startswith("mcp__") and self._get_risk(name) is RiskLevel.LOW
+        return not result.is_error and (name in _CAN_WAIT or reads_server)
 
     def _append_note(self, result: ToolResultMessage) -> ToolResultMessage:
         example = self._give_example(result.tool_name)

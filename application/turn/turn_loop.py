@@ -128,7 +128,7 @@ class TurnLoop:
             tally.give_up("the same call was rejected three times")
         elif repeated:
             tally.give_up(
-                f"the model made the same call of {repeated} three times and got the same result each time; "
+                f"the model repeats a call of {repeated} and gets the same result each time; "
                 "say what it should do differently"
             )
         elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
@@ -139,7 +139,12 @@ class TurnLoop:
         return None
 
     def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
-        return build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._get_scope())
+        return build_batch(
+            calls,
+            turn_index=self._dialogue.responses - 1,
+            scope=self._get_scope(),
+            offered=self._dialogue.offered,
+        )
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
         message = LIMIT_REACHED.format(limit=self._limits.max_tool_turns)

@@ -32,7 +32,7 @@ from domain.sessions.replay import replay_state
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
-from tests.application.test_run_agent import READ, Bench, reads
+from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import FakeSession, Step
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 from tests.support.session_rigs import open_api_client
@@ -57,7 +57,7 @@ async def test_an_outage_has_the_next_model_answer_with_the_whole_conversation_a
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "here")
     assert other.sent[0].messages == (UserMessage("go"),)
-    assert other.sent[0].tools == (READ,)
+    assert other.sent[0].tools == OFFERED
     (fell,) = bench.observer.of(ModelFellBack)
     assert fell == ModelFellBack(model="other/model", instead_of="fake/model", reason="it is overloaded")
     assert event_from_json(event_to_json(fell)) == fell

@@ -26,7 +26,7 @@ from infrastructure.hooks.python_hook import PythonHook
 from tests.application.test_hooks import Answering, registered
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
-from tests.application.test_tool_runtime import Bench, outcomes, reader, says_ok
+from tests.application.test_tool_runtime import Bench, a_batch, outcomes, reader, says_ok
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakeTool, RecordingObserver
 
@@ -375,3 +375,19 @@ async def test_a_turn_whose_hooks_are_satisfied_at_the_last_try_is_completed() -
     report = await bench.agent.execute("go")
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "{}")
+
+
+async def test_a_hook_gives_no_way_to_a_tool_that_was_not_offered() -> None:
+    ran: list[JsonObject] = []
+
+    def change(call: CallDraft) -> HookAnswer:
+        call.arguments["cell"] = "b"
+        return Continue()
+
+    bench = Bench(strict_reader(ran), hooks=[registered(Answering(before=change))])
+    batch = replace(a_batch(("read", {"cell": "a"})), offered=frozenset())
+
+    result = await bench.runtime.run(batch)
+
+    assert outcomes(result) == [Outcome.ERROR]
+    assert ran == []

@@ -14,7 +14,7 @@ from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
-from tests.application.test_run_agent import Bench, reads
+from tests.application.test_run_agent import READ, Bench, reads
 from tests.support.fake_session import Step
 
 LEAKED = LlmResponse.from_text('{"name": "read", "arguments": {"cell": "a"}}')
@@ -57,7 +57,7 @@ async def test_the_next_turn_counts_anew() -> None:
 
 async def test_a_call_of_a_tool_that_is_not_offered_is_an_answer() -> None:
     text = '{"name": "write", "arguments": {}}'
-    bench = Bench(LlmResponse.from_text(text))
+    bench = Bench(LlmResponse.from_text(text), offered=[READ])
 
     assert (await bench.agent.execute("go")).text == text
     assert bench.observer.of(CallLeaked) == []

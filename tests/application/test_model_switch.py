@@ -32,7 +32,7 @@ from domain.events.event import (
 from domain.events.report import RunStatus
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.session import ConversationSession
-from tests.application.test_run_agent import DOWN, READ, Bench, cut, reads
+from tests.application.test_run_agent import DOWN, OFFERED, Bench, cut, reads
 from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool
 from tests.support.fake_session import FakeSession, Step
@@ -66,7 +66,7 @@ async def test_a_model_chosen_between_prompts_answers_the_next_one_with_the_whol
 
     assert (report.text, bench.front.models.current) == ("two", "other/model")
     assert len(other.sent[0].messages) == 3
-    assert other.sent[0].tools == (READ,)
+    assert other.sent[0].tools == OFFERED
     assert bench.observer.of(ModelChanged) == [ModelChanged(model="other/model", effort=Effort.DEFAULT)]
 
 
@@ -101,7 +101,7 @@ async def test_chosen_while_a_tool_runs_the_results_go_to_the_new_model_with_the
 
     assert report.text == "done"
     assert isinstance(other.sent[0].messages[-1], ToolResults)
-    assert other.sent[0].tools == (READ,)
+    assert other.sent[0].tools == OFFERED
     assert len(bench.session.sent) == 1
     assert [type(m) for m in bench.conversation.messages] == [
         UserMessage,
@@ -248,7 +248,7 @@ async def test_results_that_wait_go_out_on_the_model_chosen_meanwhile_with_the_t
 
         body = waiting.other.bodies[0]
         assert report.text == "hello"
-        assert [tool["name"] for tool in body["tools"]] == ["read"]
+        assert [tool["name"] for tool in body["tools"]] == ["read", "write"]
         assert [block["type"] for block in body["messages"][-1]["content"]] == ["tool_result"]
         assert not waiting.bench.conversation.open_calls
 

@@ -1,6 +1,8 @@
-"""The same call with the same result: a note the second time, an end the third time."""
+"""The same call with the same result: a note the second time, an end where nothing new comes in a row."""
 
 from __future__ import annotations
+
+import pytest
 
 from application.turn.repeated_calls import RepeatedCalls
 from domain.calls.tool import RiskLevel, ToolResultMessage
@@ -38,19 +40,33 @@ def test_other_results_and_what_a_risky_call_changed_are_no_repetition() -> None
         assert repeat(counter, f"written {number}", "write")[1] == ""
 
 
-def test_a_file_that_is_read_again_between_new_results_does_not_end_the_turn() -> None:
+def test_the_same_read_between_other_work_is_no_loop() -> None:
     counter = a_counter()
 
-    for number in range(4):
-        assert repeat(counter, "the guide")[1] == ""
-        assert repeat(counter, f"file {number}")[1] == ""
-    assert repeat(counter, "the guide")[1] == ""
-    assert repeat(counter, "the guide")[1] == "read"
+    for number in range(6):
+        assert repeat(counter, "same")[1] == ""
+        assert repeat(counter, f"new {number}")[1] == ""
 
 
-def test_calls_that_repeat_in_turn_end_it() -> None:
+def test_calls_that_take_turns_without_anything_new_end_the_turn() -> None:
     counter = a_counter()
 
-    ends = [repeat(counter, ("one", "other")[number % 2])[1] for number in range(5)]
+    ends = [repeat(counter, "same", tool)[1] for tool in ("read", "list", "read", "list", "read")]
 
     assert ends == ["", "", "", "", "read"]
+
+
+@pytest.mark.parametrize("tool", ["jobs", "run_command", "mcp__ci__status"])
+def test_a_call_that_can_wait_for_something_is_made_more_often(tool: str) -> None:
+    counter = a_counter()
+
+    ends = [repeat(counter, "still running", tool)[1] for _ in range(20)]
+
+    assert ends == [""] * 19 + [tool]
+
+
+def test_a_failing_call_waits_for_nothing() -> None:
+    counter = a_counter()
+    failed = ToolResultMessage(tool_use_id="call-0", tool_name="jobs", output="no such job", is_error=True)
+
+    assert [counter.note([a_call("jobs", {})], [failed])[1] for _ in range(3)] == ["", "", "jobs"]

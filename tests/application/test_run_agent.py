@@ -99,6 +99,7 @@ from tests.support.records import no_record
 from tests.support.reviews import a_review
 
 READ: JsonObject = {"name": "read", "description": "Reads a cell.", "input_schema": {"type": "object"}}
+OFFERED: tuple[JsonObject, ...] = (READ, {**READ, "name": "write"})
 NOT_NEEDED: Any = None
 DOWN = ProviderError("the provider is down", kind=ProviderErrorKind.SERVER)
 
@@ -133,6 +134,7 @@ class Bench:
         fallbacks: Sequence[str] = (),
         background: Sequence[BackgroundWork] = (),
         record: SessionRecord | None = None,
+        offered: Sequence[JsonObject] = OFFERED,
     ) -> None:
         self.world = World()
         self.orphan_finder = FakeSurvivors()
@@ -175,7 +177,7 @@ class Bench:
             session_id="session-1",
             dialogue=Dialogue(
                 session=self.way,
-                schemas=lambda: [READ],
+                schemas=lambda: offered,
                 events=events,
                 prices=PriceTable(prices or {}),
                 pending_messages=pending_messages,
@@ -319,7 +321,7 @@ async def test_two_batches_never_share_an_id_and_the_ids_sort_by_time() -> None:
 
 @pytest.mark.requirement("E01")
 async def test_text_that_looks_like_a_call_runs_nothing() -> None:
-    bench = Bench(LlmResponse.from_text('{"tool": "write", "cell": "a", "text": "x"}'))
+    bench = Bench(LlmResponse.from_text('{"tool": "write", "cell": "a", "text": "x"}'), offered=[READ])
 
     report = await bench.agent.execute("go")
 
@@ -660,3 +662,13 @@ async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeate
     await dialogue.give(results, tool_choice="none")
 
     assert [(sent.tool_choice, sent.tools) for sent in session.sent[1:]] == [("none", (READ,))] * 2
+
+
+async def test_a_call_of_a_tool_that_the_request_did_not_offer_runs_nothing_and_asks_nobody() -> None:
+    bench = Bench(writes("w"), LlmResponse.from_text("done"), offered=[READ])
+
+    report = await bench.agent.execute("go")
+
+    assert [record.outcome for record in report.calls] == [Outcome.ERROR]
+    assert bench.world.log == []
+    assert bench.person.requests == []

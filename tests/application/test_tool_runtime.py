@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -610,3 +611,16 @@ def test_high_risk_is_the_default_of_a_definition() -> None:
 
     assert definition.risk is RiskLevel.HIGH
     assert definition.determine_access({}) == EXCLUSIVE
+
+
+async def test_a_tool_that_was_not_offered_does_not_run_and_nobody_is_asked() -> None:
+    world = World()
+    bench = Bench(reader(), FakeWriter(world))
+    batch = a_batch(("write", {"cell": "a", "text": "x"}), ("read", {}))
+
+    result = await bench.runtime.run(replace(batch, offered=frozenset({"read"})))
+
+    assert outcomes(result) == [Outcome.ERROR, Outcome.OK]
+    assert "write is not offered now, and was not run" in result.results[0].output
+    assert world.cells == {}
+    assert decisions(result)[0] is DecisionLabel.NONE

@@ -13,6 +13,7 @@ from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.calls.execution import Outcome
 from tests.support.real_session import SessionStage, call
 
+PATCHING_MODEL = "fake/gpt-5"
 PATCH = """*** Begin Patch
 *** Update File: a.txt
 @@
@@ -30,7 +31,7 @@ _DIES_IN_THE_MIDDLE = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from infrastructure.files import transaction
-from tests.e2e.test_patches import PATCH
+from tests.e2e.test_patches import PATCH, PATCHING_MODEL
 from application.review.non_interactive_approver import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
@@ -43,7 +44,9 @@ def die(step):
     real(step)
 
 async def live():
-    async with SessionStage(Path(sys.argv[1]), more_settings='[review]\\nmode = "auto"\\n').opened() as session:
+    settings = '[review]\\nmode = "auto"\\n'
+    stage = SessionStage(Path(sys.argv[1]), more_settings=settings, model=PATCHING_MODEL)
+    async with stage.opened() as session:
         await session.turn(call("apply_patch", patch=PATCH))
 
 transaction._StagedStep.change = die
@@ -52,7 +55,7 @@ asyncio.run(live())
 
 
 def a_stage(folder: Path, settings: str = '[review]\nmode = "auto"\n') -> SessionStage:
-    stage = SessionStage(folder, more_settings=settings)
+    stage = SessionStage(folder, more_settings=settings, model=PATCHING_MODEL)
     for name, content in BEFORE.items():
         (stage.root / name).write_text(content)
     return stage

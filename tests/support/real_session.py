@@ -72,6 +72,7 @@ class SessionStage:
     folder: Path
     sandbox: str = "off"
     more_settings: str = ""
+    model: str = MODEL
     has_seen_all: bool = True
     state_home: Path | None = None
     root: Path = field(init=False)
@@ -105,7 +106,7 @@ class SessionStage:
         container = build_container(
             SessionInputs(
                 settings=loaded.settings,
-                models=(MODEL,),
+                models=(self.model,),
                 root=self.root,
                 environ=environ,
                 config_files=loaded.files,
@@ -117,7 +118,7 @@ class SessionStage:
                 trust=open_trust_decisions(environ),
             )
         )
-        gateway = FakeGateway({MODEL: []})
+        gateway = FakeGateway({self.model: []})
         change_inputs(container, gateway=gateway)
         adjust(container)
         if self.has_seen_all:
@@ -150,7 +151,7 @@ class RealSession:
     def __init__(self, container: Container, agent: AgentSession, gateway: FakeGateway) -> None:
         self.container = container
         self.agent = agent
-        self.script = gateway.scripts[MODEL]
+        (self.script,) = gateway.scripts.values()
         self._gateway = gateway
 
     @property

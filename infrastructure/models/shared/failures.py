@@ -28,6 +28,7 @@ from infrastructure.models.shared.error_bodies import (
 )
 from infrastructure.models.shared.json_fields import read_object_field, read_text_field
 from infrastructure.models.shared.retry import parse_retry_after
+from infrastructure.models.shared.told_waits import find_body_wait, find_told_wait
 
 _Kind = ProviderErrorKind
 _KINDS: Mapping[int, _Kind] = {
@@ -59,6 +60,7 @@ _SAYS: Mapping[_Kind, str] = {
 }
 _PROXY_WANTS_TO_KNOW = 407
 _NO_SUCH_PATH = (404, 405, 501)
+_ASKS_TO_WAIT = (429, 503, 529)
 # what no other authority would mend: the certificate is not yet valid, is no longer, or is another host's
 _OWN_FAULTS = frozenset({9, 10, 62, 64})
 _RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
@@ -104,10 +106,16 @@ class Failures:
             passing=wish == "true",
             http_status=status,
             request_id=response.headers.get("request-id") or response.headers.get("x-request-id"),
-            retry_after=parse_retry_after(response.headers),
+            retry_after=self._find_wait(response),
         )
         refusal.may_be_length = may_speak_of_length(error, status, body)
         return refusal
+
+    def _find_wait(self, response: httpx2.Response) -> float | None:
+        wait = parse_retry_after(response.headers)
+        return (
+            find_body_wait(response.content) if wait is None and response.status_code in _ASKS_TO_WAIT else wait
+        )
 
     def explain_reported(self, error: JsonValue, *, started: bool, remedy: str = "") -> ProviderError:
         """An error that the provider reported inside a stream that had begun with success."""
@@ -121,6 +129,7 @@ class Failures:
             remedy=remedy,
             final=is_final(known),
             partial=started,
+            retry_after=find_told_wait(known) if status in _ASKS_TO_WAIT else None,
         )
         refusal.may_be_length = may_speak_of_length(known, status, "")
         return refusal

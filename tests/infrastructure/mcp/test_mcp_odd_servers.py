@@ -11,6 +11,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from infrastructure.config.mcp_table import McpServerTable
 from tests.infrastructure.mcp.server_bench import ServerBench
@@ -32,7 +33,7 @@ async def ask(root: Path, **plan: object) -> str:
     async with ServerBench(root, odd=an_odd_server(**plan)) as bench:
         await bench.servers.settle()
         try:
-            return await bench.call(OK)
+            return extract_text(await bench.call_for_output(OK))
         except ToolError as error:
             return f"error: {error}"
 

@@ -1,0 +1,66 @@
+"""The tools that a request offered to its model, and what a call of any other reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+
+from domain.calls.tool_aliases import translate_tool_name
+from domain.calls.tool_dialects import PATCH_TOOL
+from domain.lazy_dataclass import dataclass
+from domain.text.nearest import find_nearest_word
+
+# Characters of a tool's name that an error repeats: names come from models.
+_NAME_CHARS = 100
+# What templates of models leave around a name.
+_DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
+_RUN_COMMAND = "run_command"
+_EDITS = ("edit_file", PATCH_TOOL, "write_file")
+# What does the work of a tool that is not offered, the best first, and the program that does it in a command.
+_INSTEAD: Mapping[str, tuple[str, ...]] = dict.fromkeys(_EDITS, _EDITS)
+_PROGRAMS: Mapping[str, str] = {
+    "glob_search": "find",
+    "grep_search": "grep -rn",
+    "list_directory": "ls",
+    "read_file": "cat",
+    "web_fetch": "curl",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTools:
+    """Their names, in the order of the request, and the names of the session's tools that it left out."""
+
+    names: tuple[str, ...]
+    withheld: frozenset[str] = frozenset()
+
+    @classmethod
+    def choose(cls, names: Iterable[str], offered: Collection[str] | None) -> OfferedTools:
+        """Divide the session's tools by what a request offered; None stands for all of them."""
+        known = tuple(names)
+        if offered is None:
+            return cls(known)
+        kept = tuple(name for name in known if name in offered)
+        return cls(kept, frozenset(known) - frozenset(kept))
+
+    def explain_absence(self, name: str) -> str:
+        """Say that a call of this name did not run, what does its work, and which tools there are."""
+        shown = name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
+        lack = f"{shown} is not offered now, and was not run"
+        if name not in self.withheld:
+            lack = f"there is no tool named {shown!r}"
+        remedy = self._find_remedy(_DECORATION.sub("", name))
+        return f"{lack}{remedy}; the tools are: {', '.join(self.names) or 'none'}"
+
+    def _find_remedy(self, name: str) -> str:
+        meant = translate_tool_name(name)
+        if meant in self.names:
+            return f"; use {meant}"
+        if (other := next((each for each in _INSTEAD.get(meant, ()) if each in self.names), None)) is not None:
+            return f"; use {other}"
+        can_run = _RUN_COMMAND in self.names
+        if can_run and (program := _PROGRAMS.get(meant)) is not None:
+            return f"; use {_RUN_COMMAND} with {program}"
+        if meant not in self.withheld and (near := find_nearest_word(name, self.names)) is not None:
+            return f"; use {near}"
+        return f"; if it is a program, use {_RUN_COMMAND} with its command line" if can_run else ""

@@ -1,0 +1,41 @@
+"""What a call of a tool reads that the request did not offer."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.calls.offered_tools import OfferedTools
+
+_ALL = ("read_file", "edit_file", "apply_patch", "list_directory", "run_command")
+
+
+@pytest.mark.parametrize(
+    ("called", "offered", "remedy"),
+    [
+        ("apply_patch", {"read_file", "edit_file", "run_command"}, "use edit_file"),
+        ("apply_patch", {"read_file", "run_command"}, "use run_command"),
+        ("list_directory", {"run_command"}, "use run_command with ls"),
+        ("ls", {"run_command"}, "use run_command with ls"),
+        ("Edit", {"apply_patch"}, "use apply_patch"),
+        ("functions.read_fil", {"read_file"}, "use read_file"),
+        ("pytest", {"run_command"}, "if it is a program, use run_command"),
+    ],
+)
+def test_an_error_names_what_does_the_work_among_the_offered_tools(
+    called: str, offered: set[str], remedy: str
+) -> None:
+    message = OfferedTools.choose(_ALL, offered).explain_absence(called)
+
+    assert remedy in message
+    assert set(message.rpartition("the tools are: ")[2].split(", ")) == offered
+
+
+def test_a_withheld_tool_is_told_from_one_that_does_not_exist() -> None:
+    tools = OfferedTools.choose(_ALL, {"read_file"})
+
+    assert "run_command is not offered now" in tools.explain_absence("run_command")
+    assert "there is no tool named 'nothing'" in tools.explain_absence("nothing")
+
+
+def test_where_nothing_is_offered_no_tool_is_proposed() -> None:
+    assert OfferedTools.choose(_ALL, ()).explain_absence("bash").endswith("the tools are: none")
