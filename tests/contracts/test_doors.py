@@ -250,7 +250,7 @@ WORK = [
         call("c4", "run_command", command="cat .env"),
         call("c5", "write_file", path=".envrc", content="A=1\n"),
         call("c6", "no_such_tool"),
-        call("c7", "read_file", path=7),
+        call("c7", "read_file", path={"of": 7}),
     ),
     calling(call("c8", "update_plan", items=[{"text": "look", "status": "done"}])),
     DONE,

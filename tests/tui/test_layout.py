@@ -171,6 +171,7 @@ async def test_a_question_that_cannot_be_read_cannot_be_approved_until_it_has_be
         await stage.press_at("y", 0.1)  # by the clock on the stage it has just come into sight
         assert isinstance(stage.app.screen, ReviewDialog)
         await stage.press_at("y", 2000.0)
+        await stage.press_at("y", 2001.0)  # what was pressed unread may stand in the prompt, which asks for two
         await stage.unasked()
 
 
