@@ -67,9 +67,10 @@ async def test_while_a_plan_is_made_only_reading_is_offered_and_nothing_else_run
         report = await session.turn(write("src/a", "x"), shell("touch made"), shell("ls"))
         assert {"read_file", "create_plan"} <= offered(session)
         assert not {"write_file", "edit_file", "run_command", "update_plan", "update_task"} & offered(session)
-    assert [record.outcome for record in report.calls] == [Outcome.REJECTED, Outcome.REJECTED, Outcome.OK]
+    assert [record.outcome for record in report.calls] == [Outcome.ERROR] * 3  # none of them was offered
     assert not person.requests
     assert not (stage.root / "src").exists()
+    assert not (stage.root / "made").exists()
 
 
 @pytest.mark.long
@@ -156,7 +157,8 @@ async def test_a_rejected_plan_is_not_in_force_and_the_reason_goes_to_the_model(
         assert session.state.phase.approved is None
         assert session.state.phase.is_planning
         assert "too much" in str(session.container.parts().core.conversation.messages)
-    assert [record.outcome for record in report.calls] == [Outcome.REJECTED, Outcome.REJECTED]
+    assert [record.outcome for record in report.calls] == [Outcome.REJECTED, Outcome.ERROR]
+    assert not (stage.root / "src").exists()
 
 
 async def test_an_edited_plan_is_asked_about_again_and_only_that_one_is_in_force(stage: SessionStage) -> None:
@@ -252,12 +254,22 @@ async def test_without_a_person_the_run_ends_with_the_plan_and_nothing_is_in_for
     assert not (stage.root / "src").exists()
 
 
-async def test_without_a_person_and_outside_of_plan_mode_a_plan_is_withheld(stage: SessionStage) -> None:
+async def test_without_a_person_a_plan_is_withheld(stage: SessionStage) -> None:
     async with stage.opened(person=Absent()) as session:
+        await session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
         report = await session.turn(plan())
         assert session.state.phase.approved is None
     assert report.status is RunStatus.NEEDS_APPROVAL
     assert decisions(report) == [DecisionLabel.NEEDS_APPROVAL]
+
+
+async def test_outside_of_plan_mode_a_plan_is_not_offered_and_none_comes_into_force(
+    stage: SessionStage,
+) -> None:
+    async with stage.opened() as session:
+        report = await session.turn(plan())
+        assert session.state.phase.approved is None
+    assert [record.outcome for record in report.calls] == [Outcome.ERROR]
 
 
 async def test_a_rule_that_allows_plans_spares_no_approval(tmp_path: Path) -> None:
