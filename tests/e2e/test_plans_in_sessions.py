@@ -254,19 +254,10 @@ async def test_without_a_person_the_run_ends_with_the_plan_and_nothing_is_in_for
     assert not (stage.root / "src").exists()
 
 
-async def test_without_a_person_a_plan_is_withheld(stage: SessionStage) -> None:
-    async with stage.opened(person=Absent()) as session:
-        await session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
-        report = await session.turn(plan())
-        assert session.state.phase.approved is None
-    assert report.status is RunStatus.NEEDS_APPROVAL
-    assert decisions(report) == [DecisionLabel.NEEDS_APPROVAL]
-
-
 async def test_outside_of_plan_mode_a_plan_is_not_offered_and_none_comes_into_force(
     stage: SessionStage,
 ) -> None:
-    async with stage.opened() as session:
+    async with stage.opened(person=Absent()) as session:
         report = await session.turn(plan())
         assert session.state.phase.approved is None
     assert [record.outcome for record in report.calls] == [Outcome.ERROR]
