@@ -94,8 +94,9 @@ def _end_in_time(arguments: Sequence[str]) -> None:
 
     from quorum.gate.plain_arguments import USUAL_SECS
 
-    place = arguments.index("--timeout") + 1 if "--timeout" in arguments else len(arguments)
-    given = "".join(arguments[place : place + 1])
+    words = [part for word in arguments for part in (word.split("=", 1) if word.startswith("--") else (word,))]
+    place = words.index("--timeout") + 1 if "--timeout" in words else len(words)
+    given = "".join(words[place : place + 1])
     secs = float(given) if given.isascii() and given.isdecimal() else USUAL_SECS
     signal.setitimer(signal.ITIMER_REAL, secs + _GATE_GRACE_SECS)
 

@@ -14,6 +14,7 @@ from acp.schema import (
     ToolCallProgress,
     ToolCallStart,
     ToolCallUpdate,
+    ToolKind,
 )
 from pydantic import ValidationError
 
@@ -95,7 +96,7 @@ class ClientApprover:
         call = ToolCallUpdate(
             tool_call_id=call_id,
             title=render_title(packet.call.tool_name, packet.call.arguments),
-            kind=choose_kind(packet.call.tool_name),
+            kind=_choose_asked_kind(packet.call.tool_name),
             status="pending",
             locations=find_locations(packet.call.arguments, packet.seal.diff, packet.seal.cwd) or None,
             raw_input=convert_json(packet.call.arguments),
@@ -206,6 +207,12 @@ class ClientApprover:
             complain([f"the client chose an option that was not offered: {show_line(chosen)}"])
             return ""
         return chosen
+
+
+def _choose_asked_kind(tool: str) -> ToolKind:
+    """The kind in a question. Some clients allow reads and searches without a word to the person."""
+    kind = choose_kind(tool)
+    return "other" if kind in ("read", "search") else kind
 
 
 def _choose_rule(request: ReviewRequest, context: ReviewContext) -> tuple[str | None, RulePreview | None]:

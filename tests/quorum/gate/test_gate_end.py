@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 
 import pytest
 
+from quorum.__main__ import _GATE_GRACE_SECS, _end_in_time
 from tests.support.headless_run import QUORUM
+
+
+@pytest.mark.parametrize("words", [["--timeout", "7"], ["--timeout=7"]], ids=" ".join)
+def test_the_end_follows_the_timeout_however_it_is_written(
+    words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[float] = []
+    monkeypatch.setattr(signal, "setitimer", lambda _which, secs: timers.append(secs))
+
+    _end_in_time(["gate", *words])
+
+    assert timers == [7 + _GATE_GRACE_SECS]
 
 
 @pytest.mark.long
