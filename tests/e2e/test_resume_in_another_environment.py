@@ -172,8 +172,9 @@ async def test_a_workspace_that_moved_is_found_by_the_sessions_id(house: House) 
     by_continuing = await run("third", "--continue", "--output", "json", cwd=moved, env=house.env)
     assert by_continuing.report["session_id"] == session
     asked = [s[1] for s in read_messages(model.bodies[-1]) if s[0] == "user"]
-    assert [text.splitlines()[-1] for text in asked] == ["first", "second", "third"]
-    assert f"Working directory: {moved}" in asked[1]  # the model is told of the move
+    first_prompt, told, *others = asked
+    assert (first_prompt, *others) == ("first", "second", "third")
+    assert f"Working directory: {moved}" in told  # the model is told of the move
 
 
 @pytest.mark.long
