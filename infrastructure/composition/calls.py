@@ -110,7 +110,7 @@ class CallParts:
 
         # The tools, in the order in which they are offered; None for one that the session has no use for
         self.seen: Final = SeenFiles(core.conversation)
-        self.run_command: Final = RunCommand(
+        run_command = RunCommand(
             jobs=self.jobs,
             root=root,
             resolve_directory=lambda named: Path(workspace.locate(named).path),
@@ -130,7 +130,7 @@ class CallParts:
             WriteFile(workspace, self.seen),
             EditFile(workspace, self.seen),
             ApplyPatch(workspace, self.seen),
-            self.run_command,
+            run_command,
             Jobs(self.jobs),
             UpdatePlan(),
             CreatePlan(self.plans, str(root), tools=lambda: self.tool_set),

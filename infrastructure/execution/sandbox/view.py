@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
+from domain.review.workspace_roots import is_below_any
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
@@ -71,18 +72,18 @@ class SandboxView:
         self._known = known
         self.roots = list_standing_roots(policy.roots)
         self._own = _select_existing(surroundings.own)
-        homes = (h for h in surroundings.homes if h != "/" and not _holds(self.roots, h))
+        homes = (h for h in surroundings.homes if h != "/" and not is_below_any(h, self.roots))
         self._homes = surroundings.homes
         self._hidden = _sort_outermost_first((*surroundings.private, *homes))
         self._opened = _select_existing(surroundings.repositories)
         self._writable = _select_existing((*surroundings.writable, *self._opened))
         asked = _select_existing((*surroundings.readable, *self._writable))
         self._code = lock_code(policy.code, self._writable, self.roots)
-        self._secrets = [p for p in _select_existing(surroundings.secrets) if not _holds(asked, p)]
+        self._secrets = [p for p in _select_existing(surroundings.secrets) if not is_below_any(p, asked)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
         places = list(list_repository_places(self.roots[0]))
         for root in self.roots[1:]:
-            places += [place for place in list_repository_places(root) if not _holds((place,), root)]
+            places += [place for place in list_repository_places(root) if not is_below_any(root, (place,))]
         self._sockets = [p for p in surroundings.sockets if p not in asked]
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
@@ -94,7 +95,7 @@ class SandboxView:
             check=check,
         )
         # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
-        inside = [path for path in (*self._own, *self._secrets) if _holds(self.roots, path)]
+        inside = [path for path in (*self._own, *self._secrets) if is_below_any(path, self.roots)]
         self.guarded.sensitive += [path for path in inside if path not in self.guarded.sensitive]
         if known is not None and not known.complete(self.guarded, self.roots, is_busy=is_busy, check=check):
             raise ToolError(
@@ -120,13 +121,13 @@ class SandboxView:
         yield from self._list_opened_outside()
         masked = self._list_masked()
         for path in masked:
-            if not _holds(self.roots, path):
+            if not is_below_any(path, self.roots):
                 yield from _mask(path)
         for root in _sort_outermost_first(self.roots):
             yield from ("--bind", root, root)
         yield from self._list_locked()
         for path in masked:
-            if _holds(self.roots, path):
+            if is_below_any(path, self.roots):
                 yield from _mask(path)
 
     def list_guards(self) -> Iterator[bytes]:
@@ -134,10 +135,14 @@ class SandboxView:
         # As they were found: what is gone by now was moved, and is seen then not to be covered.
         masked = dict.fromkeys(path for path in self.guarded.sensitive if path not in self.roots)
         for path in masked:
-            if _holds(self.roots, path) and not _lies_in(masked, os.path.dirname(path)):
+            if is_below_any(path, self.roots) and not _lies_in(masked, os.path.dirname(path)):
                 yield from self._describe_guard("masked", path)
         for path in self.guarded.protected:
-            if _holds(self.roots, path) and not _holds(self._writable, path) and not _lies_in(masked, path):
+            if (
+                is_below_any(path, self.roots)
+                and not is_below_any(path, self._writable)
+                and not _lies_in(masked, path)
+            ):
                 yield from self._describe_guard("locked", path)
 
     def _describe_guard(self, kind: str, path: str) -> Iterator[bytes]:
@@ -152,19 +157,21 @@ class SandboxView:
         below = [path.removeprefix(f"{TMP}/") for path in mounted if path.startswith(f"{TMP}/")]
         # Over a single file in it no folder can be put; and there is none that is hidden.
         has_files = any("/" not in path and not os.path.isdir(f"{TMP}/{path}") for path in below)
-        return None if has_files or TMP not in self._hidden or _holds(self.roots, TMP) else below
+        return None if has_files or TMP not in self._hidden or is_below_any(TMP, self.roots) else below
 
     def is_hidden(self, path: str) -> bool:
         """Whether a path lies in a hidden home, outside of what is seen there. Looks at no file."""
         path = os.path.normpath(path)
         seen = (*self.roots, *self._kept, *self._writable)
         homes = [folder for folder in self._hidden if folder in self._homes]
-        return _holds(homes, path) and path not in homes and not _holds(seen, path)
+        return is_below_any(path, homes) and path not in homes and not is_below_any(path, seen)
 
     def is_seen(self, path: str) -> bool:
         """Whether a path that exists outside is the same inside."""
         real = os.path.realpath(path)
-        return _holds((*self.roots, *self._kept, *self._writable), real) or not _holds(self._hidden, real)
+        return is_below_any(real, (*self.roots, *self._kept, *self._writable)) or not is_below_any(
+            real, self._hidden
+        )
 
     def check(self, policy: PathPolicy, cache: FolderCache | None) -> ProtectedPathCheck:
         """What compares the protected paths as they are now with those after the command."""
@@ -180,12 +187,16 @@ class SandboxView:
     def _list_visible_inside(self, tools: Iterable[str], asked: Iterable[str]) -> tuple[str, ...]:
         """What lies in a hidden place and is to be seen there. Never a place that holds a hidden one."""
         closed = (*self._secrets, *self._own)
-        wanted = [path for path in _select_existing(tools) if not _holds(closed, path)]
-        wanted += [path for path in asked if not _holds(self._own, path)]
+        wanted = [path for path in _select_existing(tools) if not is_below_any(path, closed)]
+        wanted += [path for path in asked if not is_below_any(path, self._own)]
         kept: list[str] = []
         for path in _sort_outermost_first(wanted):
-            holds_hidden = any(_holds((path,), hidden) for hidden in self._hidden)
-            if not holds_hidden and _holds(self._hidden, path) and not _holds((*self.roots, *kept), path):
+            holds_hidden = any(is_below_any(hidden, (path,)) for hidden in self._hidden)
+            if (
+                not holds_hidden
+                and is_below_any(path, self._hidden)
+                and not is_below_any(path, (*self.roots, *kept))
+            ):
                 kept.append(path)
         return tuple(kept)
 
@@ -194,7 +205,7 @@ class SandboxView:
         found = dict.fromkeys((*self._own, *self._secrets, *self._sockets))
         in_sight = [path for path in found if self.is_seen(path)]
         guarded = (path for path in self.guarded.sensitive if path not in found and os.path.exists(path))
-        in_sight += [path for path in guarded if _holds(self.roots, path) or self.is_seen(path)]
+        in_sight += [path for path in guarded if is_below_any(path, self.roots) or self.is_seen(path)]
         in_sight = [path for path in in_sight if path not in self.roots]
         masked: dict[str, None] = {}
         for path in _sort_outermost_first(in_sight):
@@ -205,28 +216,30 @@ class SandboxView:
     def _list_opened_outside(self) -> Iterator[str]:
         """What the person opened outside of the roots, without quorum's code in it."""
         named = [path for path in self._writable if path not in self._opened]
-        outside = [path for path in named if not _holds((*self.roots, *self._own), path)]
-        code = [path for path in self._code if _holds(outside, path)]
+        outside = [path for path in named if not is_below_any(path, (*self.roots, *self._own))]
+        code = [path for path in self._code if is_below_any(path, outside)]
         yield from _mount(outside, opened=outside, protected=(), code=code)
 
     def _list_locked(self) -> Iterator[str]:
         """Protected paths in the roots, read-only; then what the person opened in them."""
-        protected = [path for path in self.guarded.protected if _holds(self.roots, path)]
+        protected = [path for path in self.guarded.protected if is_below_any(path, self.roots)]
         yield from _mount(
             self.roots,
-            opened=[path for path in self._writable if _holds(self.roots, path) and path not in self.roots],
-            protected=[path for path in protected if not _holds(self._writable, path)],
-            code=[path for path in self._code if _holds(self.roots, path)],
+            opened=[
+                path for path in self._writable if is_below_any(path, self.roots) and path not in self.roots
+            ],
+            protected=[path for path in protected if not is_below_any(path, self._writable)],
+            code=[path for path in self._code if is_below_any(path, self.roots)],
         )
         for path in self._list_opened():
-            if not _holds(self.roots, path):
+            if not is_below_any(path, self.roots):
                 yield from ("--bind", path, path)
             for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
                 yield from ("--ro-bind", part, part)
 
     def _list_opened(self) -> list[str]:
         """Git's own folders that commands may write to, each behind those that hold it."""
-        inside = (p for p in self.guarded.protected if p.endswith("/.git") and _holds(self._writable, p))
+        inside = (p for p in self.guarded.protected if p.endswith("/.git") and is_below_any(p, self._writable))
         return list(dict.fromkeys((*inside, *self._opened)))
 
 
@@ -238,11 +251,6 @@ def _select_existing(paths: Iterable[str]) -> list[str]:
 
 def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(paths), key=lambda path: (path.count("/"), path))
-
-
-def _holds(folders: Iterable[str], path: str) -> bool:
-    """Whether a path is one of the folders or lies in one."""
-    return any(path == folder or path.startswith(folder.rstrip("/") + "/") for folder in folders)
 
 
 def _lies_in(folders: Collection[str], path: str) -> bool:
@@ -262,7 +270,7 @@ def _mount(
 
     What lies around code is mounted as it is, too: a folder that is a mount cannot be renamed.
     """
-    around = (path for path in list_folders_around(code, folders) if not _holds(protected, path))
+    around = (path for path in list_folders_around(code, folders) if not is_below_any(path, protected))
     flags = dict.fromkeys((*around, *opened), "--bind") | dict.fromkeys((*protected, *code), "--ro-bind")
     for path in _sort_outermost_first(flags):
         yield from (flags[path], path, path)
