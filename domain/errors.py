@@ -31,8 +31,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from domain.text.output import Spilled
+if TYPE_CHECKING:  # completion in a shell names errors without loading what tools return
+    from domain.text.output import Spilled
 
 
 class QuorumError(Exception):

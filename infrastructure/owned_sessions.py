@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from decimal import Decimal
 
 from application.instructions.system_prompt import SystemPrompt
@@ -22,6 +21,7 @@ from domain.conversation.session_kind import SessionKind
 from domain.errors import LedgerError
 from domain.events.event import SessionFinished, SessionStarted
 from domain.events.subagent_outcome import SubagentOutcome
+from domain.replacing import replace
 from domain.sessions.past_session import ContinuedSession
 from domain.subagents.subagent_task import Asker, SubagentTask
 from infrastructure.composition.inputs import SubagentTerms

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 from application.review.quorum_policy import QuorumPolicy
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.spend_caps import SpendCap, SpendCaps
+from domain.replacing import replace
 from domain.review.ballot import QuorumRule
 from domain.review.lens import parse_lens
 from domain.secrets.key_variables import CLOUD_KEYS

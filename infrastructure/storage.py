@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ from application.session.session_record import SessionRecord
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError, LedgerError
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.sessions.past_session import NewSession, SessionChoice
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import StorageTable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Literal, assert_never
 
 from application.calls.batch_state import BatchCall, BatchState
@@ -16,6 +15,7 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
 from domain.events.event import CallQueued, ReviewDecided
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.ballot import Tally, Verdict, Vote
 from domain.review.decision import Decision
 from domain.review.mode import Mode

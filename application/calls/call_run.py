@@ -9,7 +9,6 @@ import threading
 import time
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
-from dataclasses import replace
 
 from application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
 from application.calls.batch_state import BatchState
@@ -331,7 +330,7 @@ class CallRun(DeclaredCall):
         limit = tool.definition.timeout_secs
         try:
             async with asyncio.timeout(limit) as timer:
-                output = await tool.execute(self.arguments, replace(self.context, controls=self))
+                output = await tool.execute(self.arguments, self.context.with_controls(self))
             await self._learn_secrets()  # before anybody else sees the output
             return output
         except TimeoutError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from application.calls.batch_state import BatchState
 from application.calls.decided_access import hold_to_access
@@ -16,6 +15,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
 from domain.errors import StaleSeal
+from domain.replacing import replace
 from domain.review.ballot import Tally
 from domain.review.decision import Decision
 from domain.review.permissions import Subject

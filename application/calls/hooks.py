@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import TypeAlias, assert_never
 
@@ -29,6 +29,7 @@ from domain.calls.hook import (
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.json_text import is_json
 from domain.text.json_value import JsonObject, JsonValue
 

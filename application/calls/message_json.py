@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.errors import ConversationError, HookFailure
+from domain.replacing import replace
 from domain.text.json_value import JsonObject, JsonValue
 
 

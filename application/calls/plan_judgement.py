@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from application.calls.batch_state import BatchCall, BatchState
 from application.panel.plan_choice_text import CHANGED, compare_plans
@@ -17,6 +16,7 @@ from domain.plan.plan import Plan
 from domain.plan.plan_round import PlanRound, is_objected_to
 from domain.plan.plan_text import render_plan_text
 from domain.plan.reading import BadPlan, read_plan
+from domain.replacing import replace
 from domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
 from domain.review.decision import Decision
 from domain.review.earlier_plan import EarlierPlan

@@ -6,7 +6,6 @@ Unlike a view, a document tells each record as it was kept: also redacted ones, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
@@ -94,6 +93,7 @@ from domain.events.event import (
     VoteCast,
 )
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.text.printable import make_printable
 

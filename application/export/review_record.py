@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from domain.code_review.finding import CodeFinding
 from domain.code_review.review_result import ReviewResult
-from domain.events.json_form import usage_to_json
-from domain.events.report import RunReport
+from domain.events.report import RunReport, usage_to_json
 from domain.review.ballot import Ballot, Verdict, Vote
 from domain.text.json_value import JsonObject, JsonValue
 

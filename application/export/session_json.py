@@ -54,11 +54,9 @@ def encode_ascii_json(value: JsonValue, *, indent: int | None = None) -> str:
 
 
 def _record(record: LedgerRecord) -> dict[str, JsonValue]:
-    from domain.events.json_form import event_to_json  # a list has no need of it
-
     return {
         "seq": record.seq,
         "at_ms": record.at_ms,
         "redacted": record.redacted,
-        "event": None if record.event is None else event_to_json(record.event),
+        "event": None if record.event is None else record.event.to_json(),
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
@@ -21,6 +20,7 @@ from domain.instructions.agent_definition import AgentDefinition
 from domain.instructions.instruction import InstructionFile, fit_instructions
 from domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes
 from domain.instructions.skill import Skill
+from domain.replacing import replace
 
 
 class ProjectInstructions:

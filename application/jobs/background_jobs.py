@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from application.calls.outputs import Outputs
 from application.cancellation import run_to_end
@@ -29,6 +28,7 @@ from domain.errors import ToolError
 from domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
 from domain.events.report import JobRecord
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.output import Printed
 
 _ENDED_KEPT = 20  # of so many jobs that ended last the output can still be read

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.panel.consensus_choice import ConsensusChoice
@@ -17,6 +16,7 @@ from domain.events.event import ErrorOccurred, PanelConcluded
 from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
 from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
 

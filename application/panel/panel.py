@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeVar
@@ -28,6 +28,7 @@ from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import CostEstimate, PlannedRequests, estimate_cost
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.panel.request_plans import LONGEST_SHOWN_ANSWER, QuestionSize
+from domain.replacing import replace
 from domain.text.json_text import count_utf8_bytes
 
 PARTICIPANTS = "participants"

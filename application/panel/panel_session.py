@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.identifiers import generate_id
@@ -22,6 +21,7 @@ from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_answer import PanelAnswer, label_participants
 from domain.panel.panel_form import PanelForm
 from domain.panel.request_plans import QuestionSize
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
 _MOST_BYTES_BEFORE = 200_000

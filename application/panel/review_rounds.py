@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
@@ -29,6 +28,7 @@ from domain.events.event import FindingsTried, PanelAnswered, PartReviewed
 from domain.lazy_dataclass import dataclass
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from domain.replacing import replace
 from domain.review.ballot import Vote
 from domain.review.lens import Lens
 from domain.text.amounts import format_amount

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import cycle, repeat
 
 from application.off_loop import run_off_loop
@@ -12,6 +11,7 @@ from domain.calls.packet import ReviewPacket
 from domain.conversation.spend_caps import SpendQuestion
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.mcp.server_question import ServerAnswer, ServerQuestion
+from domain.replacing import replace
 from domain.review.ballot import Ballot, Tally
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.plan_comparison import PlanComparison

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 from application.events.event_bus import EventBus
@@ -23,6 +22,7 @@ from domain.errors import ModeRefused, QuorumError
 from domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
 from domain.plan.phase import SessionPhase
 from domain.plan.plan_text import render_plan_text
+from domain.replacing import replace
 from domain.review.allowed_tools import AllowedTools
 from domain.review.approved_call import ApprovedCall
 from domain.review.ballot import Ballot, Tally, are_independent

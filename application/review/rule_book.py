@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from application.ports.rules import RuleStore
@@ -12,6 +11,7 @@ from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.approved_call import ApprovedCall
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, find_objections

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -22,6 +21,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.response import LlmResponse, Usage
 from domain.errors import ProviderError, SpendCapReached
 from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
+from domain.replacing import replace
 from domain.review.ballot import Ballot, Tally, Verdict, Vote
 from domain.review.escalation import count_votes
 from domain.review.quorum_result import SparedVote

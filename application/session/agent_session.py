@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from application.calls.outputs import Outputs
 from application.events.event_bus import EventBus
@@ -42,6 +41,7 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport
+from domain.replacing import replace
 from domain.sessions.state import SessionState
 
 

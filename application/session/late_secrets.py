@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 
 from application.session.session_record import SessionRecord
 from domain.events.event import Event
-from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.secrets.patterns import MASK
 from domain.sessions.past_session import LedgerRecord
 from domain.text.amounts import format_amount
@@ -46,4 +45,4 @@ def mask_late_secrets(
 
 
 def _collect_words(event: Event) -> set[str]:
-    return set(MASK.findall(json.dumps(event_to_json(event), ensure_ascii=False)))
+    return set(MASK.findall(json.dumps(event.to_json(), ensure_ascii=False)))

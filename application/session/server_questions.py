@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 
 from application.events.event_bus import EventBus
 from application.ports.people import Approver
@@ -18,6 +17,7 @@ from domain.mcp.server_question import (
     ServerForm,
     ServerQuestion,
 )
+from domain.replacing import replace
 from domain.sessions.trust import TrustQuestion
 from domain.text.json_value import JsonObject
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from application.events.event_bus import EventBus
 from application.ports.storage import Ledger
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import EffectsObserved, Event, FilesKept, UsageCounted
+from domain.replacing import replace
 
 
 class LinkedLedger:

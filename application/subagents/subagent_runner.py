@@ -14,7 +14,6 @@ from domain.calls.execution import ToolExecutionContext
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, LedgerError, ProviderError
 from domain.events.event import ErrorOccurred, Event, SubagentFinished, SubagentProgressed, SubagentStarted
-from domain.events.json_form import event_to_json
 from domain.events.report import RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.subagents.session_ids import build_subagent_id
@@ -133,7 +132,7 @@ class _SubagentRelay:
     def notify(self, event: Event) -> None:
         """Pass the event on, as JSON: a stream has it in a line of its own."""
         self._events.show(
-            SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event_to_json(event))
+            SubagentProgressed(context=self._context, subagent_id=self._subagent_id, event=event.to_json())
         )
         self._progress.apply(event)
         if (text := self._progress.sentence) != self._shown:

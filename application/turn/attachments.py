@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from application.ports.storage import ContentStore
 from application.ports.workspace import AttachmentSource
@@ -13,6 +12,7 @@ from domain.conversation.history import UserMessage
 from domain.conversation.image import Image
 from domain.errors import AttachmentError, LedgerError
 from domain.events.event import Event, MessageAdded
+from domain.replacing import replace
 from domain.text.late_pattern import compile_late
 
 _LABEL = compile_late(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from application.turn.attachments import Attachments
 from application.turn.steering import PendingMessage, PendingMessages
 from domain.conversation.attachment import Attachment
 from domain.conversation.document import Document
 from domain.errors import AttachmentError
+from domain.replacing import replace
 
 _NO_ROOM = (
     "{name} takes about {needed:,} tokens, and the context window has room for {room:,}; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
 
@@ -34,6 +33,7 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
 # Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import islice
 
 from application.calls.hook_chain import HookChain
@@ -18,6 +17,7 @@ from domain.calls.tool import RiskLevel
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage
 from domain.errors import ToolError
+from domain.replacing import replace
 from domain.review.permissions import Answer, Subject
 from domain.text.json_text import count_utf8_bytes
 from domain.text.mention import find_mentions, looks_like_attachment, split_resource

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from application.calls.approval import AskedBefore
 from application.calls.tool_runtime import ToolBatch
@@ -13,6 +12,7 @@ from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished, SubagentFinished
 from domain.events.subagent_outcome import describe_interruption
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.replayed_calls import build_subagent_end

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.replacing import replace
 
 _MOST_ALIKE = 3
 # A call that waits for something is made again until its answer changes.

@@ -6,7 +6,7 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -17,6 +17,7 @@ from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
 from domain.conversation.attached_file import AttachedFile
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.ballot import Ballot
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject

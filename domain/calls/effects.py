@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import NamedTuple
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
 
 
 class ChangeKind(StrEnum):
@@ -26,8 +25,7 @@ class FileKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileState:
+class FileState(Struct, frozen=True, kw_only=True):
     """A file at one moment, so that it can be given back. `mode` holds the permission bits.
 
     `sha256` names the content of a regular file that was read, `target` is where a link leads. `unkept` says,
@@ -55,8 +53,7 @@ class FileMark(NamedTuple):
     inode: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileLook:
+class FileLook(Struct, frozen=True, kw_only=True):
     """The files at one moment, by canonical path. `complete`: none was left out for want of time.
 
     Where some were, `gone` are paths that were looked for by name, and nothing was there. `version` counts the
@@ -71,8 +68,7 @@ class FileLook:
     late: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFiles:
+class KeptFiles(Struct, frozen=True, kw_only=True):
     """Files as they were at one moment, with their contents stored.
 
     `roots` were looked at with all below them: what is not in `states` was not there, if the look was
@@ -84,11 +80,10 @@ class KeptFiles:
     states: Mapping[str, FileState] = field(default_factory=dict)
     complete: bool = True
     manifest: str = ""
-    look: FileLook = field(default_factory=FileLook, repr=False)
+    look: FileLook = field(default_factory=FileLook)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """One file that is not as it was. `declared`: the call had said that it would write there.
 
     `before` and `after` are its states; None where there was no file, or where nobody had looked. `late`: it
@@ -103,8 +98,7 @@ class FileChange:
     late: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effects:
+class Effects(Struct, frozen=True, kw_only=True):
     """What changed while a call ran, undeclared changes first. `complete` says whether everything was seen."""
 
     changes: tuple[FileChange, ...]

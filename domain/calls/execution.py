@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from domain.calls.run_state import Modifier, RunState
 from domain.calls.seal import Seal
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.errors import IllegalTransition
-from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.output import Printed
 
 
@@ -70,8 +71,10 @@ class _Detached:
         """No conversation remembers what a call outside a runtime showed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionContext:
+_DETACHED = _Detached()
+
+
+class ToolExecutionContext(Struct, frozen=True, kw_only=True, dict=True):
     """Identity of one call, given to the tool with its arguments.
 
     `batch_id` is one per assistant response, never reused, and sorts by time; `call_index` is the call's
@@ -83,11 +86,21 @@ class ToolExecutionContext:
     batch_id: str
     call_index: int
     turn_index: int
-    controls: CallControls = field(default=_Detached(), compare=False, repr=False)
+
+    @property
+    def controls(self) -> CallControls:
+        """What the running tool may do besides returning."""
+        controls: CallControls = self.__dict__.get("controls", _DETACHED)
+        return controls
+
+    def with_controls(self, controls: CallControls) -> ToolExecutionContext:
+        """The same call, with these controls."""
+        same = replace(self)
+        same.__dict__["controls"] = controls
+        return same
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orphan:
+class Orphan(Struct, frozen=True, kw_only=True):
     """A process that a call started, and that runs on though the quorum it belonged to is gone.
 
     `command` is its command line, cut to one short line; empty where it cannot be read.
@@ -138,8 +151,7 @@ _REJECTED = frozenset({Outcome.REJECTED, Outcome.SKIPPED})
 WaitingFor: TypeAlias = Literal["review", "votes", "files"] | tuple[int, ...] | None
 
 
-@dataclass(slots=True, kw_only=True)
-class ToolExecution:
+class ToolExecution(Struct, kw_only=True):
     """The tracked record of one call.
 
     `waiting_for` is None, "review", "votes", or the indices of the calls it follows.

@@ -7,15 +7,15 @@ import json
 from collections.abc import Mapping
 from functools import cached_property
 
+from msgspec import Struct
+
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import ToolCall
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReviewPacket:
+class ReviewPacket(Struct, frozen=True, kw_only=True, dict=True):
     """One call, sealed for review. Person, models and executor see this and nothing else.
 
     `asked_by` names the subagent whose call it is; it is empty where the person's own agent asks.
@@ -43,6 +43,23 @@ class ReviewPacket:
     def to_json(self) -> JsonObject:
         """The packet as a JSON object, the keys of all its objects in the order of the canonical form."""
         return {key: _sort_keys(value) for key, value in sorted(self._as_json().items())}
+
+    @staticmethod
+    def sort_into_fields(packet: JsonObject) -> JsonObject:
+        """What `to_json` made, by the fields of the class; digest and canonical form stay what they were."""
+        context = packet.get("context")
+        called = {
+            "native_id": context.get("call_id") if isinstance(context, Mapping) else None,
+            "arguments": packet.get("arguments"),
+            "tool_name": packet.get("tool"),
+        }
+        measured = {key: value for key, value in packet.items() if key != "projected"}
+        return {
+            "call": called,
+            "context": context,
+            "seal": measured,
+            "asked_by": packet.get("asked_by", ""),
+        }
 
     def _as_json(self) -> JsonObject:
         files: list[JsonValue] = [{"path": f.path, "sha256": f.sha256} for f in self.seal.files]

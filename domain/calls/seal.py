@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealedFile:
+class SealedFile(Struct, frozen=True, kw_only=True):
     """A file as it was when the packet was made. `sha256` is None where there was no file."""
 
     path: str
     sha256: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seal:
+class Seal(Struct, frozen=True, kw_only=True, eq=False):
     """What a tool says a call will touch, measured now.
 
     `diff` is the full unified diff of a file edit. `executables` are the programs a command names, resolved;
@@ -25,7 +22,7 @@ class Seal:
     `unsealed` says in words what a seal cannot hold, such as the further effects of a command; `sandbox` what
     keeps them in bounds, or why nothing does, and None for a call that starts no process.
     `projected` is the content each written file will have, for sealing later calls of the same batch.
-    It follows from the rest and stays out of the digest.
+    It follows from the rest and stays out of the digest and of comparisons.
     """
 
     cwd: str
@@ -35,4 +32,14 @@ class Seal:
     environment: Mapping[str, str | None] = field(default_factory=dict)
     unsealed: str | None = None
     sandbox: str | None = None
-    projected: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    projected: Mapping[str, bytes] = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Seal) and all(
+            getattr(self, name) == getattr(other, name)
+            for name in self.__struct_fields__
+            if name != "projected"
+        )
+
+    def __ne__(self, other: object) -> bool:  # a struct has its own, which does not ask `__eq__`
+        return not self == other

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenFile:
+class SeenFile(Struct, frozen=True, kw_only=True):
     """What one result showed of a file with this SHA-256: lines `first_line` to `last_line` of `lines`, counted
     from 1, both included.
 
@@ -23,8 +22,7 @@ class SeenFile:
     lines: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileKnowledge:
+class FileKnowledge(Struct, frozen=True, kw_only=True):
     """The content that the model last saw of a file, and whether it has seen every line of it."""
 
     sha256: str

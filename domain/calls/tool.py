@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.seen_file import SeenFile
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
@@ -21,8 +22,7 @@ class RiskLevel(StrEnum):
     HIGH = "high"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolParameter:
+class ToolParameter(Struct, frozen=True, kw_only=True):
     """One argument of a tool. `items` is the JSON schema of an array's elements."""
 
     name: str
@@ -33,8 +33,7 @@ class ToolParameter:
     minimum: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolDefinition:
+class ToolDefinition(Struct, frozen=True, kw_only=True):
     """What a tool is: name, purpose, arguments, risk, and what a call of it reads and writes.
 
     `access` may raise for arguments it cannot place; `access_of` then answers exclusive.
@@ -94,8 +93,7 @@ class ToolSpec:
         return tuple(self._definitions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """One call as the model asked for it. `native_id` is the provider's id, which the result must carry;
     `reasoning` is what the model thought since the call before, where it can be read.
 
@@ -111,8 +109,7 @@ class ToolCall:
     repairs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResultMessage:
+class ToolResultMessage(Struct, frozen=True, kw_only=True):
     """What goes back to the model for one call. `seen` are the files whose content the model knows by it."""
 
     tool_use_id: str

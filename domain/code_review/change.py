@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
 
 
 class FileStatus(StrEnum):
@@ -19,8 +18,7 @@ class FileStatus(StrEnum):
     RENAMED = "renamed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeHunk:
+class ChangeHunk(Struct, frozen=True, kw_only=True):
     """Lines that belong together. Each begins with a space, a plus or a minus, and has no line end.
 
     `old_start` and `new_start` are the numbers of its first line before and after the change, from 1.
@@ -41,8 +39,7 @@ class ChangeHunk:
                 number += 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileDiff:
+class FileDiff(Struct, frozen=True, kw_only=True):
     """What happens to one file. `old_path` is set where it had another name.
 
     `left_out` says why its content is not shown, and is empty where it is; `notes` are facts a reviewer
@@ -72,8 +69,7 @@ class FileDiff:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeBase:
+class ChangeBase(Struct, frozen=True, kw_only=True):
     """A repository before a piece of work. `commit` is the one checked out, empty where there is none yet.
 
     `uncommitted` are the files that differed from it, from the repository's root, with the SHA-256 of their
@@ -84,8 +80,7 @@ class ChangeBase:
     uncommitted: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A change as reviewers get it. `description` says what it is, in words of ours.
 
     `repository` and `branch` name where it belongs, `base` and `commit` what it is between; empty where that

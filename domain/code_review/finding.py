@@ -10,8 +10,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.code_review.change import Change
-from domain.lazy_dataclass import dataclass
 from domain.review.severity import Severity
 from domain.text.late_pattern import compile_late
 
@@ -35,8 +36,7 @@ class FindingKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedFinding:
+class ReportedFinding(Struct, frozen=True, kw_only=True):
     """A finding as one reviewer reports it. `line` is that after the change, 0 where it is about the file."""
 
     file: str
@@ -56,8 +56,7 @@ class Ruling(StrEnum):
     UNCLEAR = "unclear"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class Trial(Struct, frozen=True, kw_only=True):
     """A model's ruling on the finding of this id."""
 
     finding: str
@@ -75,8 +74,7 @@ class FindingStanding(StrEnum):
     REFUTED = "refuted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeFinding:
+class CodeFinding(Struct, frozen=True, kw_only=True):
     """One defect, with everything that was said of it.
 
     `report` is the gravest report, `others` are those that agree with it; `reviewers` are the labels of all who

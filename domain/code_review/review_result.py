@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.code_review.finding import CodeFinding, ReportedFinding
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, Verdict, Vote
 from domain.text.amounts import format_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartReview:
+class PartReview(Struct, frozen=True, kw_only=True):
     """What one reviewer says of one part of a change; `question` is the digest of what it was asked.
 
     Where it gave no answer the vote is an error, and `reason` says why.
@@ -27,8 +27,7 @@ class PartReview:
     findings: tuple[ReportedFinding, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewResult:
+class ReviewResult(Struct, frozen=True, kw_only=True):
     """The end of a code review. `ballots` are in the order of the reviewers, `findings` the surest first.
 
     `conclusion` is the moderator's text, empty where there is none. `base` and `commit` are what the change is

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec import Struct
 
 from domain.calls.seen_file import SeenFile
-from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.amounts import format_amount, format_size
 
 _NO_LONGER_SHOWN = "no longer shown, to make room; read_file shows it again"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachedFile:
+class AttachedFile(Struct, frozen=True, kw_only=True):
     """One mention of a prompt. `name` is printable, on one line.
 
     `content` is lines with their numbers, or the listing of a folder; it is empty where nothing is attached.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from domain.calls.tool import ToolCall
 from domain.calls.tool_dialects import PATCH_TOOL
@@ -14,6 +13,7 @@ from domain.conversation.history import AssistantMessage, Message, ToolResults, 
 from domain.conversation.response import StopKind
 from domain.conversation.shown_attachments import remove_attachments
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.permissions import WRITERS
 from domain.text.json_text import count_utf8_bytes, quote_key
 from domain.text.json_value import JsonValue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import assert_never
 
@@ -12,6 +11,7 @@ from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 
 _FRAME = estimate_bytes((UserMessage(""),))
 _MOST_LARGE = 8

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from decimal import Decimal
 
 from domain.conversation.response import Usage
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.late_pattern import compile_late
 
 _MILLION = Decimal(1_000_000)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.amounts import format_amount, format_size
 
 PDF_REMEDY = "run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
@@ -17,8 +18,7 @@ _TOKENS_PER_PAGE = 3_000
 _BYTES_PER_PAGE = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """One PDF. Its size is in bytes; `pages` is 0 where they cannot be counted without taking it apart.
 
     `sha256` is the key of its content, in hexadecimal. `name` is one word or a few, printable, and no two
@@ -43,8 +43,7 @@ class Document:
         return _TOKENS_PER_PAGE * (self.pages or math.ceil(self.size_bytes / _BYTES_PER_PAGE))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentLimits:
+class DocumentLimits(Struct, frozen=True, kw_only=True):
     """What a provider takes in one request, in bytes of the files themselves, and in pages of all of them
     together; None where it names no bound."""
 

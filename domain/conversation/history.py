@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from operator import is_
 from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.attached_file import AttachedFile
@@ -15,11 +16,10 @@ from domain.conversation.document import Document
 from domain.conversation.image import Image
 from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
-from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
+class UserMessage(Struct, frozen=True, tag="user"):
     """What the person (or the program in their name) said, with the images, documents and files attached to it.
 
     Each image and document is named in the text, by its label, and each file as the person mentioned it.
@@ -65,15 +65,13 @@ class UserMessage:
         return replace(self, files=tuple(file.without_content() for file in self.files))
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantMessage:
+class AssistantMessage(Struct, frozen=True, tag="assistant"):
     """A model's answer."""
 
     response: LlmResponse
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResults:
+class ToolResults(Struct, frozen=True, tag="tool_results"):
     """The results of all calls of the answer before, in the order of the calls."""
 
     results: tuple[ToolResultMessage, ...]
@@ -164,8 +162,7 @@ class Conversation:
         self._rewrites += 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class Moment(Struct, frozen=True, eq=False):
     """Where a conversation stood once: its first `length` messages, and the results that open calls lacked.
 
     Nothing is copied, so that a session can hold one for each of its turns.
@@ -181,6 +178,9 @@ class Moment:
         if not isinstance(other, Moment):
             return NotImplemented
         return self.context_tokens == other.context_tokens and self.messages == other.messages
+
+    def __ne__(self, other: object) -> bool:  # a struct has its own, which does not ask `__eq__`
+        return not self == other
 
     @property
     def messages(self) -> tuple[Message, ...]:

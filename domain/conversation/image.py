@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.amounts import format_megabytes
 
 MediaType: TypeAlias = Literal["image/png", "image/jpeg", "image/gif", "image/webp"]
@@ -16,8 +17,7 @@ _LONG_EDGE, _MOST_PIXELS, _PIXELS_PER_TOKEN = 1568, 1_150_000, 750
 _SQUARE, _SHORT_EDGE, _TILE, _TOKENS_PER_TILE, _FEE = 2048, 768, 512, 170, 85
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Image:
+class Image(Struct, frozen=True, kw_only=True):
     """One image. Its size is in pixels and in bytes; `sha256` is the key of its content, in hexadecimal.
 
     `name` is one word or a few, printable, and no two images of a session have the same.
@@ -52,8 +52,7 @@ class Image:
         return _FEE + _TOKENS_PER_TILE * max(1, tiles)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageLimits:
+class ImageLimits(Struct, frozen=True, kw_only=True):
     """What a provider takes in one request. Sizes are in bytes of the files themselves.
 
     Where there are more than `crowd` images, each may have only `crowd_side` pixels an edge.

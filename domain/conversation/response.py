@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+from msgspec import Struct, field
 
 from domain.calls.tool import ToolCall
-from domain.lazy_dataclass import dataclass
-from domain.text.json_value import JsonObject
+from domain.text.json_text import name_json_type
+from domain.text.json_value import JsonObject, JsonValue
 from domain.text.printable import has_visible_text
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Struct, frozen=True, tag="text"):
     """Plain text of the answer."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUseBlock:
+class ToolUseBlock(Struct, frozen=True, kw_only=True, tag="tool_use"):
     """A call the model asks for. `parse_error` is set when its arguments were not a JSON object; `repairs` say
     what of their text was read in another form."""
 
@@ -32,8 +31,7 @@ class ToolUseBlock:
     repairs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasoningBlock:
+class ReasoningBlock(Struct, frozen=True, kw_only=True, tag="reasoning"):
     """Reasoning in the provider's own form: it goes back unchanged to `provider` and to no other."""
 
     provider: str
@@ -41,8 +39,7 @@ class ReasoningBlock:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpaqueBlock:
+class OpaqueBlock(Struct, frozen=True, kw_only=True, tag="opaque"):
     """A block we do not interpret (server tools, unknown kinds); kept and sent back like reasoning."""
 
     provider: str
@@ -63,15 +60,45 @@ class StopKind(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
 class StopReason:
     """Why the model stopped; `detail` keeps the provider's word where the kind is OTHER."""
 
-    kind: StopKind
-    detail: str | None = None
+    __slots__ = ("detail", "kind")
+
+    def __init__(self, kind: StopKind, detail: str | None = None) -> None:
+        self.kind: Final = kind
+        self.detail: Final = detail
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StopReason) and (self.kind, self.detail) == (other.kind, other.detail)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.detail))
+
+    def __repr__(self) -> str:
+        return f"StopReason({self.kind!r}, {self.detail!r})"
 
     def __str__(self) -> str:
         return self.detail if self.kind is StopKind.OTHER and self.detail else self.kind.value
+
+    def to_json(self) -> str:
+        """One word; a provider's own that could be taken for one of ours says that it is none."""
+        word = str(self)
+        is_foreign = self.kind is StopKind.OTHER and self.detail
+        return f"{_OTHER}{word}" if is_foreign and (word in _STOP_WORDS or word.startswith(_OTHER)) else word
+
+    @classmethod
+    def from_json(cls, value: JsonValue) -> StopReason:
+        """The reason that is recorded as this word. Raises ValueError."""
+        if not isinstance(word := value, str):
+            raise ValueError(f"expected a string, found {name_json_type(value)}")
+        if word.startswith(_OTHER):
+            return cls(StopKind.OTHER, word.removeprefix(_OTHER))
+        return cls(StopKind(word)) if word in _STOP_WORDS else cls(StopKind.OTHER, word)
+
+
+_OTHER = "other: "
+_STOP_WORDS = frozenset(kind.value for kind in StopKind)
 
 
 END_TURN = StopReason(StopKind.END_TURN)
@@ -83,8 +110,7 @@ PAUSE = StopReason(StopKind.PAUSE)
 _OWN_ENDINGS = frozenset({StopKind.MAX_TOKENS, StopKind.REFUSAL, StopKind.PAUSE})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens of one or more requests. `input` excludes what was read from or written to a cache."""
 
     input: int = 0
@@ -108,8 +134,7 @@ class Usage:
         return self.input + self.cache_read + self.cache_write + self.output
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LlmResponse:
+class LlmResponse(Struct, frozen=True, kw_only=True):
     """One complete answer of a model."""
 
     content: tuple[ContentBlock, ...]

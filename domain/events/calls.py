@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from msgspec import Struct
+
 from domain.calls.effects import Effects
 from domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
 from domain.calls.hook import HookPoint
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
+from domain.fact import CallStage, Fact, Place
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from domain.text.styles import Styles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedLane:
+class PlannedLane(Struct, frozen=True, kw_only=True):
     """One call of a planned batch, and the indices of the calls it follows. `repairs` are phrases about what of
     the model's arguments was read in another form."""
 
@@ -28,25 +29,20 @@ class PlannedLane:
     repairs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchPlanned:
+class BatchPlanned(Fact, frozen=True, kw_only=True, tag="batch_planned"):
     """The order of a batch was decided; one lane per call, in the model's order."""
 
-    type: ClassVar = "batch_planned"
-    durable: ClassVar = True
     batch_id: str
     lanes: tuple[PlannedLane, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallQueued:
+class CallQueued(Fact, frozen=True, kw_only=True, tag="call_queued"):
     """A call began to wait, or what it waits for changed. `reviewers` are the models asked for their votes,
     and `lenses` the names of their lenses in the same order: empty for a reviewer, or altogether, without one.
 
     Where it waits for the former contents of `files` to be kept, `files_kept` of them are.
     """
 
-    type: ClassVar = "call_queued"
     durable: ClassVar = False
     context: ToolExecutionContext
     waiting_for: WaitingFor
@@ -56,52 +52,44 @@ class CallQueued:
     files: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesKept:
+class FilesKept(Fact, frozen=True, kw_only=True, tag="files_kept"):
     """Before a risky call: the files that it may change are stored as they are.
 
     `manifest` names the stored list of them, which may build on one before it; `complete` tells whether every
     file was seen.
     """
 
-    type: ClassVar = "files_kept"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.FILES_KEPT
     context: ToolExecutionContext
     manifest: str
     files: int
     complete: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Fact, frozen=True, kw_only=True, tag="call_started"):
     """A call began to run with these arguments. `diff` is what an edit is about to do."""
 
-    type: ClassVar = "call_started"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.START
     context: ToolExecutionContext
     tool: str
     arguments: JsonObject
     diff: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallProgressed:
+class CallProgressed(Fact, frozen=True, kw_only=True, tag="call_progressed"):
     """A running call showed something: `text` is all there is to be seen of it now."""
 
-    type: ClassVar = "call_progressed"
     durable: ClassVar = False
     context: ToolExecutionContext
     text: str
     styles: Styles = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFinished:
+class CallFinished(Fact, frozen=True, kw_only=True, tag="call_finished"):
     """A call has its one result. `duration_secs` counts its running, not its waiting; `styles` are those of a
     program that printed the output, `seen` is what it shows of files to the model."""
 
-    type: ClassVar = "call_finished"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.END
     context: ToolExecutionContext
     tool: str
     outcome: Outcome
@@ -112,38 +100,31 @@ class CallFinished:
     seen: tuple[SeenFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectsObserved:
+class EffectsObserved(Fact, frozen=True, kw_only=True, tag="effects_observed"):
     """Files changed while a risky call ran."""
 
-    type: ClassVar = "effects_observed"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.EFFECTS
     context: ToolExecutionContext
     effects: Effects
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputStored:
+class OutputStored(Fact, frozen=True, kw_only=True, tag="output_stored"):
     """An output was kept aside; the model sees the summary."""
 
-    type: ClassVar = "output_stored"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.OUTPUT_STORED
     context: ToolExecutionContext
     blob_id: str
     size_bytes: int
     summary: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookRan:
+class HookRan(Fact, frozen=True, kw_only=True, tag="hook_ran"):
     """A hook answered at one of its points; `context` is absent at the points that are no call's.
 
     `answer` is continue, skip, abort, finish, continue_with_messages or error. `edited` holds what the hook
     changed: the arguments, or the output, as they are now.
     """
 
-    type: ClassVar = "hook_ran"
-    durable: ClassVar = True
     point: HookPoint
     hook: str
     answer: str
@@ -151,12 +132,17 @@ class HookRan:
     context: ToolExecutionContext | None
     edited: JsonObject | None = None
 
+    @property
+    def place(self) -> Place | CallStage:  # type: ignore[override]
+        """Among those of its call, where it has one."""
+        if self.context is None:
+            return Place.BEFORE_CALLS
+        is_before = self.point is HookPoint.BEFORE_TOOL_CALL
+        return CallStage.HOOKS_BEFORE if is_before else CallStage.HOOKS_AFTER
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateMerged:
+
+class StateMerged(Fact, frozen=True, kw_only=True, tag="state_merged"):
     """Modifiers were folded into the run's state; `changed` holds the values that differ now."""
 
-    type: ClassVar = "state_merged"
-    durable: ClassVar = True
     batch_id: str
     changed: JsonObject

@@ -8,17 +8,15 @@ from domain.calls.execution import Outcome
 from domain.code_review.finding import Trial
 from domain.code_review.review_result import PartReview, ReviewResult
 from domain.events.panel import PanelEvent
-from domain.lazy_dataclass import dataclass
+from domain.fact import Place
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewerLooked(PanelEvent):
+class ReviewerLooked(PanelEvent, frozen=True, kw_only=True, tag="reviewer_looked"):
     """A call has ended with which a reviewer, or a participant that makes a plan or a draft, looks at the
     repository. `characters` is how much it was shown."""
 
-    type: ClassVar = "reviewer_looked"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     label: str
     tool: str
     arguments: JsonObject
@@ -26,32 +24,25 @@ class ReviewerLooked(PanelEvent):
     characters: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PartReviewed(PanelEvent):
+class PartReviewed(PanelEvent, frozen=True, kw_only=True, tag="part_reviewed"):
     """A reviewer's answer about a part of the change is there, or never will be."""
 
-    type: ClassVar = "part_reviewed"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     review: PartReview
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FindingsTried(PanelEvent):
+class FindingsTried(PanelEvent, frozen=True, kw_only=True, tag="findings_tried"):
     """A model has tried findings of others; where it gave no answer, `error` says why. `question` is the digest
     of what it was asked."""
 
-    type: ClassVar = "findings_tried"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     label: str
     question: str
     trials: tuple[Trial, ...] = ()
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeReviewed(PanelEvent):
+class ChangeReviewed(PanelEvent, frozen=True, kw_only=True, tag="change_reviewed"):
     """What a code review comes to."""
 
-    type: ClassVar = "change_reviewed"
-    durable: ClassVar = True
     result: ReviewResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.events.panel import PanelEvent
-from domain.lazy_dataclass import dataclass
+from domain.fact import Place
 from domain.panel.debate_record import (
     AnswerDefence,
     DebateRecord,
@@ -15,39 +15,28 @@ from domain.panel.debate_record import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectionsRaised(PanelEvent):
+class ObjectionsRaised(PanelEvent, frozen=True, kw_only=True, tag="objections_raised"):
     """What one model objects to in a round is there, or never will be."""
 
-    type: ClassVar = "objections_raised"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     raised: RaisedObjections
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerDefended(PanelEvent):
+class AnswerDefended(PanelEvent, frozen=True, kw_only=True, tag="answer_defended"):
     """The one whose answer it is has responded to objections, or could not."""
 
-    type: ClassVar = "answer_defended"
-    durable: ClassVar = True
     defence: AnswerDefence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectionsRuled(PanelEvent):
+class ObjectionsRuled(PanelEvent, frozen=True, kw_only=True, tag="objections_ruled"):
     """The moderator has ruled on objections, or could not."""
 
-    type: ClassVar = "objections_ruled"
-    durable: ClassVar = True
     ruled: RoundRulings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerRevised(PanelEvent):
+class AnswerRevised(PanelEvent, frozen=True, kw_only=True, tag="answer_revised"):
     """The answer is revised for the objections that were upheld, or stays as it was."""
 
-    type: ClassVar = "answer_revised"
-    durable: ClassVar = True
     revised: RevisedAnswer
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact
 from domain.text.amounts import format_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnosticsReported:
+class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_reported"):
     """A diagnostics command ran over the edited files before a turn ended.
 
     `lines` are the first of its `new` lines, which it did not print before the edits; it printed `old` others.
@@ -17,8 +14,6 @@ class DiagnosticsReported:
     not tell; then there are no lines.
     """
 
-    type: ClassVar = "diagnostics_reported"
-    durable: ClassVar = True
     name: str
     files: tuple[str, ...]
     lines: tuple[str, ...] = ()

@@ -87,6 +87,7 @@ from domain.events.turn import (
     UsageCounted,
 )
 from domain.events.user_commands import UserCommandFinished, UserCommandProgressed, UserCommandStarted
+from domain.fact import SCHEMA_VERSION
 from domain.review.quorum_result import QuorumConcluded, VoteRecord
 
 __all__ = [
@@ -181,8 +182,6 @@ __all__ = [
     "VoteCast",
     "VoteRecord",
 ]
-
-SCHEMA_VERSION = 1
 
 Event: TypeAlias = (
     SessionStarted

@@ -6,20 +6,18 @@ from typing import ClassVar
 
 from domain.conversation.exchanges import ContextExtent
 from domain.conversation.session_kind import SessionKind
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact, Place
 from domain.text.amounts import format_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextReceived:
+class ContextReceived(Fact, frozen=True, kw_only=True, tag="context_received"):
     """The session was opened from another one, `session_id`, whose first prompt was `title`.
 
     The model reads `note` with the next request, None for nothing: it is about so many `exchanges`, told to
     that `extent`. `depth` counts the sessions that this one follows, each opened from the one before.
     """
 
-    type: ClassVar = "context_received"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     note_id: str
     session_id: str
     title: str
@@ -38,15 +36,13 @@ class ContextReceived:
         return f"knows {told} of the session “{self.title}”{how}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultReceived:
+class ResultReceived(Fact, frozen=True, kw_only=True, tag="result_received"):
     """The person took over the last answer of another session, of that `form`, whose first prompt was `title`.
 
     The model reads `note` with the next request. `responses` counts the answers of that session up to it.
     """
 
-    type: ClassVar = "result_received"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     note_id: str
     session_id: str
     title: str

@@ -6,17 +6,15 @@ from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobStatus, JobStopper
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact, Place
 from domain.text.styles import Styles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobStarted:
+class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):
     """A command continues in the background; it has run for `ran_secs` already. `by_person`: they sent it there
     while its call waited for it."""
 
-    type: ClassVar = "job_started"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     job_id: str
     context: ToolExecutionContext
     command: str
@@ -24,19 +22,16 @@ class JobStarted:
     ran_secs: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobProgressed:
+class JobProgressed(Fact, frozen=True, kw_only=True, tag="job_progressed"):
     """A job printed something: these are its last lines now."""
 
-    type: ClassVar = "job_progressed"
     durable: ClassVar = False
     job_id: str
     text: str
     styles: Styles = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobEnded:
+class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
     """A job ended; `unknown`: nobody saw how.
 
     `exit_code` is negative for a signal. `output` are the last lines that it printed; the whole is in the
@@ -44,8 +39,7 @@ class JobEnded:
     `note` is what the model is to read of it, None where it knows already.
     """
 
-    type: ClassVar = "job_ended"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     job_id: str
     status: JobStatus
     exit_code: int | None

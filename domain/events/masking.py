@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, fields, is_dataclass, replace
 from typing import Any, TypeAlias, TypeVar, cast
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from domain.calls.packet import ReviewPacket
-from domain.conversation.response import OpaqueBlock, ReasoningBlock
+from domain.conversation.response import OpaqueBlock, ReasoningBlock, StopReason
 from domain.events.event import Event
-from domain.lazy_dataclass import dataclass
 from domain.secrets.forms import looks_random
 from domain.secrets.in_review import find_hideable_parts
 from domain.secrets.known import KnownSecrets, NamedSecret
@@ -32,27 +33,29 @@ from domain.text.terminal_sequences import (
 )
 
 _T = TypeVar("_T")
-_FIELDS: dict[type, tuple[str, ...]] = {}  # of each class that was met, what is looked into
 _Way: TypeAlias = "Callable[[SecretMask, Any, Callable[[str], str]], object]"
 _WAYS: dict[type, _Way | None] = {}  # of each class that was met, for a session holds many thousand values
 _UNFIT = compile_late(r"[^\w.:/@ -]+")
-# Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret.
+# Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret. What
+# a packet was made of, and the contents that its call writes, are in no record.
 _LEFT = frozenset(
     {"session_id", "call_id", "batch_id", "id", "native_id", "tool_use_id", "blob_id", "digest", "plan_digest",
      "sha256", "former_sha256", "manifest", "command_id", "note_id", "job_id", "of_call", "panel_id",
-     "subagent_id", "timestamp", "styles"}
+     "subagent_id", "timestamp", "styles", "original", "projected"}
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class MaskedPacket(ReviewPacket):
+class MaskedPacket(ReviewPacket, frozen=True, kw_only=True):
     """A packet of which something is hidden. Its digest is still that of the real bytes: they are what runs.
 
     `original` is the packet as it is, for a person who asks to see it; None where only this one was recorded.
     """
 
     sealed_digest: str
-    original: ReviewPacket | None = field(default=None, repr=False, compare=False)
+    original: ReviewPacket | None = None
+
+    def __repr__(self) -> str:
+        return f"MaskedPacket(sealed_digest={self.sealed_digest!r})"  # the original holds what is hidden
 
     @property
     def digest(self) -> str:
@@ -226,9 +229,15 @@ class SecretMask:
             return replace(block, payload=payload, text=text)
         return block if payload is block.payload else replace(block, payload=payload)
 
-    def _hide_in_fields(self, value: Any, hide: Callable[[str], str]) -> object:
+    def _hide_in_stop_reason(self, value: StopReason, hide: Callable[[str], str]) -> StopReason:
+        detail = value.detail and hide(value.detail)
+        return value if detail is value.detail else StopReason(value.kind, detail)
+
+    def _hide_in_fields(self, value: Struct, hide: Callable[[str], str]) -> object:
         changed: dict[str, object] = {}
-        for name in _FIELDS.get(type(value)) or _list_identity_fields(type(value)):
+        for name in value.__struct_fields__:
+            if name in _LEFT:
+                continue
             old = getattr(value, name)
             new = self.mask_diff(old) if name == "diff" and old else self._hide_value(old, hide)
             if new is not old:
@@ -247,16 +256,12 @@ def _find_way(kind: type[Any]) -> _Way | None:
         way = SecretMask._hide_in_mapping
     elif issubclass(kind, ReasoningBlock | OpaqueBlock):
         way = SecretMask._hide_in_block
-    elif is_dataclass(kind):
+    elif issubclass(kind, StopReason):
+        way = SecretMask._hide_in_stop_reason
+    elif issubclass(kind, Struct):
         way = SecretMask._hide_in_fields
     _WAYS[kind] = way
     return way
-
-
-def _list_identity_fields(kind: type[Any]) -> tuple[str, ...]:
-    """The fields that belong to a value's identity and are no ids."""
-    _FIELDS[kind] = found = tuple(f.name for f in fields(kind) if f.compare and f.name not in _LEFT)
-    return found
 
 
 def hide_spans(text: str, spans: list[SecretSpan]) -> str:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import ClassVar
 
-from domain.lazy_dataclass import dataclass
+from msgspec import field
+
+from domain.fact import Fact, Place
 from domain.mcp.server_question import ServerAction
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerQuestionAnswered:
+class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_question_answered"):
     """A question of an MCP server was answered; the server gets the answer next.
 
     `call` is the tool that the server worked on, empty where it is not known. `digest` is that of the
     question, `address` what the server wanted opened, `values` what the person entered in its form.
     """
 
-    type: ClassVar = "server_question_answered"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     server: str
     call: str
     message: str

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domain.fact import Fact, Place
 from domain.instructions.instruction import InstructionScope
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryApproved:
+class MemoryApproved(Fact, frozen=True, kw_only=True, tag="memory_approved"):
     """The person approved the change that adds this line to an instruction file; it is made next.
 
     `file` is the path that is written. `sha256` is that of the content it is to have, `former_sha256` that of
     the content it replaces, None where there is no file.
     """
 
-    type: ClassVar = "memory_approved"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     file: str
     scope: InstructionScope
     line: str
@@ -25,12 +23,10 @@ class MemoryApproved:
     former_sha256: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryAdded:
+class MemoryAdded(Fact, frozen=True, kw_only=True, tag="memory_added"):
     """The line is in the file. It takes effect with the next prompt. `notices` are sentences for the person."""
 
-    type: ClassVar = "memory_added"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     file: str
     scope: InstructionScope
     line: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact, Place
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
@@ -12,22 +12,18 @@ from domain.panel.peer_review import PeerReview
 from domain.panel.synthesis import Point, Synthesis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelEvent:
+class PanelEvent(Fact, frozen=True, kw_only=True):
     """Something that happens in the panel of this id."""
 
     panel_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelStarted(PanelEvent):
+class PanelStarted(PanelEvent, frozen=True, kw_only=True, tag="panel_started"):
     """These models are asked this question; `moderator` makes one text of their answers.
 
     `costs` is what each of them, the moderator last, is estimated to cost; empty in records of before that.
     """
 
-    type: ClassVar = "panel_started"
-    durable: ClassVar = True
     question: str
     participants: tuple[Participant, ...]
     moderator: str
@@ -35,51 +31,40 @@ class PanelStarted(PanelEvent):
     costs: tuple[CostEstimate, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelResumed(PanelEvent):
+class PanelResumed(PanelEvent, frozen=True, kw_only=True, tag="panel_resumed"):
     """A panel that was cut off is continued: what is missing is asked for, and nothing else."""
 
-    type: ClassVar = "panel_resumed"
     durable: ClassVar = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerProgressed(PanelEvent):
+class AnswerProgressed(PanelEvent, frozen=True, kw_only=True, tag="answer_progressed"):
     """A participant is writing. `text` is the end of what it has written, `characters` how much that is."""
 
-    type: ClassVar = "answer_progressed"
     durable: ClassVar = False
     label: str
     text: str
     characters: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelAnswered(PanelEvent):
+class PanelAnswered(PanelEvent, frozen=True, kw_only=True, tag="panel_answered"):
     """A participant's answer is there, or never will be. It is not asked again, in this process or another."""
 
-    type: ClassVar = "panel_answered"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     answer: PanelAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelReviewed(PanelEvent):
+class PanelReviewed(PanelEvent, frozen=True, kw_only=True, tag="panel_reviewed"):
     """A participant has reviewed the answers of the others, or could not."""
 
-    type: ClassVar = "panel_reviewed"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     review: PeerReview
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelConcluded(PanelEvent):
+class PanelConcluded(PanelEvent, frozen=True, kw_only=True, tag="panel_concluded"):
     """The panel is over. Without a synthesis `chosen` is the label of the answer that stands for all of them,
     and `additions` are what other answers have that it lacks; `reason` says what there should be and is not.
     `merged` is the text that was made of drafts; then `additions` are where these contradict each other."""
 
-    type: ClassVar = "panel_concluded"
-    durable: ClassVar = True
     synthesis: Synthesis | None
     chosen: str | None = None
     reason: str = ""

@@ -6,30 +6,25 @@ from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
 from domain.code_review.change import ChangeBase
-from domain.lazy_dataclass import dataclass
+from domain.fact import CallStage, Fact
 from domain.plan.phase import PhaseScope
 from domain.plan.plan import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhaseScopeChanged:
+class PhaseScopeChanged(Fact, frozen=True, kw_only=True, tag="phase_scope_changed"):
     """From now on the session goes this far."""
 
-    type: ClassVar = "phase_scope_changed"
-    durable: ClassVar = True
     scope: PhaseScope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanReviewStarted:
+class PlanReviewStarted(Fact, frozen=True, kw_only=True, tag="plan_review_started"):
     """The reviewers are to judge a plan before anybody is asked to approve it.
 
     `digest` is that of the packet they vote on, `plan_digest` that of the plan; `round` counts from 1. What was
     voted on the same plan in a round before is not asked for again.
     """
 
-    type: ClassVar = "plan_review_started"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.PLAN_REVIEW
     context: ToolExecutionContext
     plan: Plan
     plan_digest: str
@@ -37,47 +32,37 @@ class PlanReviewStarted:
     round: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanProposed:
+class PlanProposed(Fact, frozen=True, kw_only=True, tag="plan_proposed"):
     """A plan was made where nobody can approve one: the run ends with it. `digest` is that of the plan."""
 
-    type: ClassVar = "plan_proposed"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.PLAN_PROPOSED
     context: ToolExecutionContext
     plan: Plan
     digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanApproved:
+class PlanApproved(Fact, frozen=True, kw_only=True, tag="plan_approved"):
     """A person approved the plan of this digest. It is in force from now on, in place of any other.
 
     `base` is the repository before it, None where what it leads to is not reviewed.
     """
 
-    type: ClassVar = "plan_approved"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.PLAN_APPROVED
     context: ToolExecutionContext
     plan: Plan
     digest: str
     base: ChangeBase | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanWithdrawn:
+class PlanWithdrawn(Fact, frozen=True, kw_only=True, tag="plan_withdrawn"):
     """The approved plan is in force no more; `reason` says why, in a sentence."""
 
-    type: ClassVar = "plan_withdrawn"
-    durable: ClassVar = True
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalReviewDropped:
+class FinalReviewDropped(Fact, frozen=True, kw_only=True, tag="final_review_dropped"):
     """What a plan led to is not reviewed, though it was to be; `reason` says why, in a sentence."""
 
-    type: ClassVar = "final_review_dropped"
-    durable: ClassVar = True
     reason: str
 
     @property

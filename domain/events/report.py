@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
+from typing import Self
+
+from msgspec import Struct, field
 
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.job import JobStatus, JobStopper
 from domain.conversation.response import Usage
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact
 from domain.review.questions import DecisionLabel
 from domain.review.quorum_result import QuorumConcluded
+from domain.struct_json import Amount, struct_to_json
+from domain.text.json_value import JsonObject, JsonValue
 
 # The stop reason of a run that used up its rounds of tool calls.
 MAX_TOOL_TURNS = "max_tool_turns"
+_LEFT_OUT_WHERE_EMPTY = frozenset({"error", "provider_failed", "fallback_models", "jobs"})
 
 
 class RunStatus(StrEnum):
@@ -28,8 +34,7 @@ class RunStatus(StrEnum):
     COMPLETED = "completed"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
+class CallRecord(Struct, frozen=True, kw_only=True):
     """What became of one declared call.
 
     `quorum_results` are the votes of models on its packets, oldest first: a call that was edited has several.
@@ -41,9 +46,15 @@ class CallRecord:
     decision: DecisionLabel
     quorum_results: tuple[QuorumConcluded, ...] = ()
 
+    def to_json(self) -> JsonObject:
+        """The record as a report shows it: the fields of its context stand beside the others."""
+        shown = struct_to_json(self)
+        del shown["context"]
+        results = [result.to_json() for result in self.quorum_results]
+        return {**struct_to_json(self.context), **shown, "quorum_results": results}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobRecord:
+
+class JobRecord(Struct, frozen=True, kw_only=True):
     """What became of one background command. `exit_code` is negative for a signal, and None where it is not
     known; `stopper` says who or what stopped it."""
 
@@ -54,8 +65,7 @@ class JobRecord:
     stopper: JobStopper | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
+class RunReport(Struct, frozen=True, kw_only=True):
     """The one object every ending prints. `calls` stand in the order declared over the whole run.
 
     `cost_usd` is None where nothing has a known price, or anything that used tokens has none.
@@ -70,12 +80,37 @@ class RunReport:
     text: str
     turns: int
     usage: Usage = field(default_factory=Usage)
-    cost_usd: Decimal | None = None
+    cost_usd: Amount | None = None
     calls: tuple[CallRecord, ...] = ()
     error: str | None = None
     provider_failed: bool = False
     fallback_models: tuple[str, ...] = ()
     jobs: tuple[JobRecord, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The report as the one object that every ending prints.
+
+        `error` is there only when there is one, `usage.cost_usd` only where it is known, `provider_failed` only
+        where it is true, `fallback_models` and `jobs` only where there are any.
+        """
+        shown = struct_to_json(self)
+        del shown["cost_usd"]
+        shown["usage"] = usage_to_json(self.usage, self.cost_usd)
+        shown["calls"] = [record.to_json() for record in self.calls]
+        return {
+            key: value
+            for key, value in shown.items()
+            if key not in _LEFT_OUT_WHERE_EMPTY or value not in (None, False, [])
+        }
+
+    @staticmethod
+    def sort_into_fields(report: JsonObject) -> JsonObject:
+        """What `to_json` made, by the fields of the class."""
+        usage, calls = report.get("usage"), report.get("calls")
+        cost = usage.get("cost_usd") if isinstance(usage, Mapping) else None
+        if isinstance(calls, Sequence):
+            calls = [{**each, "context": each} if isinstance(each, Mapping) else each for each in calls]
+        return {**report, "cost_usd": cost, **({} if calls is None else {"calls": calls})}
 
     @property
     def tool_turns(self) -> int:
@@ -99,3 +134,26 @@ class RunReport:
                 return 1
             case RunStatus.COMPLETED:
                 return 0
+
+
+class ReportedEnd(Fact, frozen=True, kw_only=True):
+    """Something ended with a report."""
+
+    report: RunReport
+
+    def to_json(self) -> JsonObject:
+        """The stable JSON form; the report is as every ending prints it."""
+        return {**super().to_json(), "report": self.report.to_json()}
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> Self:
+        """The event that `to_json` made this of. Raises Unfit."""
+        if isinstance(report := value.get("report"), Mapping):
+            value = {**value, "report": RunReport.sort_into_fields(report)}
+        return super().from_json(value)
+
+
+def usage_to_json(usage: Usage, cost_usd: Decimal | None) -> JsonObject:
+    """The tokens of requests, with `cost_usd` where that is known."""
+    cost: dict[str, JsonValue] = {} if cost_usd is None else {"cost_usd": float(cost_usd)}
+    return {**struct_to_json(usage), **cost}

@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
-from domain.lazy_dataclass import dataclass
+from domain.fact import CallStage, Fact
 from domain.review.ballot import InScope
 from domain.review.plan_objection import PlanObjection
 from domain.review.questions import DecisionLabel
+from domain.struct_json import check_version
+from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRequested:
+class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):
     """A call was put to review.
 
     `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls;
     earlier records have none. `edited`: the person had changed its arguments before.
     """
 
-    type: ClassVar = "review_requested"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.REVIEW
     context: ToolExecutionContext
     packet: ReviewPacket
     digest: str
@@ -30,9 +31,20 @@ class ReviewRequested:
     routine_reasons: tuple[str, ...] = ()
     edited: bool = False
 
+    def to_json(self) -> JsonObject:
+        """The stable JSON form; the packet is in its canonical one."""
+        return {**super().to_json(), "packet": self.packet.to_json()}
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteCast:
+    @classmethod
+    def from_json(cls, value: JsonObject) -> Self:
+        """The event that `to_json` made this of. Raises Unfit."""
+        if isinstance(packet := value.get("packet"), Mapping):
+            check_version(packet, "version", newest=1, place=("packet",))
+            value = {**value, "packet": ReviewPacket.sort_into_fields(packet)}
+        return super().from_json(value)
+
+
+class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
     """A reviewer answered about the packet of this digest. `objection` quotes what it objects to.
 
     `in_scope` is None where the reviewer failed, and in records from before it was asked. `lens` names the lens
@@ -41,8 +53,7 @@ class VoteCast:
     measured, and in records from before it was kept.
     """
 
-    type: ClassVar = "vote_cast"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.VOTE
     context: ToolExecutionContext
     digest: str
     reviewer: str
@@ -56,12 +67,10 @@ class VoteCast:
     measured: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewDecided:
+class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
     """A review ended."""
 
-    type: ClassVar = "review_decided"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.DECISION
     context: ToolExecutionContext
     digest: str
     decision: DecisionLabel

@@ -5,24 +5,23 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar
 
+from msgspec import Struct
+
 from domain.calls.effects import FileChange
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
-from domain.events.report import RunReport
+from domain.events.report import ReportedEnd
+from domain.fact import Fact, Place
 from domain.instructions.prompt_part import PromptPart
-from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.review.mode import Mode
 from domain.text.amounts import format_size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionStarted:
+class SessionStarted(Fact, frozen=True, kw_only=True, tag="session_started"):
     """A session opened. `effort` and `consensus` are None in sessions of before there was one, and `consensus`
     where the kind of session has none."""
 
-    type: ClassVar = "session_started"
-    durable: ClassVar = True
     session_id: str
     model: str
     mode: Mode
@@ -32,12 +31,9 @@ class SessionStarted:
     consensus: Consensus | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionResumed:
+class SessionResumed(Fact, frozen=True, kw_only=True, tag="session_resumed"):
     """A session was resumed from the ledger. `told` has sentences about what was repaired or closed."""
 
-    type: ClassVar = "session_resumed"
-    durable: ClassVar = True
     session_id: str
     model: str
     mode: Mode
@@ -47,28 +43,23 @@ class SessionResumed:
     consensus: Consensus | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxChecked:
+class SandboxChecked(Fact, frozen=True, kw_only=True, tag="sandbox_checked"):
     """It became known whether commands run in a sandbox. `told` is one sentence for the person."""
 
-    type: ClassVar = "sandbox_checked"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     on: bool
     told: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemPromptSet:
+class SystemPromptSet(Fact, frozen=True, kw_only=True, tag="system_prompt_set"):
     """From now on each request carries these parts as its system prompt. What changes of them is said in
     messages, so that providers can reuse what they have read."""
 
-    type: ClassVar = "system_prompt_set"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     parts: tuple[PromptPart, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedInstruction:
+class LoadedInstruction(Struct, frozen=True, kw_only=True):
     """An instruction file in force. `sha256` is over it and all that it imports; `left_out` is how many bytes
     of them the limit cut off."""
 
@@ -77,8 +68,7 @@ class LoadedInstruction:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedSkill:
+class OfferedSkill(Struct, frozen=True, kw_only=True):
     """A skill that the model may load. `sha256` is over all files of its folder."""
 
     name: str
@@ -86,8 +76,7 @@ class OfferedSkill:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedAgent:
+class OfferedAgent(Struct, frozen=True, kw_only=True):
     """An agent to which the model may give tasks. `sha256` is over the file of its definition."""
 
     name: str
@@ -95,14 +84,12 @@ class OfferedAgent:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstructionsLoaded:
+class InstructionsLoaded(Fact, frozen=True, kw_only=True, tag="instructions_loaded"):
     """From now on these instruction files hold, the outermost first, these skills can be loaded, and tasks can
     be given to these agents. `notices` are sentences for the person, about those that do not hold because they
     are not trusted."""
 
-    type: ClassVar = "instructions_loaded"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     files: tuple[LoadedInstruction, ...]
     notices: tuple[str, ...] = ()
     skills: tuple[OfferedSkill, ...] = ()
@@ -131,13 +118,11 @@ class FolderOrigin(StrEnum):
     EDITOR = "editor"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FolderAdded:
+class FolderAdded(Fact, frozen=True, kw_only=True, tag="folder_added"):
     """From now on this folder, a canonical path, belongs to the workspace, unless the session goes back to
     before that."""
 
-    type: ClassVar = "folder_added"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     folder: str
     origin: FolderOrigin = FolderOrigin.COMMAND
 
@@ -147,12 +132,10 @@ class FolderAdded:
         return f"the folder {self.folder} belongs to the workspace from here on"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsensusChanged:
+class ConsensusChanged(Fact, frozen=True, kw_only=True, tag="consensus_changed"):
     """From now on so many models answer a prompt, in this way."""
 
-    type: ClassVar = "consensus_changed"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     consensus: Consensus
 
     @property
@@ -161,35 +144,29 @@ class ConsensusChanged:
         return self.consensus.meaning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModeChanged:
+class ModeChanged(Fact, frozen=True, kw_only=True, tag="mode_changed"):
     """The person chose another review mode."""
 
-    type: ClassVar = "mode_changed"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelChanged:
+class ModelChanged(Fact, frozen=True, kw_only=True, tag="model_changed"):
     """The person chose another model, "provider/model", or another reasoning effort; it answers from the next
     request on."""
 
-    type: ClassVar = "model_changed"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     model: str
     effort: Effort | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFellBack:
+class ModelFellBack(Fact, frozen=True, kw_only=True, tag="model_fell_back"):
     """A model that was asked does not answer, for this `reason`; `model` stands in for the rest of the turn.
 
     The model chosen stays the same, and the next turn asks it first.
     """
 
-    type: ClassVar = "model_fell_back"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     model: str
     instead_of: str
     reason: str
@@ -201,35 +178,28 @@ class ModelFellBack:
         return f"{self.instead_of} does not answer ({reason}); {self.model} stands in for the rest of this turn"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilesRestored:
+class FilesRestored(Fact, frozen=True, kw_only=True, tag="files_restored"):
     """Files were given back as they were before a turn. `changes` hold their states before and after that.
 
     `redo`: they were given back as they were before the last undo that can be redone.
     """
 
-    type: ClassVar = "files_restored"
-    durable: ClassVar = True
     changes: tuple[FileChange, ...]
     redo: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRewound:
+class SessionRewound(Fact, frozen=True, kw_only=True, tag="session_rewound"):
     """The person took back the turn of this number, counted from 0 over the whole record, and all after it.
 
     `conversation`: what was said since is forgotten. `FilesRestored` is about files.
     """
 
-    type: ClassVar = "session_rewound"
-    durable: ClassVar = True
     turn: int
     conversation: bool
     files: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRedone:
+class SessionRedone(Fact, frozen=True, kw_only=True, tag="session_redone"):
     """The person redid the last undo that could be redone.
 
     `turns` are the numbers of those that count again, empty where the conversation stays. `files`: none of the
@@ -237,26 +207,17 @@ class SessionRedone:
     None where it was about single files.
     """
 
-    type: ClassVar = "session_redone"
-    durable: ClassVar = True
     turns: tuple[int, ...]
     files: bool
     turn: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorOccurred:
+class ErrorOccurred(Fact, frozen=True, kw_only=True, tag="error_occurred"):
     """Something failed that the person should read about."""
 
-    type: ClassVar = "error_occurred"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionFinished:
+class SessionFinished(ReportedEnd, frozen=True, kw_only=True, tag="session_finished"):
     """A session closed."""
-
-    type: ClassVar = "session_finished"
-    durable: ClassVar = True
-    report: RunReport

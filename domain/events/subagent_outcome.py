@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from decimal import Decimal
+from msgspec import Struct, field
 
 from domain.calls.execution import Outcome
 from domain.conversation.response import Usage
 from domain.events.report import RunReport, RunStatus
-from domain.lazy_dataclass import dataclass
 from domain.plan.phase import FAIL_TASK
 from domain.review.questions import DecisionLabel
+from domain.struct_json import Amount
 
 _INTERRUPTED = (
     "the task was interrupted when the process ended; what it had said and done by then is in session {id}, "
@@ -19,8 +18,7 @@ _INTERRUPTED = (
 _GAVE_UP = "the subagent says that it cannot be done as planned"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentOutcome:
+class SubagentOutcome(Struct, frozen=True, kw_only=True):
     """The end of a task. `text` is the last that the subagent said, `error` why it did not come to its end.
 
     `turns` are its answers; `cost_usd` is None where that is not known. `needs_approval`: a call of it was
@@ -32,7 +30,7 @@ class SubagentOutcome:
     error: str | None = None
     turns: int = 0
     usage: Usage = field(default_factory=Usage)
-    cost_usd: Decimal | None = None
+    cost_usd: Amount | None = None
     needs_approval: bool = False
 
     @classmethod

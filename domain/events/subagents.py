@@ -6,17 +6,15 @@ from typing import ClassVar, TypeAlias
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.subagent_outcome import SubagentOutcome
-from domain.lazy_dataclass import dataclass
+from domain.fact import CallStage, Fact
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentStarted:
+class SubagentStarted(Fact, frozen=True, kw_only=True, tag="subagent_started"):
     """A call gave a task to a subagent, whose session has the id `subagent_id`. `agent` names its definition,
     and is empty for the one that quorum brings; `model` is "provider/model"."""
 
-    type: ClassVar = "subagent_started"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.SUBAGENT_START
     context: ToolExecutionContext
     subagent_id: str
     prompt: str
@@ -24,27 +22,23 @@ class SubagentStarted:
     agent: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentProgressed:
+class SubagentProgressed(Fact, frozen=True, kw_only=True, tag="subagent_progressed"):
     """Something happened in the session of a subagent: `event` is that, as JSON.
 
     A stream has it in the form of a line of its own.
     """
 
-    type: ClassVar = "subagent_progressed"
     durable: ClassVar = False
     context: ToolExecutionContext
     subagent_id: str
     event: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentFinished:
+class SubagentFinished(Fact, frozen=True, kw_only=True, tag="subagent_finished"):
     """A subagent came to the end of its task, whatever that is. It is not asked again, in this process or
     another."""
 
-    type: ClassVar = "subagent_finished"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.SUBAGENT_END
     context: ToolExecutionContext
     subagent_id: str
     outcome: SubagentOutcome

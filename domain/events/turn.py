@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import ClassVar, Literal
 
 from domain.conversation.history import Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.spend_caps import SpendCap
 from domain.errors import ProviderErrorKind
-from domain.events.report import RunReport
+from domain.events.report import ReportedEnd
+from domain.fact import Fact, Place
 from domain.instructions.custom_command import ExpandedCommand
-from domain.lazy_dataclass import dataclass
+from domain.struct_json import Amount
 from domain.text.amounts import format_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptsQueued:
+class PromptsQueued(Fact, frozen=True, kw_only=True, tag="prompts_queued"):
     """What the person has sent and no request carries yet, oldest first: all of it, in place of what this event
     said before.
 
@@ -24,26 +23,21 @@ class PromptsQueued:
     The prompt of a turn that is taken back joins it, for it comes back to be edited.
     """
 
-    type: ClassVar = "prompts_queued"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     prompts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
+class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn_started"):
     """A turn started with the person's prompt. If it is empty, the turn continues the conversation as it is.
 
     `command`: the prompt is a custom slash command, and this is what the model reads in its place.
     """
 
-    type: ClassVar = "turn_started"
-    durable: ClassVar = True
     prompt: str
     command: ExpandedCommand | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MessageAdded:
+class MessageAdded(Fact, frozen=True, kw_only=True, tag="message_added"):
     """This message is part of the conversation now; a request with it may follow. Answers come with
     `ResponseCompleted`.
 
@@ -51,16 +45,13 @@ class MessageAdded:
     they had run themselves. `is_notice`: quorum says it, of what has changed.
     """
 
-    type: ClassVar = "message_added"
-    durable: ClassVar = True
     message: UserMessage | ToolResults
     steers: bool = False
     command_id: str | None = None
     is_notice: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConversationCompacted:
+class ConversationCompacted(Fact, frozen=True, kw_only=True, tag="conversation_compacted"):
     """The first `replaced` messages of the conversation gave way to these.
 
     `what` was shortened: the outputs of tools, or all of it to a summary. Tokens are those of the whole
@@ -68,8 +59,6 @@ class ConversationCompacted:
     that were kept aside for it.
     """
 
-    type: ClassVar = "conversation_compacted"
-    durable: ClassVar = True
     what: Literal["outputs", "summary"]
     replaced: int
     by: tuple[Message, ...]
@@ -79,29 +68,23 @@ class ConversationCompacted:
     blobs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(Fact, frozen=True, kw_only=True, tag="text_delta"):
     """A piece of answer text arrived."""
 
-    type: ClassVar = "text_delta"
     durable: ClassVar = False
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasoningDelta:
+class ReasoningDelta(Fact, frozen=True, kw_only=True, tag="reasoning_delta"):
     """A piece of readable reasoning arrived."""
 
-    type: ClassVar = "reasoning_delta"
     durable: ClassVar = False
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCallDelta:
+class ToolCallDelta(Fact, frozen=True, kw_only=True, tag="tool_call_delta"):
     """A piece of a call arrived."""
 
-    type: ClassVar = "tool_call_delta"
     durable: ClassVar = False
     index: int
     id: str | None
@@ -109,14 +92,12 @@ class ToolCallDelta:
     arguments_delta: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryScheduled:
+class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
 
     `reason` is a sentence; `kind` says the same in a word, where it is known.
     """
 
-    type: ClassVar = "retry_scheduled"
     durable: ClassVar = False
     attempt: int
     delay_secs: float
@@ -125,25 +106,19 @@ class RetryScheduled:
     kind: ProviderErrorKind | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseCompleted:
+class ResponseCompleted(Fact, frozen=True, kw_only=True, tag="response_completed"):
     """An answer arrived whole, or as much of it as will ever come."""
 
-    type: ClassVar = "response_completed"
-    durable: ClassVar = True
     turn_index: int
     response: LlmResponse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestRepeated:
+class RequestRepeated(Fact, frozen=True, kw_only=True, tag="request_repeated"):
     """An answer was cut off in the middle of a call by its output limit, and is no part of the conversation.
 
     The same request is sent once more, for an answer of up to `max_output_tokens`.
     """
 
-    type: ClassVar = "request_repeated"
-    durable: ClassVar = True
     max_output_tokens: int
 
     @property
@@ -155,15 +130,12 @@ class RequestRepeated:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallLeaked:
+class CallLeaked(Fact, frozen=True, kw_only=True, tag="call_leaked"):
     """The last answer was nothing but a call of this tool, written as text.
 
     The call does not run, and the model gets a message that says so.
     """
 
-    type: ClassVar = "call_leaked"
-    durable: ClassVar = True
     tool: str
 
     @property
@@ -173,15 +145,12 @@ class CallLeaked:
         return f"that is no answer but {call}; nothing ran, and the model is notified"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmptyAnswerReceived:
+class EmptyAnswerReceived(Fact, frozen=True, kw_only=True, tag="empty_answer_received"):
     """The last answer held no words and no call that can run; `lack` says what it held instead.
 
     The model gets a message that says so, and is asked once more.
     """
 
-    type: ClassVar = "empty_answer_received"
-    durable: ClassVar = True
     lack: str
 
     @property
@@ -190,15 +159,12 @@ class EmptyAnswerReceived:
         return f"the model's answer is none: {self.lack}; it is asked once more"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachmentLeftOut:
+class AttachmentLeftOut(Fact, frozen=True, kw_only=True, tag="attachment_left_out"):
     """A model did not take an attachment, and later requests to it only name it.
 
     `reason` begins with "left out".
     """
 
-    type: ClassVar = "attachment_left_out"
-    durable: ClassVar = True
     model: str
     sha256: str
     label: str
@@ -210,35 +176,26 @@ class AttachmentLeftOut:
         return f"{self.label} is {self.reason}; later requests to {self.model} go without it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageCounted:
+class UsageCounted(Fact, frozen=True, kw_only=True, tag="usage_counted"):
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 
-    type: ClassVar = "usage_counted"
-    durable: ClassVar = True
+    place: ClassVar = Place.BY_CHANCE
     model: str
     usage: Usage
-    cost_usd: Decimal | None = None
+    cost_usd: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendCapRaised:
+class SpendCapRaised(Fact, frozen=True, kw_only=True, tag="spend_cap_raised"):
     """The person raised a spend cap, in US dollars or tokens: by so much, to this limit.
 
     A cap of the session stays raised; one of a turn only for that turn.
     """
 
-    type: ClassVar = "spend_cap_raised"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     cap: SpendCap
-    by: Decimal
-    limit: Decimal
+    by: Amount
+    limit: Amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFinished:
+class TurnFinished(ReportedEnd, frozen=True, kw_only=True, tag="turn_finished"):
     """The answer to a prompt ended."""
-
-    type: ClassVar = "turn_finished"
-    durable: ClassVar = True
-    report: RunReport

@@ -5,34 +5,29 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.calls.execution import Outcome
-from domain.lazy_dataclass import dataclass
+from domain.fact import Fact, Place
 from domain.text.styles import Styles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserCommandStarted:
+class UserCommandStarted(Fact, frozen=True, kw_only=True, tag="own_command_started"):
     """The person runs a `!` command, which nobody reviews. `told`: it is visible to the model."""
 
-    type: ClassVar = "own_command_started"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     command_id: str
     command: str
     told: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserCommandProgressed:
+class UserCommandProgressed(Fact, frozen=True, kw_only=True, tag="own_command_progressed"):
     """A command of the person's printed something: these are its last lines now."""
 
-    type: ClassVar = "own_command_progressed"
     durable: ClassVar = False
     command_id: str
     text: str
     styles: Styles = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserCommandFinished:
+class UserCommandFinished(Fact, frozen=True, kw_only=True, tag="own_command_finished"):
     """A command of the person's ended; `unknown`: the process that ran it did.
 
     `exit_code` is negative for a signal. `output` is all that it printed, or both ends of it; the whole is
@@ -40,8 +35,7 @@ class UserCommandFinished:
     what the model is to read of it, None where it is kept from it.
     """
 
-    type: ClassVar = "own_command_finished"
-    durable: ClassVar = True
+    place: ClassVar = Place.BEFORE_CALLS
     command_id: str
     outcome: Outcome
     exit_code: int | None

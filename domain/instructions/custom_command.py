@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from domain.instructions.instruction import InstructionScope
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 INIT_COMMAND = "init"
@@ -33,8 +34,7 @@ _SHELL_NOTE = """
 prints, run it with run_command first, all of them at once.]"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomCommand:
+class CustomCommand(Struct, frozen=True, kw_only=True):
     """A command as its file says it.
 
     `file` is an absolute path and `label` its short form; `digest` is the SHA-256 of the file's bytes, in
@@ -63,16 +63,14 @@ class CustomCommand:
         return f"{self.scope}:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandInvocation:
+class CommandInvocation(Struct, frozen=True):
     """A command as it was typed: its name without the slash, and all that stands after it."""
 
     name: str
     arguments: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExpandedCommand:
+class ExpandedCommand(Struct, frozen=True, kw_only=True):
     """A command that was sent: the model reads `text` in its place; `sha256` is over the file's bytes.
 
     `model` and `allowed_tools` are as in `CustomCommand`; they hold until the next prompt.

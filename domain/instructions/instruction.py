@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import posixpath
 from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 
 
 class InstructionScope(StrEnum):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.conversation.history import Message, UserMessage
-from domain.lazy_dataclass import dataclass
 
 
 class PartKind(StrEnum):
@@ -21,8 +22,7 @@ class PartKind(StrEnum):
     FILE = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptPart:
+class PromptPart(Struct, frozen=True, kw_only=True):
     """A part of the system prompt. `file` is the path of an instruction file, `label` its short name."""
 
     kind: PartKind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from domain.errors import FormError
 from domain.mcp.form_values import check_value, fits_a_float
 from domain.mcp.server_question import FieldChoice, FieldKind, FieldValue, FormField, ServerForm, TextFormat
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from domain.text.printable import make_printable
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.errors import QuorumError
-from domain.lazy_dataclass import dataclass
 from domain.plan.phase import PhaseScope
+from domain.replacing import replace
 
 
 class ConsensusLevel(StrEnum):
@@ -28,8 +29,7 @@ class ConsensusRefused(QuorumError):
     """A level and a strategy that do not go together; the text names both, and what helps."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Consensus:
+class Consensus(Struct, frozen=True, kw_only=True):
     """What was chosen of both. Not every combination is possible: see `check_consensus`."""
 
     level: ConsensusLevel = ConsensusLevel.SOLO

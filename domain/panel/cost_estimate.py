@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
+from msgspec import Struct
+
 from domain.conversation.cost import Price, PriceTable, compute_cost
 from domain.conversation.response import Usage
-from domain.lazy_dataclass import dataclass
+from domain.struct_json import Amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRequests:
+class PlannedRequests(Struct, frozen=True, kw_only=True):
     """The requests that one model of a panel gets: the estimated tokens that each of them brings.
 
     `least` are those that it gets if all goes well, with what is known to be in them; `most` all that it can
@@ -24,8 +25,7 @@ class PlannedRequests:
     most: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostEstimate:
+class CostEstimate(Struct, frozen=True, kw_only=True):
     """What one model of a panel costs, in USD, by the estimated tokens of its requests.
 
     Both costs are None where its price is not known, `most_usd` also where the longest answer of the model is
@@ -36,12 +36,11 @@ class CostEstimate:
     model: str
     least_requests: int
     most_requests: int
-    least_usd: Decimal | None = None
-    most_usd: Decimal | None = None
+    least_usd: Amount | None = None
+    most_usd: Amount | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TotalEstimate:
+class TotalEstimate(Struct, frozen=True, kw_only=True):
     """What a whole panel costs. `least_usd` is of the models whose price is known, and None where there is
     none; `most_usd` is None where that of any model is not known."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
+from domain.replacing import replace
 from domain.review.severity import Severity
 
 MOST_OBJECTIONS = 10
@@ -22,8 +23,7 @@ class Intensity(StrEnum):
     STRONG = "strong"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebatePolicy:
+class DebatePolicy(Struct, frozen=True, kw_only=True):
     """How debates go: the most rounds of objections, how hard they are, and whether all that take part object
     in each round, or the one that follows on the one whose answer it is."""
 
@@ -40,8 +40,7 @@ class ObjectionRuling(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebateObjection:
+class DebateObjection(Struct, frozen=True, kw_only=True):
     """What the model of this label holds against the answer as it was in this round. `id` is unique in the
     debate."""
 
@@ -53,8 +52,7 @@ class DebateObjection:
     severity: Severity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectionResponse:
+class ObjectionResponse(Struct, frozen=True, kw_only=True):
     """What the one whose answer it is says to the objection of this id."""
 
     objection: str
@@ -62,8 +60,7 @@ class ObjectionResponse:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuledObjection:
+class RuledObjection(Struct, frozen=True, kw_only=True):
     """The ruling on the objection of this id, and the reason for it."""
 
     objection: str
@@ -71,8 +68,7 @@ class RuledObjection:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RaisedObjections:
+class RaisedObjections(Struct, frozen=True, kw_only=True):
     """All that one model objects to in a round; nothing is an answer as well. `error` says why it gave none,
     and `left_out` what of it could not be read."""
 
@@ -83,8 +79,7 @@ class RaisedObjections:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerDefence:
+class AnswerDefence(Struct, frozen=True, kw_only=True):
     """The responses to the unsettled objections of a round; `error` says why there are none."""
 
     round: int
@@ -93,8 +88,7 @@ class AnswerDefence:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoundRulings:
+class RoundRulings(Struct, frozen=True, kw_only=True):
     """What the moderator rules on the unsettled objections of a round; `error` says why it rules on none."""
 
     round: int
@@ -102,8 +96,7 @@ class RoundRulings:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevisedAnswer:
+class RevisedAnswer(Struct, frozen=True, kw_only=True):
     """The answer as it is after the rulings of a round; `error` says why it stays as it was."""
 
     round: int
@@ -112,8 +105,7 @@ class RevisedAnswer:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DebateRecord:
+class DebateRecord(Struct, frozen=True, kw_only=True):
     """What was said in a debate so far, in the order in which it came. What is in it is not asked for again."""
 
     raised: tuple[RaisedObjections, ...] = ()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from decimal import Decimal
 from enum import StrEnum
 from string import ascii_uppercase
 
+from msgspec import Struct, field
+
 from domain.conversation.response import Usage
-from domain.lazy_dataclass import dataclass
+from domain.struct_json import Amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Participant:
+class Participant(Struct, frozen=True, kw_only=True):
     """A model that takes part, "provider/model". Other models know it only by its label: A, B, …"""
 
     label: str
@@ -31,8 +30,7 @@ class AnswerStatus(StrEnum):
     NOT_ASKED = "not_asked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelAnswer:
+class PanelAnswer(Struct, frozen=True, kw_only=True):
     """An answer of a participant. `text` is what arrived of it, and counts only where the status is `answered`.
 
     `secs` is how long it took; `cost_usd` is None where that is not known; `reason` says why there is no
@@ -44,7 +42,7 @@ class PanelAnswer:
     status: AnswerStatus
     text: str = ""
     usage: Usage = field(default_factory=Usage)
-    cost_usd: Decimal | None = None
+    cost_usd: Amount | None = None
     secs: float = 0.0
     reason: str = ""
 

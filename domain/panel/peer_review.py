@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fractions import Fraction
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 BEST_SCORE = 10
 
@@ -23,8 +23,7 @@ class Agreement(StrEnum):
     NO = "no"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerReview:
+class AnswerReview(Struct, frozen=True, kw_only=True):
     """What a participant says of the answer with this label. `score` is from 0 to BEST_SCORE; `dangers` are
     what could go wrong with it, where it is a plan."""
 
@@ -35,8 +34,7 @@ class AnswerReview:
     dangers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeerReview:
+class PeerReview(Struct, frozen=True, kw_only=True):
     """One participant's reviews of the other answers. Where it gave none, `error` says why."""
 
     label: str
@@ -49,8 +47,7 @@ class PeerReview:
         return {review.answer for review in self.reviews}.issuperset(labels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedAnswer:
+class RankedAnswer(Struct, frozen=True, kw_only=True):
     """An answer's place among the others. `score` is the mean of its scores, None where nobody gave one."""
 
     label: str

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class Point(Struct, frozen=True, kw_only=True):
     """Something that these answers, named by their labels, say."""
 
     text: str
     answers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Struct, frozen=True, kw_only=True):
     """What these answers claim where others claim something else."""
 
     text: str
     answers: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True, kw_only=True):
     """A question on which the answers differ, with two claims or more."""
 
     text: str
     claims: tuple[Claim, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Synthesis:
+class Synthesis(Struct, frozen=True, kw_only=True):
     """What a moderator makes of all answers. Each point is traced to the answers that it is from.
 
     `left_out` says of each entry that could not be read where it stood, and why.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
 from domain.code_review.change import ChangeBase
@@ -11,6 +10,7 @@ from domain.lazy_dataclass import dataclass
 from domain.plan.final_review import FinalReview
 from domain.plan.plan import Plan, PlanTask
 from domain.plan.reading import render_rule
+from domain.replacing import replace
 from domain.review.permissions import Answer, Rule
 from domain.review.plan_terms import PlanTerms
 

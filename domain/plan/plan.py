@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.plan.pattern_overlap import may_overlap
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanTask:
+class PlanTask(Struct, frozen=True, kw_only=True):
     """One task. `depends_on` are the ids of tasks that come before it.
 
     `writes` are path patterns of files in the workspace, `commands` patterns of shell commands, both as
@@ -38,8 +38,7 @@ class PlanTask:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """A plan as `read_plan` and `parse_plan_text` give it: checked, so that its tasks have an order."""
 
     objective: str

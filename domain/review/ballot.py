@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.plan_objection import PlanObjection
 from domain.text.late_pattern import compile_late
 
@@ -39,8 +40,7 @@ class InScope(StrEnum):
     UNCLEAR = "unclear"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ballot:
+class Ballot(Struct, frozen=True, kw_only=True):
     """One reviewer's answer. `objection` is text of the packet that it objects to, word for word.
 
     `measured` says how much harm the reviewer misses, empty where that is not known.
@@ -118,8 +118,7 @@ class BadQuorumRule(ValueError):
     """The text is not a rule; the message says what is."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuorumRule:
+class QuorumRule(Struct, frozen=True):
     """How many approvals are enough: a share of the votes, or a number of them. `text` is how it is written."""
 
     text: str
@@ -155,8 +154,7 @@ class QuorumRule:
 MAJORITY = QuorumRule.parse("majority")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class Tally(Struct, frozen=True, kw_only=True):
     """A count of ballots, and what follows from it. `not_asked` are reviewers that the first vote spared.
 
     `doubt` is why an approval by the rule does not hold, in words; empty where it does.

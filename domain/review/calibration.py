@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, tally
 
 

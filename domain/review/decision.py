@@ -10,10 +10,10 @@ plan is made nothing is changed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from domain.calls.tool import RiskLevel
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Tally, Verdict
 from domain.review.mode import Mode

@@ -8,9 +8,9 @@ a call has not met the rule: the tally says that the first vote decided.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
 from domain.review.calibration import NO_CALIBRATION, Calibration
 

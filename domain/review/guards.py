@@ -7,10 +7,10 @@ thereby harmless: guards catch mistakes, the sandbox and the person are the boun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from domain.calls.access import Access
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
 from domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.severity import Severity
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanObjection:
+class PlanObjection(Struct, frozen=True, kw_only=True):
     """One thing that is wrong with a plan, and how bad it would be. `task` is the id of the task that it is
     about, None where it is about the whole plan."""
 

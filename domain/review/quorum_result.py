@@ -5,18 +5,19 @@ Records of version 1 are read as well: they lack `in_scope` and `counts_as`, and
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import ClassVar
 
+from msgspec import Struct
+
 from domain.calls.execution import ToolExecutionContext
-from domain.lazy_dataclass import dataclass
+from domain.fact import CallStage, Fact
 from domain.review.ballot import DecidedBy, InScope
 from domain.review.plan_objection import PlanObjection
+from domain.struct_json import Amount
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRecord:
+class VoteRecord(Struct, frozen=True, kw_only=True):
     """One vote as the record of a quorum has it. `verdict` is approve, reject, abstain or model_error.
 
     `counts_as` is what was counted, one of the same words: an approval whose `in_scope` is no counts as a
@@ -35,8 +36,7 @@ class VoteRecord:
     objections: tuple[PlanObjection, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SparedVote:
+class SparedVote(Struct, frozen=True, kw_only=True):
     """The vote of a reviewer that was not asked, because the first one left no doubt.
 
     The tokens are an estimate: what asking the first reviewer used, cached ones included. `cost_usd` is that at
@@ -46,11 +46,10 @@ class SparedVote:
     model: str
     input_tokens: int
     output_tokens: int
-    cost_usd: Decimal | None
+    cost_usd: Amount | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumConcluded:
+class QuorumConcluded(Fact, frozen=True, kw_only=True, tag="quorum_result"):
     """The models have voted on the packet of this digest: the record `quorum_result`.
 
     `api_version` is 2, or 1 in a record from before there was `in_scope`. `decided_by` says whether the rule or
@@ -62,8 +61,7 @@ class QuorumConcluded:
     gathers the reasons of those who were against, where it was not approved.
     """
 
-    type: ClassVar = "quorum_result"
-    durable: ClassVar = True
+    place: ClassVar = CallStage.VOTES_COUNTED
     timestamp: str
     topic: str
     target: JsonObject

@@ -9,119 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import field
-from typing import assert_never
 
-from domain.calls.hook import HookPoint
-from domain.events.event import (
-    AnswerDefended,
-    AnswerProgressed,
-    AnswerRevised,
-    AttachmentLeftOut,
-    BatchPlanned,
-    CallFinished,
-    CallLeaked,
-    CallProgressed,
-    CallQueued,
-    CallStarted,
-    ChangeReviewed,
-    ConsensusChanged,
-    ContextReceived,
-    ConversationCompacted,
-    DiagnosticsReported,
-    EffectsObserved,
-    EmptyAnswerReceived,
-    ErrorOccurred,
-    Event,
-    FilesKept,
-    FilesRestored,
-    FinalReviewDropped,
-    FindingsTried,
-    FolderAdded,
-    HookRan,
-    InstructionsLoaded,
-    JobEnded,
-    JobProgressed,
-    JobStarted,
-    MemoryAdded,
-    MemoryApproved,
-    MessageAdded,
-    ModeChanged,
-    ModelChanged,
-    ModelFellBack,
-    ObjectionsRaised,
-    ObjectionsRuled,
-    OutputStored,
-    PanelAnswered,
-    PanelConcluded,
-    PanelResumed,
-    PanelReviewed,
-    PanelStarted,
-    PartReviewed,
-    PhaseScopeChanged,
-    PlanApproved,
-    PlanProposed,
-    PlanReviewStarted,
-    PlanWithdrawn,
-    PromptsQueued,
-    QuorumConcluded,
-    ReasoningDelta,
-    RequestRepeated,
-    ResponseCompleted,
-    ResultReceived,
-    RetryScheduled,
-    ReviewDecided,
-    ReviewerLooked,
-    ReviewRequested,
-    SandboxChecked,
-    ServerQuestionAnswered,
-    SessionFinished,
-    SessionRedone,
-    SessionResumed,
-    SessionRewound,
-    SessionStarted,
-    SpendCapRaised,
-    StateMerged,
-    SubagentFinished,
-    SubagentProgressed,
-    SubagentStarted,
-    SystemPromptSet,
-    TextDelta,
-    ToolCallDelta,
-    TurnFinished,
-    TurnStarted,
-    UsageCounted,
-    UserCommandFinished,
-    UserCommandProgressed,
-    UserCommandStarted,
-    VoteCast,
-)
-from domain.events.json_form import event_to_json
+from domain.calls.execution import ToolExecutionContext
+from domain.events.event import Event, SandboxChecked, SessionResumed, SessionStarted, TurnStarted, VoteCast
+from domain.fact import CallStage, Place
 from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.stable_names import StableNames
 from domain.text.json_value import JsonObject
 
-# The events of one call in the order in which they stand: what was asked about it, how it ran, how it ended.
-_ORDER: tuple[type, ...] = (
-    PlanReviewStarted,
-    VoteCast,
-    QuorumConcluded,
-    ReviewRequested,
-    ReviewDecided,
-    FilesKept,
-    CallStarted,
-    PlanProposed,
-    PlanApproved,
-    SubagentStarted,
-    EffectsObserved,
-    SubagentFinished,
-    CallFinished,
-    HookRan,
-    InstructionsLoaded,
-    OutputStored,
-)
 _NO_CALL = -1
-_KINDS = {kind: number for number, kind in enumerate(_ORDER, 1)}
 _SIDE_BY_SIDE = 1
 
 
@@ -143,7 +40,7 @@ class _Line:
         """Write it, with these names."""
         value: JsonObject = {"type": "unreadable"}
         if self.event is not None:
-            value = event_to_json(names.rename_ids(self.event))
+            value = names.rename_ids(self.event).to_json()
         mark: JsonObject = {"redacted": True} if self.redacted else {}
         self.shown = json.dumps({"turn": self.turn, **value, **mark}, sort_keys=True, separators=(",", ":"))
 
@@ -195,7 +92,7 @@ def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
         if isinstance(event, SandboxChecked):  # looked into while the session continues already
             line.turn = opening.first.turn if opening.first else None
             opening.rest.append(line)
-        elif _is_placed(line, stretches[-1]):
+        elif _take_place(line, stretches[-1]):
             stretches[-1].rest.append(line)
         else:
             stretches.append(_Stretch(line))
@@ -203,114 +100,20 @@ def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
     return stretches
 
 
-def _is_placed(line: _Line, stretch: _Stretch) -> bool:
+def _take_place(line: _Line, stretch: _Stretch) -> bool:
     """Find the place of a line in its stretch; False where it begins another."""
     event = line.event
-    match event:
-        case (
-            None
-            | FolderAdded()
-            | ModeChanged()
-            | ConsensusChanged()
-            | ModelChanged()
-            | ModelFellBack()
-            | SandboxChecked()
-            | InstructionsLoaded()
-            | SystemPromptSet()
-            | MemoryApproved()
-            | MemoryAdded()
-            | ContextReceived()
-            | ResultReceived()
-            | ServerQuestionAnswered()
-            | UserCommandStarted()
-            | UserCommandFinished()
-            | JobStarted()
-            | JobEnded()
-            | PromptsQueued()
-            | SpendCapRaised()
-        ):
-            return True
-        case (
-            UsageCounted()
-            | ErrorOccurred()
-            | PanelAnswered()
-            | PanelReviewed()
-            | ObjectionsRaised()
-            | ReviewerLooked()
-            | PartReviewed()
-            | FindingsTried()
-        ):
-            line.kind = _SIDE_BY_SIDE
-            return True
-        case HookRan():
-            if event.context is not None:
-                line.call = event.context.call_index
-                line.kind = 0 if event.point is HookPoint.BEFORE_TOOL_CALL else _KINDS[HookRan]
-            return True
-        case VoteCast():
-            line.call, line.kind = event.context.call_index, _KINDS[VoteCast]
-            line.detail = (stretch.rounds.setdefault(event.digest, len(stretch.rounds)), event.reviewer)
-            return True
-        case (
-            QuorumConcluded()
-            | ReviewRequested()
-            | ReviewDecided()
-            | FilesKept()
-            | CallStarted()
-            | EffectsObserved()
-            | CallFinished()
-            | OutputStored()
-            | PlanProposed()
-            | PlanReviewStarted()
-            | PlanApproved()
-            | SubagentStarted()
-            | SubagentFinished()
-        ):
-            line.call, line.kind = event.context.call_index, _KINDS[type(event)]
-            return True
-        case (
-            SessionStarted()
-            | SessionResumed()
-            | SessionFinished()
-            | SessionRewound()
-            | SessionRedone()
-            | TurnStarted()
-            | TurnFinished()
-            | MessageAdded()
-            | RequestRepeated()
-            | ResponseCompleted()
-            | CallLeaked()
-            | AttachmentLeftOut()
-            | EmptyAnswerReceived()
-            | DiagnosticsReported()
-            | ConversationCompacted()
-            | BatchPlanned()
-            | StateMerged()
-            | FilesRestored()
-            | PanelStarted()
-            | PanelConcluded()
-            | AnswerDefended()
-            | ObjectionsRuled()
-            | AnswerRevised()
-            | PhaseScopeChanged()
-            | PlanWithdrawn()
-            | FinalReviewDropped()
-            | ChangeReviewed()
-        ):
+    place = Place.BEFORE_CALLS if event is None else event.place
+    match place:
+        case Place.BOUNDARY:
             return False
-        case (
-            TextDelta()
-            | ReasoningDelta()
-            | ToolCallDelta()
-            | RetryScheduled()
-            | CallQueued()
-            | CallProgressed()
-            | PanelResumed()
-            | AnswerProgressed()
-            | SubagentProgressed()
-            | UserCommandProgressed()
-            | JobProgressed()
-        ):
-            return True  # they are no part of a record, and were left out before
-        case _:
-            assert_never(event)
+        case Place.BEFORE_CALLS:
+            pass
+        case Place.BY_CHANCE:
+            line.kind = _SIDE_BY_SIDE
+        case CallStage():
+            context: ToolExecutionContext | None = getattr(event, "context", None)
+            line.call, line.kind = _NO_CALL if context is None else context.call_index, place
+    if isinstance(event, VoteCast):
+        line.detail = (stretch.rounds.setdefault(event.digest, len(stretch.rounds)), event.reviewer)
+    return True

@@ -14,10 +14,10 @@ import json
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.chain_hash import NO_LINK, hash_fields
 from domain.sessions.past_session import Verification
 from domain.sessions.redaction_log import RedactionEntry, is_recorded, keep_linked_entries

@@ -9,9 +9,9 @@ writes it would fail on a record that another process adds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.chain_hash import NO_LINK, hash_fields
 
 _PURPOSE = b"quorum redactions 1"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from domain.calls.tool import ToolResultMessage
@@ -12,6 +11,7 @@ from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBloc
 from domain.errors import ConversationError
 from domain.events.event import ConversationCompacted
 from domain.events.masking import holds_mask
+from domain.replacing import replace
 from domain.sessions.replayed_calls import CallEvent, ReplayedCalls
 from domain.sessions.state import OpenCall
 

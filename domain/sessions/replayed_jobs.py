@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.calls.job import Job
 from domain.events.event import JobEnded, JobStarted
+from domain.replacing import replace
 
 
 class ReplayedJobs:

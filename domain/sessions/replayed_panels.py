@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
 from domain.events.debate import follow_debate
 from domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
 from domain.panel.open_panel import OpenPanel, PanelConclusion
 from domain.panel.panel_form import PanelForm
+from domain.replacing import replace
 
 
 def follow_panel(panel: OpenPanel | None, event: PanelEvent) -> OpenPanel | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from domain.calls.execution import ToolExecutionContext
@@ -20,6 +19,7 @@ from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_form import PanelForm
 from domain.panel.plan_choice import PlanChoice
 from domain.plan.plan_round import PlanRound
+from domain.replacing import replace
 from domain.review.ballot import Ballot, Vote
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.calls.user_command import UserCommand
 from domain.events.event import UserCommandFinished, UserCommandStarted
+from domain.replacing import replace
 
 
 class ReplayedUserCommands:

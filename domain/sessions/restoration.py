@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.state import PastTurn, PastUndo
 
 # A sentence names so many files of git; all of them are too many to read.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject, JsonValue
 

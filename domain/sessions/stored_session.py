@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.reading import event_from_json
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from domain.sessions.redaction_log import RedactionEntry

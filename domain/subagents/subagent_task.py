@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.requested_scope import RequestedScope
 
 _LONGEST_NAME = 60

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+
+from domain.replacing import list_fields
 
 LARGE_CHARS = 16_384
 """Characters and items of collections; to go through so many takes longer than a thread costs."""
-_FIELDS: dict[type, tuple[str, ...]] = {}  # of each dataclass that was met
 _WITHOUT_SIZE: set[type] = {type(None), bool, int, float}  # and all others that were met
 
 
 def is_large(*values: object) -> bool:
-    """Whether the texts and collections in these values, JSON and dataclasses, come to `LARGE_CHARS` together.
+    """Whether the texts and collections in these values, JSON and fields, come to `LARGE_CHARS` together.
 
     It looks no further than it takes to find out.
     """
@@ -22,9 +22,6 @@ def is_large(*values: object) -> bool:
         value = left.pop()
         kind = type(value)
         if kind in _WITHOUT_SIZE:
-            continue
-        if (names := _FIELDS.get(kind)) is not None:
-            left += [getattr(value, name) for name in names]
             continue
         match value:
             case str():
@@ -37,9 +34,9 @@ def is_large(*values: object) -> bool:
                 size += len(value)
                 if size < LARGE_CHARS:
                     left += (*value, *value.values())
-            case _ if is_dataclass(value) and not isinstance(value, type):
-                left.append(value)
-                _FIELDS[kind] = tuple(field.name for field in fields(value) if field.compare)
             case _:
-                _WITHOUT_SIZE.add(kind)
+                if names := list_fields(kind):
+                    left += [getattr(value, name) for name in names]
+                else:
+                    _WITHOUT_SIZE.add(kind)
     return size >= LARGE_CHARS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from domain.text.styles import Styles
 

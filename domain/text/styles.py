@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class StyleChange:
+class StyleChange(Struct, frozen=True):
     """From the character `at` on, as the parameters `sgr` of a terminal's sequence say: `1;31`, or nothing to
     end all styles (ECMA-48, SELECT GRAPHIC RENDITION)."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from application.calls.hook_chain import HookChain
@@ -31,6 +30,7 @@ from domain.errors import HookAborted
 from domain.events.event import CallFinished, CallStarted, Event
 from domain.events.masking import SecretMask
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
 from domain.review.requested_scope import RequestedScope

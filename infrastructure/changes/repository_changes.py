@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 from application.ports.changes import OpenTools
@@ -17,6 +16,7 @@ from domain.code_review.unified_diff import BadDiff, parse_diff
 from domain.errors import AlreadyApproved, NothingToReview, ToolError
 from domain.events.masking import SecretMask
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from domain.code_review.change import ChangeHunk, FileDiff
 from domain.events.masking import SecretMask
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from infrastructure.secrets.file_values import find_secrets
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from domain.code_review.change import FileDiff, FileStatus
@@ -12,6 +11,7 @@ from domain.code_review.parts import leave_out_generated
 from domain.code_review.unified_diff import parse_diff
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.amounts import format_size
 from domain.text.late_pattern import compile_late
 from infrastructure.changes.git_reader import GitReader

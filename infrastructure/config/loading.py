@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -14,6 +14,7 @@ import msgspec
 
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.config.keys import Table, load_schema_tree
 from infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import cast
 
 import msgspec
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.ballot import QuorumRule
 from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from domain.review.mode import Mode

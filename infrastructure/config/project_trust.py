@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import starmap
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
 from infrastructure.config.about import ProjectRule

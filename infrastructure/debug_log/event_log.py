@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import fields
 from enum import Enum
 
 from application.ports.people import Observer
@@ -35,7 +34,7 @@ class LoggingObserver:
 
 
 def _list_facts(event: Event) -> Iterator[str]:
-    for name in (field.name for field in fields(event)):
+    for name in event.__struct_fields__:
         value = getattr(event, name)
         if isinstance(value, Enum):
             yield f"{name}={value.value}"

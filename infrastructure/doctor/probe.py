@@ -6,13 +6,13 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.text.amounts import format_amount, format_duration
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key

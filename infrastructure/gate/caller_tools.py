@@ -6,7 +6,6 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from domain.calls.access import EXCLUSIVE, Access
@@ -17,6 +16,7 @@ from domain.calls.tool import RiskLevel, ToolDefinition
 from domain.conversation.history import Conversation
 from domain.errors import StaleSeal, ToolError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.sealing import seal_command

@@ -7,7 +7,6 @@ import os
 import time
 import uuid
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Never, TypeAlias
 
@@ -26,6 +25,7 @@ from domain.calls.proposed_call import ProposedCall
 from domain.calls.tool import ToolDefinition, ToolSpec
 from domain.errors import LedgerError
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.sessions.past_session import ContinuedSession
 from domain.text.json_value import JsonObject
 from infrastructure.composition.inputs import SessionInputs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from domain.calls.tool_aliases import translate_tool_name
 from domain.instructions.agent_definition import AgentDefinition, is_agent_name
 from domain.instructions.instruction import InstructionScope
+from domain.replacing import replace
 from domain.text.amounts import format_size
 from domain.text.late_pattern import compile_late
 from infrastructure.instructions.content_places import ContentPlaces

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from domain.instructions.custom_command import CustomCommand, is_command_name
 from domain.instructions.instruction import InstructionScope
+from domain.replacing import replace
 from domain.text.amounts import format_size
 from infrastructure.instructions.content_places import ContentPlaces
 from infrastructure.instructions.frontmatter import (

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from domain.errors import ConfigError, MemoryRefused, StaleSeal, ToolError
 from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
 from domain.instructions.memory import MemoryDraft, append_bullet
+from domain.replacing import replace
 from domain.sessions.trust import TrustQuestion
 from domain.text.ages import shorten_home
 from domain.text.printable import make_printable

@@ -7,11 +7,11 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.skill import Skill, SkillFile, is_skill_name
+from domain.replacing import replace
 from domain.text.amounts import format_size
 from infrastructure.instructions.content_places import ContentPlaces
 from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter

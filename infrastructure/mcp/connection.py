@@ -9,13 +9,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeVar
 
 from domain.errors import ToolError
 from domain.mcp.argument_query import ArgumentQuery
 from domain.mcp.server_status import ServerState
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
 from infrastructure.mcp.offer import NO_OFFER, ServerOffer, describe_failure, list_offer

@@ -7,7 +7,6 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_never
 
 import httpx2
@@ -17,6 +16,7 @@ from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
 from application.events.event_bus import EventBus
 from application.review.rule_book import FileListing, RuleBook
+from domain.replacing import replace
 from domain.review.guards import GuardSettings
 from domain.review.path_policy import PathPolicy
 from domain.review.permissions import Answer, Rule

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from application.calls.decided_access import hold_to_access
 from application.ports.workspace import MentionTarget
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ToolError
+from domain.replacing import replace
 from domain.text.amounts import format_size
 from domain.text.mention import LineRange, split_lines
 from infrastructure.blocking import Stop, run_in_thread

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.blocking import run_in_thread
 from infrastructure.config.paths import is_present, locate_state_folder

@@ -7,7 +7,6 @@ from acp.schema import PromptResponse, StopReason, Usage
 
 from domain.conversation.response import StopKind
 from domain.conversation.spend_caps import SpendCap
-from domain.events.json_form import report_to_json
 from domain.events.report import RunReport, RunStatus
 from quorum.acp_agent.tool_calls import convert_json
 
@@ -22,7 +21,7 @@ def build_response(report: RunReport) -> PromptResponse:
 
     Raises RequestError, with the same, where the provider failed.
     """
-    ending = {"exit_code": report.exit_code, "report": convert_json(report_to_json(report))}
+    ending = {"exit_code": report.exit_code, "report": convert_json(report.to_json())}
     if report.provider_failed and report.status is RunStatus.FAILED:
         raise RequestError(_INTERNAL_ERROR, report.error or "the provider failed", {"quorum": ending})
     usage = report.usage

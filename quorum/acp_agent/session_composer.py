@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from application.session.session_record import SessionRecord
 from domain.errors import LedgerError
 from domain.events.event import FolderOrigin
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
 from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import LoadedSettings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from application.review.non_interactive_approver import NonInteractiveApprover
@@ -21,6 +20,7 @@ from application.review.reviewer_poll import (
 from domain.benchmark.calibrate_reviewer import calibrate_reviewer
 from domain.benchmark.labelled_call import LabelledCall
 from domain.benchmark.reviewer_measure import group_by_model
+from domain.replacing import replace
 from domain.review.calibration import ReviewerCalibration
 from infrastructure.benchmark.ballot_file import BallotFile
 from infrastructure.benchmark.calibration_file import check_target, write_calibration

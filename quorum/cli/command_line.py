@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NoReturn, cast
 
+from domain.replacing import replace
 from quorum.cli.argument_parser import CommandParser
 from quorum.cli.bench_parsers import build_bench_options
 from quorum.cli.command_words import find_first_word, find_nearest_name, split_command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 from application.session.advance import Ended, LeftOpen, SessionAdvance
@@ -14,6 +13,7 @@ from domain.errors import LedgerError
 from domain.events.event import TurnFinished
 from domain.events.report import RunReport, RunStatus
 from domain.fleet.fleet_session import FleetSession
+from domain.replacing import replace
 from domain.sessions.past_session import ContinuedSession
 from infrastructure.config.loading import LoadedSettings
 from quorum.cli.errors import complain

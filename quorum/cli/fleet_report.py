@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from domain.events.event import TurnFinished
-from domain.events.json_form import report_to_json
 from domain.fleet.fleet_session import FleetSession, FleetState
 from domain.sessions.past_session import LedgerRecord
 from domain.text.ages import format_wait
@@ -96,7 +95,7 @@ def encode_result(
     if not ends:
         return {**head, "session_id": session.session_id, "status": session.advance.status or "failed"}
     # A report has an error of its own where the turn failed.
-    return {**head, **report_to_json(ends[-1].report)}
+    return {**head, **(ends[-1].report).to_json()}
 
 
 def _describe_state(session: FleetSession) -> str:

@@ -8,10 +8,10 @@ import json
 import os
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from domain.replacing import replace
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.shell.git_commands import GIT_ENVIRONMENT

@@ -50,7 +50,6 @@ from domain.events.event import (
     SessionStarted,
     SubagentProgressed,
 )
-from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
 from domain.sessions.past_session import LedgerRecord
 from domain.text.amounts import format_duration
@@ -207,7 +206,7 @@ class HeadlessPrinter:
                 if self._verbose:
                     _tell(f"quorum: {_describe_usage(report)}")
             case "json":
-                self._print(render_json_line({**report_to_json(report), **self._more}))
+                self._print(render_json_line({**report.to_json(), **self._more}))
             case "stream-json":
                 return
             case _:
@@ -216,16 +215,16 @@ class HeadlessPrinter:
     def leave(self, report: RunReport, digests: Sequence[str]) -> None:
         """Print that a run ends with reviews of these digests open. `stream-json` has printed the reviews."""
         if self._output == "json":
-            self._print(render_json_line({**report_to_json(report), "waiting": list(digests)}))
+            self._print(render_json_line({**report.to_json(), "waiting": list(digests)}))
 
     def _render_event(self, event: Event) -> JsonObject:
         """The last line is the object of `--output json` with a type in front."""
-        shown = event_to_json(event)
+        shown = event.to_json()
         if isinstance(event, SubagentProgressed):
             return {**shown, "event": _flatten_report(event.event)}
         if not isinstance(event, SessionFinished):
             return shown
-        report = report_to_json(event.report)
+        report = event.report.to_json()
         return {"type": shown["type"], "v": shown["v"], **report, **self._more}
 
     @property

@@ -13,7 +13,7 @@ from domain.events.event import (
     ResponseCompleted,
     SessionStarted,
 )
-from domain.events.json_form import usage_to_json
+from domain.events.report import usage_to_json
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
 from domain.panel.panel_answer import AnswerStatus, Participant

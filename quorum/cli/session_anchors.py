@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.errors import LedgerError
+from domain.replacing import replace
 from domain.sessions.anchor import Anchor, anchor_session, explain_cut
 from infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
 from infrastructure.wall_clock import read_wall_clock_ms

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from application.program_lookup import note_writable
+from domain.replacing import replace
 from domain.sessions.trust import TrustQuestion
 from infrastructure.config.loading import LoadedSettings, load_settings
 from infrastructure.config.model_choice import parse_model_overrides

@@ -1,7 +1,7 @@
 """The JSON Schema of `--output stream-json`, made from the types of the events.
 
-Run as `python -m quorum.cli.stream_schema`. It follows `domain.events.json_form` type by type; a field of a
-kind that neither of the two knows raises here, so that no event goes out undescribed.
+Run as `python -m quorum.cli.stream_schema`. A field of a kind that it does not know raises here, so that no
+event goes out undescribed.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.conversation.response import StopReason, Usage
-from domain.events.decoders import JSON_ALIASES, AnyJsonObject, AnyJsonValue
 from domain.events.event import SCHEMA_VERSION, Event, SessionFinished
-from domain.events.json_form import BLOCK_TYPES
 from domain.events.report import CallRecord, RunReport
+from domain.struct_json import Amount
 from domain.text.json_value import JsonValue
 
 Schema: TypeAlias = dict[str, JsonValue]
@@ -33,6 +33,7 @@ _SIMPLE: Mapping[object, str] = {
     int: "integer",
     float: "number",
     Decimal: "number",
+    Amount: "number",
     str: "string",
     NoneType: "null",
 }
@@ -72,9 +73,7 @@ class _Definitions:
             return {"type": _SIMPLE[hint]}
         if hint is StopReason:
             return {"type": "string", "description": _describe(StopReason)}
-        if hint is AnyJsonObject:
-            return {"type": "object"}
-        if hint is AnyJsonValue:
+        if hint is Any:
             return {}
         if isinstance(hint, type):
             return self._define_class(hint)
@@ -93,7 +92,7 @@ class _Definitions:
             return self._define_object(kind, self._build_packet())
         if kind is RunReport:
             return self._define_object(kind, self._report())
-        if is_dataclass(kind):
+        if issubclass(kind, Struct):
             return self._define_object(kind, self._build_fields(kind))
         raise TypeError(f"an event holds a {kind.__name__}, which has no JSON Schema")
 
@@ -106,17 +105,16 @@ class _Definitions:
         if origin is tuple and arguments[1:] == (...,):
             return {"type": "array", "items": self.define(arguments[0])}
         if origin is Mapping and arguments[0] is str:
-            return {"type": "object", "additionalProperties": self.define(arguments[1])}
+            values = self.define(arguments[1])
+            return {"type": "object", "additionalProperties": values} if values else {"type": "object"}
         raise TypeError(f"an event holds a {hint}, which has no JSON Schema")
 
-    def _build_fields(self, kind: type) -> Schema:
-        """The fields that are part of the value's identity, as `event_to_json` shows them."""
-        tag: Schema = {"type": {"const": BLOCK_TYPES[kind]}} if kind in BLOCK_TYPES else {}
-        hints = get_type_hints(kind, localns=JSON_ALIASES)
-        return {
-            **tag,
-            **{field.name: self.define(hints[field.name]) for field in fields(kind) if field.compare},
-        }
+    def _build_fields(self, kind: type[Struct]) -> Schema:
+        """The fields as `to_json` shows them, after the tag of what has one."""
+        tag = kind.__struct_config__.tag
+        hints = get_type_hints(kind)
+        shown: Schema = {name: self.define(hints[name]) for name in kind.__struct_fields__}
+        return {"type": {"const": tag}, **shown} if tag else shown
 
     def _report(self) -> Schema:
         """The object of `--output json`."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from application.ports.people import Approver, ReviewContext
 from application.review.non_interactive_approver import NonInteractiveApprover
+from domain.replacing import replace
 from domain.review.gate_decision import GateDecision
 from domain.review.questions import ReviewAnswer, ReviewRequest
 from quorum.gate.dialects import DIALECTS, Reply

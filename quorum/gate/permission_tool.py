@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 
+from domain.replacing import replace
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject, JsonValue

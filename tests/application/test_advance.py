@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -15,6 +14,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ConversationError
 from domain.events.event import CallFinished, ReviewDecided, TurnFinished, TurnStarted
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
 from tests.application.test_run_agent import Bench, writes
 from tests.application.test_session_resume import records_of, up_to

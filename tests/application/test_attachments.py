@@ -1,11 +1,10 @@
-from dataclasses import replace
-
 import pytest
 
 from application.turn.attachments import Attachments
 from domain.conversation.history import UserMessage
 from domain.errors import AttachmentError
 from domain.events.event import MessageAdded
+from domain.replacing import replace
 from tests.support.fake_contents import FakeContents
 from tests.support.papers import a_document, pdf
 from tests.support.pictures import an_image, png

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -17,6 +16,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import ToolError
 from domain.events.event import JobEnded, JobProgressed, JobStarted, SessionFinished, SessionResumed
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 from domain.sessions.replay import replay_state
 from domain.text.output import Printed
 from tests.application.test_run_agent import Bench

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from domain.code_review.change import ChangeHunk
@@ -12,6 +10,7 @@ from domain.code_review.finding import FindingStanding
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
 from domain.events.event import ChangeReviewed, FindingsTried, PanelAnswered, PanelConcluded, PartReviewed
+from domain.replacing import replace
 from domain.review.ballot import Verdict, Vote
 from domain.review.lens import Lens
 from domain.text.json_value import JsonValue

@@ -111,7 +111,7 @@ async def test_indices_follow_the_models_order_whichever_call_ends_first(planner
 @pytest.mark.parametrize("module", [tool_runtime, call_run, batch_state], ids=lambda module: module.__name__)
 @pytest.mark.requirement("A07")
 def test_the_engine_compares_nothing_of_a_context_but_the_places_in_a_plan(module: ModuleType) -> None:
-    identity = {field.name for field in fields(ToolExecutionContext)}
+    identity = {*ToolExecutionContext.__struct_fields__}
     compared = [
         (comparison.lineno, operand.attr)
         for comparison in ast.walk(ast.parse(inspect.getsource(module)))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -33,6 +33,7 @@ from domain.errors import (
     RequestSkipped,
 )
 from domain.events.event import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from domain.text.output import Content, OutputLimits, Text
 from tests.support.builders import a_call, calls_response

@@ -22,7 +22,6 @@ from domain.conversation.response import (
     ToolUseBlock,
 )
 from domain.events.event import EmptyAnswerReceived
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
@@ -60,7 +59,7 @@ async def test_it_is_asked_for_once_more_and_the_second_answer_stands(empty: Llm
     assert (report.status, report.text) == (RunStatus.COMPLETED, "done")
     (event,) = bench.observer.of(EmptyAnswerReceived)
     assert event.lack == empty.lack
-    assert event_from_json(event_to_json(event)) == event
+    assert event_from_json(event.to_json()) == event
     said = bench.session.sent[1].messages[-1]
     assert isinstance(said, UserMessage)
     assert empty.lack in said.text

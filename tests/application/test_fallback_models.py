@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 
@@ -24,9 +23,9 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.json_form import event_to_json, report_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
 from infrastructure.models.registry import ProviderRegistry
@@ -60,9 +59,9 @@ async def test_an_outage_has_the_next_model_answer_with_the_whole_conversation_a
     assert other.sent[0].tools == OFFERED
     (fell,) = bench.observer.of(ModelFellBack)
     assert fell == ModelFellBack(model="other/model", instead_of="fake/model", reason="it is overloaded")
-    assert event_from_json(event_to_json(fell)) == fell
+    assert event_from_json(fell.to_json()) == fell
     assert report.fallback_models == ("other/model",)
-    assert report_to_json(report)["fallback_models"] == ["other/model"]
+    assert report.to_json()["fallback_models"] == ["other/model"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ async def test_what_is_no_outage_is_reported_and_no_other_model_is_asked(kind: P
     report = await bench.agent.execute("go")
 
     assert (report.status, report.fallback_models, other.sent) == (RunStatus.FAILED, (), [])
-    assert "fallback_models" not in report_to_json(report)
+    assert "fallback_models" not in report.to_json()
 
 
 @pytest.mark.parametrize("first", [("half an",), ()])

@@ -1,7 +1,6 @@
 import asyncio
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from domain.calls.access import Access
 from domain.calls.effects import ChangeKind, FileKind, FileState
 from domain.errors import LedgerError, RestoreError, ToolError
 from domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
+from domain.replacing import replace
 from infrastructure.store.snapshots.budget import BATCH_FILES, KeepLimits
 from infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, plan_taking_back, tree

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -21,6 +20,7 @@ from domain.conversation.history import Message
 from domain.conversation.response import LlmResponse
 from domain.events.event import BatchPlanned, CallFinished, HookRan
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 from infrastructure.hooks.python_hook import PythonHook
 from tests.application.test_hooks import Answering, registered

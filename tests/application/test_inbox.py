@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -24,6 +23,7 @@ from domain.events.event import (
     TurnStarted,
 )
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import Approve, DecisionLabel, NobodyThere, Reject, ReviewAnswer, ReviewRequest
 from domain.review.remote_answer import RemoteAnswer

@@ -16,7 +16,6 @@ from domain.calls.tool import ToolDefinition
 from domain.events.event import BatchPlanned, CallFinished, CallStarted, MessageAdded, ReviewRequested
 from domain.events.masking import SecretMask
 from domain.review.questions import Approve, Edit, ReviewAnswer, ReviewRequest
-from infrastructure.store.sql import ledger
 from infrastructure.tools.json_schema import JsonSchema
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, write
@@ -29,7 +28,7 @@ STEPS: tuple[tuple[Any, str], ...] = (
     (ReviewPacket, "to_canonical_json"),
     (SecretMask, "mask_event"),
     (SecretMask, "mask_packet"),
-    (ledger, "event_to_json"),
+    (CallStarted, "to_json"),
 )
 
 
@@ -74,8 +73,8 @@ async def test_what_goes_through_small_arguments_does_so_at_once(
         with threads_of_steps("a short text", monkeypatch) as seen:
             await session.turn(write("a.txt", "a short text"))
 
-    assert not any(seen.pop("event_to_json"))  # the ledger has a thread of its own, whatever the size
-    assert seen.keys() == {name for _, name in STEPS} - {"event_to_json"}
+    assert not any(seen.pop("to_json"))  # the ledger has a thread of its own, whatever the size
+    assert seen.keys() == {name for _, name in STEPS} - {"to_json"}
     assert all(on_loop for name in seen for on_loop in seen[name]), seen
 
 

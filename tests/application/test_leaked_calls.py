@@ -9,7 +9,6 @@ from application.view.session_view import SessionView
 from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.events.event import CallLeaked
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.sessions.past_session import LedgerRecord
@@ -34,7 +33,7 @@ async def test_the_model_is_reported_and_may_make_the_call() -> None:
     assert [call.tool for call in report.calls] == ["read"]
     assert bench.session.sent[1].messages[-1] == UserMessage(TOLD)
     (leaked,) = bench.observer.of(CallLeaked)
-    assert event_from_json(event_to_json(leaked)) == leaked == CallLeaked(tool="read")
+    assert event_from_json(leaked.to_json()) == leaked == CallLeaked(tool="read")
 
 
 @pytest.mark.requirement("E01")

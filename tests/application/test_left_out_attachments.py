@@ -10,7 +10,6 @@ from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import AttachmentLeftOut
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
@@ -35,7 +34,7 @@ def test_what_a_session_notes_is_recorded_once_and_a_replay_knows_it() -> None:
         event.sentence
         == f"{SHOT.label} is left out, as p/m did not take it; later requests to p/m go without it"
     )
-    assert event_from_json(event_to_json(event)) == event
+    assert event_from_json(event.to_json()) == event
     state = replay_state([LedgerRecord(seq=0, at_ms=0, event=event)])
     assert Conversation(left_out=state.left_out).left_out == conversation.left_out
     LeftOutAttachments(Conversation([ASKED], left_out=state.left_out), EventBus([seen])).record()

@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from application.review.masking_approver import MaskingApprover
 from application.review.review import OpenReviewContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.events.masking import MaskedPacket, SecretMask
+from domain.replacing import replace
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
 from domain.text.json_value import JsonValue

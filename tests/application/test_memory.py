@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -16,6 +16,7 @@ from domain.errors import LedgerError, MemoryRefused
 from domain.events.event import ErrorOccurred, Event, MemoryAdded, MemoryApproved
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.memory import MemoryDraft
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state

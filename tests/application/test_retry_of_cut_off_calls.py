@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 
 import pytest
 
@@ -21,9 +20,9 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
 from infrastructure.models.shared.session import ConversationSession
@@ -52,7 +51,7 @@ async def test_the_same_request_is_sent_once_more_with_room_for_a_longer_answer(
     assert [sent.max_output_tokens for sent in (first, cut, again)] == [None, None, 32_000]
     repeated = RequestRepeated(max_output_tokens=32_000)
     assert bench.observer.of(RequestRepeated) == [repeated]
-    assert event_from_json(event_to_json(repeated)) == repeated
+    assert event_from_json(repeated.to_json()) == repeated
     assert len(bench.observer.of(ResponseCompleted)) == 2
     assert report.usage == Usage(input=5, output=8_001)
     assert sum((e.usage for e in bench.observer.of(UsageCounted)), Usage()) == report.usage  # type: ignore[attr-defined]

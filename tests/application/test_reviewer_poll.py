@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -20,6 +19,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.response import LlmResponse
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from domain.review.ballot import InScope, Vote
 from domain.review.lens import parse_lens
 from tests.support.builders import a_call, calls_response

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -73,6 +72,7 @@ from domain.events.event import (
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport, RunStatus
 from domain.panel.consensus import Consensus
+from domain.replacing import replace
 from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
 from domain.review.workspace_roots import WorkspaceRoots
 from domain.sessions.past_session import LedgerRecord

@@ -22,7 +22,6 @@ from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.spend_caps import SpendCap, SpendCaps
 from domain.errors import SpendCapReached
 from domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
-from domain.events.json_form import event_to_json, report_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunStatus
 from domain.review.ballot import Vote
@@ -74,7 +73,7 @@ async def test_where_nobody_is_there_the_turn_ends_before_a_cap_is_exceeded(cap:
 
     assert len(bench.session.sent) == 1
     assert (report.status, report.stop_reason, report.exit_code) == (RunStatus.LIMIT, cap, 5)
-    assert f"agent.{cap} = 1,000 tokens" in str(report_to_json(report)["error"])
+    assert f"agent.{cap} = 1,000 tokens" in str(report.to_json()["error"])
     assert "has used 900 tokens" in str(report.error)
     assert bench.observer.of(ErrorOccurred) == [ErrorOccurred(message=str(report.error))]
     assert bench.paired()
@@ -101,7 +100,7 @@ async def test_the_person_is_asked_before_a_cap_is_exceeded_and_may_raise_it_by_
     assert (question.limit, question.spent, question.raise_to) == (1_000, 900, 2_000)
     (raised,) = bench.observer.of(SpendCapRaised)
     assert raised == SpendCapRaised(cap=SpendCap.TOKENS, by=Decimal(1_000), limit=Decimal(2_000))
-    assert event_from_json(event_to_json(raised)) == raised
+    assert event_from_json(raised.to_json()) == raised
     (standing,) = bench.limiter.standings
     assert (standing.limit, standing.spent) == (2_000, 1_400)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -17,6 +16,7 @@ from domain.conversation.response import LlmResponse
 from domain.errors import LedgerError, ProviderError
 from domain.events.event import Event, MessageAdded
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.review.questions import RejectAndInterrupt
 from domain.sessions.replay import replay_state
 from domain.text.json_value import JsonObject

@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import pytest
 
@@ -22,6 +21,7 @@ from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolCall
 from domain.errors import ToolError
 from domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import (
     Approve,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from application.review.voting import Voting
 from domain.calls.access import EXCLUSIVE
 from domain.calls.tool import RiskLevel
 from domain.conversation.response import LlmResponse
+from domain.replacing import replace
 from domain.review.decision import Decision
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy

@@ -1,7 +1,6 @@
 import asyncio
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -16,6 +15,7 @@ from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import UsageCounted, VoteCast
+from domain.replacing import replace
 from domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
 from domain.review.calibration import NO_CALIBRATION, Calibration, MeasuredShare, ReviewerCalibration
 from domain.review.lens import Lens, parse_lens

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import replace
 
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import UserMessage
 from domain.conversation.stream import StreamRetry
+from domain.replacing import replace
 from tests.contracts.test_images import CONTENT, NO_IMAGES, OK, SHOT, WHOLE_REQUESTS, Line, _say, line
 from tests.support.copilot_rig import CopilotRig
 from tests.support.sse_server import Reply, Say, ScriptedCall

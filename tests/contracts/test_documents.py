@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import UserMessage
 from domain.conversation.stream import StreamRetry
 from domain.errors import ProviderError
+from domain.replacing import replace
 from tests.contracts.test_images import OK, WHOLE_REQUESTS, Line, _say, line
 from tests.support.copilot_rig import CopilotRig
 from tests.support.papers import a_document, pdf

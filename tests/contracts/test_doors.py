@@ -24,7 +24,6 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import TextContent
 
 from domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
-from domain.events.json_form import report_to_json
 from domain.review.mode import Mode
 from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import LedgerRecord
@@ -106,7 +105,7 @@ async def pass_in_the_app(passage: Passage) -> Arrival:
             report = await app.finish("y" if passage.answer == "approve" else "n")
             events = [event for event in app.received.events if event.durable]
     records = [LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(events)]
-    return Arrival(report=dict(report_to_json(report)), records=records)
+    return Arrival(report=dict(report.to_json()), records=records)
 
 
 async def pass_through_an_editor(passage: Passage) -> Arrival:
@@ -140,7 +139,7 @@ async def pass_through_a_browser(passage: Passage) -> Arrival:
         await screen.ended()
     records = await read_ledger(passage.home)
     (report,) = (record.event.report for record in records if isinstance(record.event, TurnFinished))
-    return Arrival(report=dict(report_to_json(report)), records=records)
+    return Arrival(report=dict(report.to_json()), records=records)
 
 
 async def pass_through_the_gate(passage: Passage) -> Arrival:
@@ -163,7 +162,7 @@ async def pass_through_the_gate(passage: Passage) -> Arrival:
         answers.append((made.id, json.loads(printed)["decision"]))
     records = await read_ledger(passage.home)
     reports = [record.event.report for record in records if isinstance(record.event, TurnFinished)]
-    calls = [each for report in reports for each in dict(report_to_json(report))["calls"]]
+    calls = [each for report in reports for each in dict(report.to_json())["calls"]]
     assert [answer for id_, answer in answers if id_ != UNREADABLE] == [ANSWERED[c["decision"]] for c in calls]
     assert dict(answers)[UNREADABLE] == "ask"
     return Arrival(report={"calls": calls}, records=records)
@@ -188,7 +187,7 @@ async def pass_through_the_permission_tool(passage: Passage) -> Arrival:
             answers[made.id] = said["behavior"]
     records = await read_ledger(passage.home)
     reports = [record.event.report for record in records if isinstance(record.event, TurnFinished)]
-    calls = [each for report in reports for each in dict(report_to_json(report))["calls"]]
+    calls = [each for report in reports for each in dict(report.to_json())["calls"]]
     expected = ["allow" if call["decision"] == "allowed" else "deny" for call in calls]
     assert [answer for id_, answer in answers.items() if id_ != UNREADABLE] == expected
     assert answers[UNREADABLE] == "deny"

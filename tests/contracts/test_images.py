@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from domain.conversation.response import LlmResponse
 from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.fake_contents import FakeContents

@@ -10,7 +10,7 @@ import random
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +42,7 @@ from domain.events.event import (
 )
 from domain.events.masking import SecretMask
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.past_session import (

@@ -1,11 +1,11 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.replacing import replace
 from domain.review.ballot import (
     BadQuorumRule,
     Ballot,

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -22,6 +21,7 @@ from domain.events.event import (
     TextDelta,
     TurnStarted,
 )
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from domain.sessions.canonical import render_canonical

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -24,6 +23,7 @@ from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
 from domain.conversation.transcript import render_transcript
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.conversations import conversations, texts

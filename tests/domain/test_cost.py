@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -10,8 +9,8 @@ from hypothesis import strategies as st
 from domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, compute_cost
 from domain.conversation.response import Usage
 from domain.events.event import UsageCounted
-from domain.events.json_form import event_to_json, report_to_json
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 
 PRICE = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.10"), cache_write=Decimal("2.50"))
 LONG = replace(
@@ -136,7 +135,7 @@ def test_a_report_names_its_cost_as_a_number_and_only_where_it_is_known():
         cost_usd=Decimal("0.0123"),
     )
 
-    assert report_to_json(known)["usage"] == {
+    assert known.to_json()["usage"] == {
         "input": 1,
         "output": 0,
         "cache_read": 0,
@@ -144,9 +143,9 @@ def test_a_report_names_its_cost_as_a_number_and_only_where_it_is_known():
         "reasoning": 0,
         "cost_usd": 0.0123,
     }
-    assert "cost_usd" not in str(report_to_json(replace(known, cost_usd=None)))
+    assert "cost_usd" not in str(replace(known, cost_usd=None).to_json())
 
 
 @pytest.mark.parametrize(("cost_usd", "shown"), [(Decimal("0.0000001"), 1e-7), (None, None)])
 def test_an_event_tells_its_cost_as_a_number_or_null(cost_usd: Decimal | None, shown: float | None):
-    assert event_to_json(UsageCounted(model="m", usage=Usage(), cost_usd=cost_usd))["cost_usd"] == shown
+    assert UsageCounted(model="m", usage=Usage(), cost_usd=cost_usd).to_json()["cost_usd"] == shown

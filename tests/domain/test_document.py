@@ -10,7 +10,6 @@ from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.image import Image, ImageLimits
 from domain.conversation.shown_attachments import remove_attachments
 from domain.events.event import MessageAdded
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.sessions.replay import Replay
 
@@ -94,11 +93,11 @@ def test_without_it_a_line_says_why_and_how_else_it_can_be_read():
 def test_it_is_on_record_with_its_message_and_comes_back():
     said = UserMessage("[PDF report.pdf 12 pages]", documents=(paper(),), of_call="call-1")
 
-    assert event_from_json(event_to_json(MessageAdded(message=said))) == MessageAdded(message=said)
+    assert event_from_json(MessageAdded(message=said).to_json()) == MessageAdded(message=said)
 
 
 def test_messages_of_an_older_version_have_no_documents():
-    value = event_to_json(MessageAdded(message=UserMessage("hello")))
+    value = MessageAdded(message=UserMessage("hello")).to_json()
     message = dict(value["message"])
     del message["documents"]
 

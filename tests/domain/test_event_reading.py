@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any, get_args
 
@@ -26,9 +25,9 @@ from domain.events.event import (
     UsageCounted,
     VoteCast,
 )
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.support.any_event import of_type
@@ -39,7 +38,7 @@ KINDS = get_args(Event)
 
 
 def through_text(event: Event) -> Event:
-    return event_from_json(json.loads(json.dumps(event_to_json(event), ensure_ascii=False)))
+    return event_from_json(json.loads(json.dumps(event.to_json(), ensure_ascii=False)))
 
 
 def as_shown(event: Event) -> Event:
@@ -63,7 +62,7 @@ def test_any_event_comes_back_from_its_json(kind: type[Event], data: st.DataObje
 
     read = through_text(event)
 
-    assert event_to_json(read) == event_to_json(event)
+    assert read.to_json() == event.to_json()
     assert read == as_shown(event)
 
 
@@ -72,9 +71,9 @@ def test_any_event_comes_back_from_its_json(kind: type[Event], data: st.DataObje
 @given(data=st.data())
 @examples(10)
 def test_any_event_comes_back_from_json_that_is_ascii(kind: type[Event], data: st.DataObject) -> None:
-    written = json.dumps(event_to_json(data.draw(of_type(kind))))
+    written = json.dumps(data.draw(of_type(kind)).to_json())
 
-    assert json.dumps(event_to_json(event_from_json(json.loads(written)))) == written
+    assert json.dumps(event_from_json(json.loads(written)).to_json()) == written
 
 
 @given(packet=of_type(ReviewPacket))
@@ -163,7 +162,7 @@ def test_a_report_comes_back_with_its_exit_code(failed: bool) -> None:
         error="no" if failed else None,
         provider_failed=failed,
     )
-    written = event_to_json(TurnFinished(report=report))["report"]
+    written = TurnFinished(report=report).to_json()["report"]
     assert isinstance(written, dict)
 
     read = through_text(TurnFinished(report=report))
@@ -194,7 +193,7 @@ def test_keys_that_are_not_known_are_passed_over() -> None:
         output="",
         duration_secs=1.5,
     )
-    written = json.loads(json.dumps(event_to_json(finished)))
+    written = json.loads(json.dumps(finished.to_json()))
     written["mood"] = "good"
     written["context"]["colour"] = ["red"]
 
@@ -283,7 +282,7 @@ def test_an_unknown_type_is_an_error_that_names_it(line: dict[str, Any]) -> None
 def test_a_message_is_identified_by_its_tag_even_where_its_fields_would_fit_another() -> None:
     line = {"type": "message_added", "v": 1, "message": {"type": "assistant", "text": "hello"}}
 
-    with pytest.raises(UnreadableEvent, match=r"message_added cannot be read: message\.type: 'assistant'"):
+    with pytest.raises(UnreadableEvent, match=r"message_added cannot be read: message\.type: .*'assistant'"):
         event_from_json(line)
     with pytest.raises(UnreadableEvent, match="message_added cannot be read: message: expected an object"):
         event_from_json({**line, "message": "hello"})
@@ -293,9 +292,7 @@ def test_a_packet_of_a_later_version_is_not_guessed_at() -> None:
     packet = ReviewPacket(call=a_call("t"), context=a_context(0), seal=Seal(cwd="/"))
     line = json.loads(
         json.dumps(
-            event_to_json(
-                ReviewRequested(context=packet.context, packet=packet, digest=packet.digest, reasons=())
-            )
+            ReviewRequested(context=packet.context, packet=packet, digest=packet.digest, reasons=()).to_json()
         )
     )
     line["packet"]["version"] = 2

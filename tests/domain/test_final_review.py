@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
@@ -22,11 +21,11 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunReport, RunStatus
 from domain.plan.plan import Plan, PlanTask
 from domain.plan.progress import PLAN_VALUE
+from domain.replacing import replace
 from domain.review.ballot import Verdict
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
@@ -125,10 +124,10 @@ def test_an_undo_takes_the_review_back_and_a_redo_brings_it_again() -> None:
 
 
 def test_an_approval_of_a_ledger_from_before_there_were_reviews_can_be_read() -> None:
-    written = {key: value for key, value in event_to_json(APPROVED).items() if key != "base"}
+    written = {key: value for key, value in APPROVED.to_json().items() if key != "base"}
     event = event_from_json(written)
     assert event == replace(APPROVED, base=None)
 
 
 def test_an_approval_is_read_back_with_the_repository_that_it_began_with() -> None:
-    assert event_from_json(event_to_json(APPROVED)) == APPROVED
+    assert event_from_json(APPROVED.to_json()) == APPROVED

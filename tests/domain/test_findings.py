@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -20,6 +19,7 @@ from domain.code_review.finding import (
     merge_findings,
     sort_findings,
 )
+from domain.replacing import replace
 from domain.review.severity import Severity
 
 CLAIM = "the retry limit is never checked so the loop does not end"

@@ -4,7 +4,6 @@ from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.image import Image, ImageLimits
 from domain.events.event import MessageAdded
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.sessions.replay import Replay
 
@@ -81,7 +80,7 @@ def test_a_message_that_loses_nothing_is_the_same():
 def test_the_record_holds_what_is_known_of_an_image_and_not_its_content():
     event = MessageAdded(message=UserMessage("see", (image(),)))
 
-    reply = event_to_json(event)
+    reply = event.to_json()
 
     assert reply["message"]["images"] == [
         {

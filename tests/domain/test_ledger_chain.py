@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from domain.replacing import replace
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import (
     ChainedRecord,

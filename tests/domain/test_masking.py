@@ -32,7 +32,6 @@ from domain.events.event import (
     UsageCounted,
     UserCommandProgressed,
 )
-from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask, holds_mask
 from domain.events.stream_masking import MaskedText, StreamMask
 from domain.review.questions import DecisionLabel
@@ -290,7 +289,7 @@ def test_messages_and_results_are_masked_through_all_their_layers() -> None:
     message = mask.mask_event(MessageAdded(message=ToolResults((result,))))
     asked = mask.mask_event(MessageAdded(message=UserMessage(f"use {PLAIN}")))
 
-    assert PLAIN not in json.dumps([event_to_json(message), event_to_json(asked)])
+    assert PLAIN not in json.dumps([message.to_json(), asked.to_json()])
 
 
 def test_of_what_a_provider_may_have_signed_only_known_values_are_hidden() -> None:

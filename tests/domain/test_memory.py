@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from domain.errors import MemoryRefused
 from domain.events.event import MemoryAdded, MemoryApproved
-from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
 from domain.events.reading import event_from_json
 from domain.instructions.instruction import InstructionScope
@@ -82,8 +81,8 @@ def test_its_events_are_read_back_as_they_were_and_hide_secrets_but_no_digest() 
     mask.learn("X", "hunter2-hunter2")
     shown = mask.mask_event(approved)
 
-    assert event_from_json(event_to_json(approved)) == approved
-    assert event_from_json(event_to_json(added)) == added
+    assert event_from_json(approved.to_json()) == approved
+    assert event_from_json(added.to_json()) == added
     assert isinstance(shown, MemoryApproved)
     assert shown.line == "the key is [secret:X]"
     assert (shown.sha256, shown.former_sha256) == (approved.sha256, approved.former_sha256)

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal, SealedFile
+from domain.replacing import replace
 from tests.support.builders import a_call, a_context
 
 PACKET = ReviewPacket(

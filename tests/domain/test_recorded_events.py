@@ -10,7 +10,6 @@ from typing import Any, get_args
 import pytest
 
 from domain.events.event import Event
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import LedgerRecord
@@ -27,7 +26,7 @@ def test_each_kind_of_event_is_among_them() -> None:
 
 @pytest.mark.parametrize("written", EVENTS, ids=lambda event: str(event["type"]))
 def test_a_recorded_event_is_written_again_to_the_byte(written: dict[str, Any]) -> None:
-    assert json.dumps(event_to_json(event_from_json(written))) == json.dumps(written)
+    assert json.dumps(event_from_json(written).to_json()) == json.dumps(written)
 
 
 @pytest.mark.parametrize("line", OLDER, ids=lambda line: str(line["event"]["type"]))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import get_args
@@ -44,6 +43,7 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.events.report import RunReport, RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from domain.sessions.past_session import LedgerRecord

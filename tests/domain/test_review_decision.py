@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
+from domain.replacing import replace
 from domain.review.decision import Decision, decide
 from domain.review.mode import Mode
 from domain.review.objection import Objection

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
+from domain.replacing import replace
 from domain.review.command_pattern import covers_part, is_reader
 from domain.review.permissions import Answer, Rule, Subject
 from domain.review.rule_examples import judge_by_words

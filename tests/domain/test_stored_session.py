@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from domain.replacing import replace
 from domain.sessions.ledger_chain import ChainedRecord, redact_record
 from domain.sessions.past_session import SessionSummary
 from domain.sessions.stored_session import StoredSession

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -27,10 +26,10 @@ from domain.events.event import (
     SubagentStarted,
     TurnStarted,
 )
-from domain.events.json_form import event_to_json
 from domain.events.reading import event_from_json
 from domain.events.report import RunReport, RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions
@@ -122,7 +121,7 @@ def open_task(*more: Event) -> Replay:
         *more,
     ]
     for event in events:
-        replay.apply(event_from_json(event_to_json(event)), 0)
+        replay.apply(event_from_json(event.to_json()), 0)
     return replay
 
 

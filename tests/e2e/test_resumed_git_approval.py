@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from domain.calls.tool import ToolCall
 from domain.conversation.history import ToolResults
 from domain.events.event import ReviewDecided, SessionResumed
+from domain.replacing import replace
 from domain.review.questions import Reject, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NamedSession
 from domain.sessions.replay import replay_state

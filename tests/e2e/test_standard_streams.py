@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.json_form import report_to_json
 from domain.events.report import RunReport, RunStatus
 from quorum.run_signals import RunSignals
 from quorum.standard_streams import CLOSED_PIPE, UNWRITABLE
@@ -209,4 +208,4 @@ def test_what_is_printed_where_there_is_no_session_yet_is_the_report_of_one(
 
     shown = json.loads(printed[0])
     head = {"type": "session_finished", "v": 1} if output == "stream-json" else {}
-    assert (shown, codes) == ({**head, **report_to_json(report)}, [130])
+    assert (shown, codes) == ({**head, **report.to_json()}, [130])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from domain.events.event import Event, SessionFinished
-from domain.events.json_form import event_to_json, report_to_json
 from quorum.cli.stream_schema import build_stream_schema
 from tests.support.any_event import of_type
 from tests.support.examples import examples
@@ -74,9 +73,9 @@ def test_any_event_fits_the_schema_and_holds_nothing_it_does_not_name(
 ) -> None:
     event = data.draw(of_type(kind))
 
-    line = event_to_json(event)
+    line = event.to_json()
     if isinstance(event, SessionFinished):
-        line = {"type": line["type"], "v": line["v"], **report_to_json(event.report)}
+        line = {"type": line["type"], "v": line["v"], **event.report.to_json()}
 
     assert problems(json.loads(json.dumps(line))) == []
 

@@ -8,7 +8,6 @@ import os
 import resource
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +20,7 @@ from domain.calls.tool import ToolCall
 from domain.conversation.history import UserMessage
 from domain.errors import ConversationError, LedgerError, RestoreError
 from domain.events.event import Event, FilesRestored, SessionRewound
+from domain.replacing import replace
 from domain.sessions.past_session import NamedSession
 from infrastructure.container import Container
 from infrastructure.store.ledger.opening import open_database

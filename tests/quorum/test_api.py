@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -15,6 +14,7 @@ from application.calls import hooks
 from application.calls.hooks import Hook
 from domain.calls.execution import Outcome
 from domain.calls.hook import Continue, HookPoint, describe_point
+from domain.replacing import replace
 from infrastructure.hooks.python_hook import PythonHook
 from quorum import api
 from tests.support.hook_drafts import a_result_draft

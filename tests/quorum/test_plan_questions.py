@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from domain.calls.seal import Seal
+from domain.replacing import replace
 from domain.review.ballot import Vote
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.plan_objection import PlanObjection

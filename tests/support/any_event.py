@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from domain.conversation.response import StopKind, StopReason
+from domain.struct_json import Amount
 
 # Halves of surrogate pairs, ends of lines that are none, directions, marks: what outputs really hold.
 ODD = "\ud800\udfff\x00\x85\u2028\u202e\ufeff\U0001f600e\u0301"
@@ -28,16 +29,13 @@ WORDS = TEXT.filter(bool) | st.sampled_from([kind.value for kind in StopKind]).f
 STOPS = st.sampled_from(StopKind).map(StopReason) | WORDS.map(lambda word: StopReason(StopKind.OTHER, word))
 
 
-class _AnyObject:
-    """Stands for the recursive alias JsonObject, which does not resolve."""
-
-
 _KNOWN: Mapping[Any, st.SearchStrategy[Any]] = {
     str: TEXT,
     float: st.floats(allow_nan=False, allow_infinity=False),
     Decimal: AMOUNTS,
     StopReason: STOPS,
-    _AnyObject: st.dictionaries(TEXT, JSON, max_size=2),
+    Any: JSON,
+    Amount: AMOUNTS,
 }
 
 
@@ -45,10 +43,10 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     """Any value of a type that events hold."""
     if hint in _KNOWN:
         return _KNOWN[hint]
-    if is_dataclass(hint):
-        assert isinstance(hint, type)
-        hints = get_type_hints(hint, localns={"JsonObject": _AnyObject})
-        return st.builds(hint, **{f.name: of_type(hints[f.name]) for f in fields(hint) if f.compare})
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        hints = get_type_hints(hint)
+        shown = [name for name in hint.__struct_fields__ if name != "projected"]
+        return st.builds(hint, **{name: of_type(hints[name]) for name in shown})
     match get_origin(hint), get_args(hint):
         case (origin, members) if origin in (Union, UnionType):
             return st.one_of(*map(of_type, members))

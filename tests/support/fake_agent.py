@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from application.ports.people import Approver, Observer, ReviewContext
@@ -66,6 +66,7 @@ from domain.mcp.server_status import ServerStatus
 from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 from domain.plan.phase import PhaseScope, SessionPhase
 from domain.plan.progress import PlanProgress
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from domain.sessions.past_session import NewSession, SessionChoice

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
+from domain.replacing import replace
 from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.redaction import redact_name
 

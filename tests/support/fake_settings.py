@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from domain.errors import ConfigError
+from domain.replacing import replace
 from tui.agent.settings_service import Setting, Target, Written
 
 OWN = Target("your own file", "/home/me/.config/quorum/quorum.toml")

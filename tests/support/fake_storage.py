@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import assert_never
 
@@ -11,8 +11,8 @@ from application.identifiers import generate_id
 from application.ports.storage import BlobStore, OpenedSession
 from domain.errors import LedgerError, SessionInUse
 from domain.events.event import Event, ReviewRequested, TurnFinished
-from domain.events.json_form import event_to_json
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.request_rate import RequestRate
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.forking import fork_records
@@ -120,7 +120,7 @@ class _Session:
 
     def add(self, event: Event, now_ms: int) -> None:
         """Record an event."""
-        value = event_to_json(event)
+        value = event.to_json()
         before = self.chain[-1].link if self.chain else NO_LINK
         self.updated_ms = max(now_ms, self.updated_ms)
         record = chain_record(

@@ -19,7 +19,6 @@ from application.review.non_interactive_approver import NonInteractiveApprover
 from application.session.agent_session import AgentSession
 from domain.errors import QuorumError
 from domain.events.event import ErrorOccurred, Event
-from domain.events.json_form import event_to_json
 from domain.sessions.past_session import LatestSession, NewSession
 from infrastructure.bootstrap import build_session, open_session
 from infrastructure.config.loading import load_settings
@@ -28,7 +27,7 @@ from infrastructure.config.loading import load_settings
 class _Printed:
     def notify(self, event: Event) -> None:
         if event.durable or isinstance(event, ErrorOccurred):
-            say(event_to_json(event))
+            say(event.to_json())
 
 
 def say(value: object) -> None:

@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from application.turn.steering import PendingMessages
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.effects import FileChange
 from domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.text.output import OutputLimits

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
 
@@ -48,6 +48,7 @@ from domain.events.event import (
     VoteRecord,
 )
 from domain.events.report import CallRecord, RunReport, RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from domain.sessions.past_session import LedgerRecord

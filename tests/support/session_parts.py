@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from application.ports.storage import Ledger
+from domain.replacing import replace
 from infrastructure.container import Container
 from infrastructure.injection import providers
 

@@ -1,9 +1,8 @@
 """A review of a call that would reach a file outside the workspace: its folder can be added in the answer."""
 
-from dataclasses import replace
-
 import pytest
 
+from domain.replacing import replace
 from domain.review.questions import Approve, ApproveFolder
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request

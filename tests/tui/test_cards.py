@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +15,7 @@ from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.conversation.response import MAX_TOKENS, LlmResponse
 from domain.events import event as ev
+from domain.replacing import replace
 from domain.text.styles import StyleChange
 from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, planned
 from tui.transcript.cells.palette import TERMINAL

@@ -1,13 +1,13 @@
 """Keys that come faster than screens open and close."""
 
 import random
-from dataclasses import replace
 
 import pytest
 from textual import events
 from textual.command import CommandPalette
 from textual.widgets import Input
 
+from domain.replacing import replace
 from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from textual.widgets import Static
 
 from domain.errors import AnswerRefused
+from domain.replacing import replace
 from domain.sessions.waiting_review import WaitingReview
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -27,6 +26,7 @@ from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
 from domain.panel.peer_review import Agreement, AnswerReview, PeerReview
 from domain.panel.synthesis import Synthesis
+from domain.replacing import replace
 from tui.copying.stops import CopyStop, build_piece, list_stops
 from tui.finding.search import list_passages
 from tui.transcript.cells.palette import TERMINAL

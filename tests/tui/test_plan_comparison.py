@@ -1,11 +1,11 @@
 """What the dialog of a plan shows of the plans of other models, and what other front ends get of them."""
 
 import json
-from dataclasses import replace
 
 from application.review.masking_approver import MaskingApprover
 from domain.calls.seal import Seal
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.review.ballot import Ballot, Vote
 from domain.review.plan_comparison import ComparedPlan, PlanComparison
 from domain.review.questions import Approve, ReviewRequest

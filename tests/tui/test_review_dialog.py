@@ -1,5 +1,4 @@
 import asyncio
-from dataclasses import replace
 
 import pytest
 from textual import events
@@ -12,6 +11,7 @@ from application.review.vote_feed import VoteFeed
 from domain.calls.seal import Seal
 from domain.events.event import TextDelta
 from domain.events.masking import SecretMask
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import (
     Approve,

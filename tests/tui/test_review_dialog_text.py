@@ -1,4 +1,3 @@
-from dataclasses import replace
 from hashlib import sha256
 
 import pytest
@@ -10,6 +9,7 @@ from rich.style import Style
 from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import SecretMask
 from domain.plan.plan_text import render_plan_text
+from domain.replacing import replace
 from domain.review.ballot import Vote
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.plan_objection import PlanObjection

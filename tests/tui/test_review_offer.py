@@ -1,9 +1,8 @@
 """The rule that the review dialog offers at the third approval of a kind."""
 
-from dataclasses import replace
-
 import pytest
 
+from domain.replacing import replace
 from domain.review.questions import Approve, ApproveAlways, RuleOffer, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request

@@ -1,10 +1,9 @@
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from domain.replacing import replace
 from domain.review.ballot import InScope, Vote
 from domain.review.escalation import Escalation
 from domain.review.questions import Reject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage
 from domain.events import event as ev
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 from tests.support.no_folder import NO_FOLDER

@@ -1,12 +1,12 @@
 """The list of sessions: what is shown of each, what fits, and that many of them stay fast to look through."""
 
-from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 from textual.app import App
 
 from domain.errors import LedgerError
+from domain.replacing import replace
 from domain.text.ages import format_age
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session

@@ -9,7 +9,6 @@ import pytest
 from domain.calls.tool import RiskLevel
 from domain.errors import LedgerError
 from domain.events import event as ev
-from domain.events.json_form import event_to_json
 from domain.events.report import RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.sessions.past_session import LedgerRecord
@@ -36,7 +35,7 @@ def tell(stage: Stage, *events: ev.Event) -> None:
 
 def inside(event: ev.Event) -> ev.SubagentProgressed:
     """Something that happens in the session of the subagent."""
-    return ev.SubagentProgressed(context=context(0), subagent_id=ID, event=event_to_json(event))
+    return ev.SubagentProgressed(context=context(0), subagent_id=ID, event=event.to_json())
 
 
 BEGIN = (
@@ -116,7 +115,7 @@ async def test_one_without_a_record_says_so(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.long
 async def test_several_at_the_same_time_each_have_their_own_and_one_that_failed_too(tmp_path: Path) -> None:
     def second(event: ev.Event) -> ev.SubagentProgressed:
-        return ev.SubagentProgressed(context=context(1), subagent_id="session-1-t2", event=event_to_json(event))
+        return ev.SubagentProgressed(context=context(1), subagent_id="session-1-t2", event=event.to_json())
 
     async with on_stage(tmp_path) as stage:
         tell(

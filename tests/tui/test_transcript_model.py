@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from application.view.entries import (
@@ -29,6 +27,7 @@ from domain.conversation.response import (
 )
 from domain.events import event as ev
 from domain.events.report import RunStatus
+from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel
 from tests.tui.transcript_scenes import (

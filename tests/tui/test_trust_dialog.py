@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from application.ports.people import Approver, Observer
+from domain.replacing import replace
 from domain.sessions.trust import TrustItem, TrustQuestion
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent

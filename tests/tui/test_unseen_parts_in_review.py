@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
+from domain.replacing import replace
 from domain.review.ballot import Vote
 from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage

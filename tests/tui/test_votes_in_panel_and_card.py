@@ -1,7 +1,5 @@
 """Votes and decisions beside the dialog: in the side panel, and on the card of a call."""
 
-from dataclasses import replace
-
 import pytest
 
 from application.view.entries import Batch
@@ -10,6 +8,7 @@ from domain.calls.effects import ChangeKind, Effects, FileChange
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
 from domain.events import event as ev
+from domain.replacing import replace
 from domain.review.ballot import DecidedBy, InScope
 from domain.review.mode import Mode
 from domain.review.questions import DecisionLabel

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from domain.replacing import replace
 from tui.vim.text_objects import NAMES as OBJECT_NAMES
 
 OPERATORS = frozenset({"d", "c", "y", "<", ">", "gu", "gU", "g~"})

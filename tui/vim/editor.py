@@ -8,9 +8,9 @@ registers, repetition by `.` or all of the motions, and both take the keys that 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import StrEnum
 
+from domain.replacing import replace
 from tui.vim.buffer import Buffer
 from tui.vim.changes import Insertion, RepeatableChange, SelectionExtent
 from tui.vim.commands import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from domain.replacing import replace
 from domain.review.hazards.database import CLIENTS, list_deleted_data
 from domain.review.hazards.files import (
     deletes_only_what_is_remade,

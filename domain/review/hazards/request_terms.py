@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import replace
 
+from domain.replacing import replace
 from domain.review.hazards.database import CLIENTS
 from domain.review.hazards.invocation import Invocation
 from domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.repository_changes import changes_repository
 from domain.text.json_value import JsonObject

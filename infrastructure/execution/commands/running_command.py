@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from application.calls.whole_outputs import attach_whole_output, store_whole
@@ -13,6 +12,7 @@ from application.cancellation import run_shielded
 from application.ports.storage import Spill
 from domain.calls.job import JobPage, JobResult
 from domain.errors import ToolError
+from domain.replacing import replace
 from domain.text.output import Printed, ToolOutput
 from infrastructure.execution.commands.account import list_remarks, render_result
 from infrastructure.execution.commands.output import CommandOutput

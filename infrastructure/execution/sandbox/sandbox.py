@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeAlias, assert_never
 
 from domain.errors import ToolError
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.blocking import Stop, run_in_thread

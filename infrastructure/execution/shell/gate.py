@@ -6,10 +6,10 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy, is_git_folder_name
 from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
 from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use

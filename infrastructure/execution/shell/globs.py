@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
+from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from domain.shell.command_line import SimpleCommand
 from domain.shell.command_spec import NotReadOnly

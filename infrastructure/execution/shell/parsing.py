@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.words import (

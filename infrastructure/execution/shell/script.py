@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
+from domain.replacing import replace
 from domain.shell.command_line import Redirect
 from domain.shell.script import Script, ScriptCommand, split_coarsely
 from domain.text.late_pattern import compile_late

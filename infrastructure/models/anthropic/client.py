@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
 import httpx2
@@ -16,6 +15,7 @@ from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
+from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from infrastructure.models.anthropic.answer import MessagesAnswer
 from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload

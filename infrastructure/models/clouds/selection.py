@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from urllib.parse import urlsplit
 
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, find_region
 from infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
 from infrastructure.models.clouds.google_vertex import VertexAccess

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from domain.conversation.image import Image, ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.conversation.stream import StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from domain.text.json_text import make_encoder
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiRequest

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import assert_never
 
 from domain.conversation.effort import Effort
 from domain.errors import ProviderError
+from domain.replacing import replace
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.provider_types import ProviderType
 

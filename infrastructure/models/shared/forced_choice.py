@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND})

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from application.ports.storage import ContentStore
 from domain.conversation.attachment import Attachment, AttachmentLimits
@@ -18,6 +17,7 @@ from domain.conversation.document import Document
 from domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
 from domain.conversation.image import Image
 from domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from domain.text.late_pattern import compile_late
 from infrastructure.models.shared.api_client import ApiRequest
 

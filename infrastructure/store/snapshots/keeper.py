@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import partial
 
 from application.cancellation import raise_if_cancelled
@@ -26,6 +25,7 @@ from domain.calls.effects import (
     is_same,
 )
 from domain.errors import LedgerError
+from domain.replacing import replace
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.mounts import are_local
 from infrastructure.files.workspace import Workspace

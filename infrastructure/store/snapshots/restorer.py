@@ -6,10 +6,10 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 
 from domain.calls.effects import FileKind, FileState, is_like
 from domain.errors import RestoreError, ToolError
+from domain.replacing import replace
 from domain.sessions.restoration import RestoreStep
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.file_metadata import MetadataNotKept, copy_metadata

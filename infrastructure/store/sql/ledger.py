@@ -7,7 +7,6 @@ from functools import partial
 
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
-from domain.events.json_form import event_to_json
 from domain.sessions.ledger_chain import encode_payload
 from infrastructure.store.sql.session_chain import SessionChain
 from infrastructure.store.sql.session_locks import WriteLock
@@ -67,7 +66,7 @@ class SqlLedger:
 
 def _encode(event: Event) -> EncodedEvent:
     try:
-        value = event_to_json(event)
+        value = event.to_json()
         payload = encode_payload(value)
     except (QuorumError, RuntimeError, ValueError, TypeError) as error:
         raise LedgerError(f"{event.type} cannot be recorded: {error}") from error

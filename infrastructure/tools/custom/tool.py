@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from application.cancellation import run_shielded
@@ -15,6 +14,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError, ToolError
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 from domain.text.output import Printed, Spilled, ToolOutput
 from infrastructure.config.command_template import CommandTemplate

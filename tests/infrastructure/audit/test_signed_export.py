@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import cbor2
@@ -15,6 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from domain.errors import LedgerError
+from domain.replacing import replace
 from domain.sessions.anchor import anchor_session
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import (

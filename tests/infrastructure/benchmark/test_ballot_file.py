@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from application.review.quorum_policy import QuorumPolicy
 from application.review.reviewer_poll import BallotQuestion, PolledBallot, make_questions
 from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
 from domain.errors import ConfigError
+from domain.replacing import replace
 from domain.review.ballot import InScope, Vote
 from infrastructure.benchmark.ballot_file import BallotFile
 from infrastructure.benchmark.labelled_data import read_ballots

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from application.review.reviewer_poll import fingerprint_reviewer
 from domain.benchmark.calibrate_reviewer import convert_rate
 from domain.benchmark.statistics import Rate
 from domain.errors import ConfigError
+from domain.replacing import replace
 from domain.review.calibration import ReviewerCalibration
 from domain.review.lens import parse_lens
 from infrastructure.benchmark.calibration_file import load_calibration, write_calibration

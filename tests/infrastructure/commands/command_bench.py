@@ -45,10 +45,9 @@ class RecordingControls:
         self.shown.append(shown)
 
 
-def context_with(controls: RecordingControls) -> ToolExecutionContext:
-    return ToolExecutionContext(
-        call_id="call-0", batch_id="batch-1", call_index=0, turn_index=0, controls=controls
-    )
+def context_with(controls: RecordingControls, call_id: str = "call-0") -> ToolExecutionContext:
+    context = ToolExecutionContext(call_id=call_id, batch_id="batch-1", call_index=0, turn_index=0)
+    return context.with_controls(controls)
 
 
 def tool_in(root: Path, **options: object) -> RunCommand:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +54,7 @@ class JobBench:
     ) -> str:
         """What the model reads of a command. `was_asked`: a person has approved it."""
         controls = RecordingControls(was_asked=was_asked)
-        context = dataclasses.replace(context_with(controls), call_id=call_id)
+        context = context_with(controls, call_id)
         return extract_text(await self._run.execute({"command": command, **arguments}, context))
 
     async def background(self, command: str, **arguments: JsonValue) -> str:

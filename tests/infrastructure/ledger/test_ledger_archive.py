@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.conversation.history import UserMessage
 from domain.errors import LedgerError
 from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnStarted, UserCommandFinished
+from domain.replacing import replace
 from domain.sessions.ledger_chain import encode_payload, redact_record
 from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
 from domain.text.styles import StyleChange

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from domain.errors import LedgerError
-from domain.events.json_form import event_to_json
 from domain.sessions.ledger_chain import encode_payload
 from domain.sessions.past_session import LatestSession
 from infrastructure.store.ledger.database import Database
@@ -119,7 +118,7 @@ async def test_a_record_that_cannot_be_understood_is_read_as_nothing(database):
     assert [record.event is None for record in records] == [False, True, False]
 
 
-@pytest.mark.parametrize("event", [{"type": "hologram_shown", "v": 1}, {**event_to_json(prompt("x")), "v": 99}])
+@pytest.mark.parametrize("event", [{"type": "hologram_shown", "v": 1}, {**prompt("x").to_json(), "v": 99}])
 async def test_what_a_newer_version_wrote_is_passed_over_and_said_so(database, event):
     session_id = await session_of(database, [prompt("one")])
     before = gone_on(database, session_id)

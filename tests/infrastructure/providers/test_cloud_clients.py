@@ -9,7 +9,6 @@ import zlib
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from application.ports.models import LlmSession
 from domain.conversation.history import Conversation
 from domain.conversation.response import ToolUseBlock
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.replacing import replace
 from infrastructure.models.clouds.sign_in import SignIn
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
+from domain.replacing import replace
 from domain.text.json_value import JsonObject
 from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload

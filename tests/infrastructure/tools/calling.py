@@ -41,7 +41,8 @@ class TestControls:
 
 def a_context(*, seal: Seal | None = None, cancelled: bool = False) -> ToolExecutionContext:
     controls = TestControls(cancelled=cancelled, seal=seal)
-    return ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0, controls=controls)
+    context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+    return context.with_controls(controls)
 
 
 def call(tool, *, seal: Seal | None = None, **arguments) -> str:

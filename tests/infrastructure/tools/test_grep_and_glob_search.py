@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from dataclasses import replace
 
 import pytest
 
@@ -191,7 +190,7 @@ def test_a_cancelled_search_stops(tmp_path):
     grep_search = an_eager_search(tmp_path)
     a_tree(tmp_path, {f"{n:03}.txt": "x" for n in range(50)})
     controls = CancelsAtFirstReport()
-    context = replace(a_context(), controls=controls)
+    context = a_context().with_controls(controls)
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(grep_search.execute({"pattern": "x", "path": "."}, context))

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from domain.calls.hook import HookPoint, OnHookError
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.history import UserMessage
 from domain.events.event import MessageAdded
+from domain.replacing import replace
 from infrastructure.tools import mentioned_files
 from tests.support.builders import a_call
 from tests.support.pictures import png

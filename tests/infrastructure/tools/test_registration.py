@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 
 import pytest
 
@@ -10,6 +9,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
+from domain.replacing import replace
 from infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 

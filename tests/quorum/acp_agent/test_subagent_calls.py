@@ -15,7 +15,6 @@ from domain.events.event import (
     SubagentProgressed,
     TextDelta,
 )
-from domain.events.json_form import event_to_json
 from domain.events.report import RunStatus
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.review.questions import DecisionLabel
@@ -54,7 +53,7 @@ def show(calls: SubagentCalls, *events: Event) -> list[tuple[str, str, str | Non
     shown: list[tuple[str, str, str | None]] = []
     for event in events:
         if not isinstance(event, SubagentFinished):
-            event = SubagentProgressed(context=a_context(), subagent_id="s-t1", event=event_to_json(event))
+            event = SubagentProgressed(context=a_context(), subagent_id="s-t1", event=event.to_json())
         shown += [(each.session_update, each.tool_call_id, each.status) for each in calls.map_event(event)]
     return shown
 

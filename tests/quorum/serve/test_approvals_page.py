@@ -8,12 +8,13 @@ import re
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+from domain.replacing import replace
 from domain.review.ballot import InScope, Vote
 from domain.review.plan_objection import PlanObjection
 from domain.review.questions import Approve, Reject, ReviewAnswer

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, 
 from domain.errors import ConfigError
 from domain.instructions.custom_command import CustomCommand
 from domain.instructions.instruction import InstructionScope
+from domain.replacing import replace
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.mode import Mode
 from domain.review.questions import Approve, Reject, RuleOffer

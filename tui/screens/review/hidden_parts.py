@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from domain.calls.packet import ReviewPacket
 from domain.events.masking import MaskedPacket
+from domain.replacing import replace
 from domain.review.questions import ReviewRequest
 
 

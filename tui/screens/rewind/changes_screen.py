@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -13,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from domain.errors import QuorumError
+from domain.replacing import replace
 from domain.sessions.restoration import RestorePlan, RestoreStep
 from domain.text.amounts import format_size
 from domain.text.printable import make_printable

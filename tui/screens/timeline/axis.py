@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from application.view.turn_timings import Stretch
+from domain.replacing import replace
 from domain.text.amounts import format_duration
 
 _MOST_ZOOM = 4_096

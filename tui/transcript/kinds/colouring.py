@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from rich.color import Color, ColorType
 from rich.color_triplet import ColorTriplet
 from rich.style import Style
+
+from domain.replacing import replace
 
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _ENDS = {
