@@ -54,17 +54,24 @@ class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
     """Something that has happened. The tag of its class is its `type`.
 
     `durable`: it is part of the record of a session; else it only feeds what is on the screen, and may be
-    merged with its neighbours for a slow observer. `place` is where it stands in the canonical form, and
-    `sentence` tells it to the person, empty where it is told in more than a sentence or not at all.
+    merged with its neighbours for a slow observer. `place` is where it stands in the canonical form. Where it
+    has a `sentence`, the screen and exports show that unless they tell it in a way of their own; `is_warning`:
+    the screen shows it as one.
     """
 
     type: ClassVar = _TypeName()
     durable: ClassVar[bool] = True
     place: ClassVar[Place | CallStage] = Place.BOUNDARY
+    is_warning: ClassVar[bool] = False
 
     @property
     def sentence(self) -> str:
         """What happened, in a sentence for the person; empty where there is none."""
+        return ""
+
+    @property
+    def details(self) -> str:
+        """What an export shows below the sentence."""
         return ""
 
     def to_json(self) -> JsonObject:

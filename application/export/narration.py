@@ -25,30 +25,20 @@ from application.export.wording import (
     describe_user_command_end,
     format_time,
 )
-from application.view.plan_wording import describe_plan_event
 from domain.calls.execution import ToolExecutionContext
 from domain.conversation.effort import format_model
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from domain.events.event import (
-    AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
-    CallLeaked,
     CallStarted,
-    ConsensusChanged,
-    ContextReceived,
     ConversationCompacted,
-    DiagnosticsReported,
     EffectsObserved,
-    EmptyAnswerReceived,
-    EphemeralEvent,
     ErrorOccurred,
     Event,
     FilesKept,
     FilesRestored,
-    FinalReviewDropped,
-    FolderAdded,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -58,36 +48,23 @@ from domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
-    ModelFellBack,
     OutputStored,
     PanelEvent,
-    PhaseScopeChanged,
-    PlanApproved,
-    PlanProposed,
     PlanReviewStarted,
-    PlanWithdrawn,
-    PromptsQueued,
     QuorumConcluded,
-    RequestRepeated,
     ResponseCompleted,
-    ResultReceived,
     ReviewDecided,
     ReviewRequested,
     SandboxChecked,
-    ServerQuestionAnswered,
     SessionFinished,
     SessionRedone,
     SessionResumed,
     SessionRewound,
-    SessionStarted,
     SpendCapRaised,
-    StateMerged,
     SubagentFinished,
     SubagentStarted,
-    SystemPromptSet,
     TurnFinished,
     TurnStarted,
-    UsageCounted,
     UserCommandFinished,
     UserCommandStarted,
     VoteCast,
@@ -112,48 +89,6 @@ _CallEvent: TypeAlias = (
     | SubagentStarted
     | SubagentFinished
     | HookRan
-)
-_RemarkEvent: TypeAlias = (
-    ConsensusChanged
-    | FolderAdded
-    | ModelFellBack
-    | RequestRepeated
-    | CallLeaked
-    | EmptyAnswerReceived
-    | AttachmentLeftOut
-    | ServerQuestionAnswered
-    | FinalReviewDropped
-)
-_SurroundingEvent: TypeAlias = (
-    SandboxChecked
-    | InstructionsLoaded
-    | MemoryApproved
-    | MemoryAdded
-    | ContextReceived
-    | ResultReceived
-    | ModeChanged
-    | ModelChanged
-    | SpendCapRaised
-    | PhaseScopeChanged
-    | PlanProposed
-    | PlanApproved
-    | PlanWithdrawn
-    | _RemarkEvent
-)
-_SessionEvent: TypeAlias = (
-    SessionResumed
-    | SessionFinished
-    | UserCommandStarted
-    | UserCommandFinished
-    | JobStarted
-    | JobEnded
-    | ConversationCompacted
-    | FilesRestored
-    | SessionRewound
-    | SessionRedone
-    | ErrorOccurred
-    | DiagnosticsReported
-    | _SurroundingEvent
 )
 
 
@@ -201,7 +136,7 @@ class _Narration:
         self._drafts.append(head)
 
     def _narrate(self, event: Event, at_ms: int) -> None:
-        if isinstance(event, EphemeralEvent):
+        if not event.durable:
             return
         match event:
             case TurnStarted(prompt=prompt):
@@ -234,15 +169,6 @@ class _Narration:
                 self._tell_of_call(event)
             case PanelEvent():
                 self._add_remark(*describe_panel_event(event))
-            case (
-                SessionStarted()
-                | SystemPromptSet()
-                | UsageCounted()
-                | PromptsQueued()
-                | StateMerged()
-                | TurnFinished()
-            ):
-                return  # the facts or other events tell it
             case _:
                 self._tell_of_session(event)
 
@@ -297,7 +223,7 @@ class _Narration:
             case _:
                 assert_never(event)
 
-    def _tell_of_session(self, event: _SessionEvent) -> None:
+    def _tell_of_session(self, event: Event) -> None:
         match event:
             case SessionResumed(model=model, mode=mode, told=text, effort=effort):
                 shown = format_model(model, effort)
@@ -321,15 +247,10 @@ class _Narration:
                 self._narrate_undo(event)
             case ErrorOccurred(message=message):
                 self._add_remark(f"error: {message}")
-            case DiagnosticsReported():
-                self._add_remark(event.sentence, "\n".join(event.lines))
             case _:
                 self._tell_of_surroundings(event)
 
-    def _tell_of_surroundings(self, event: _SurroundingEvent) -> None:
-        if isinstance(event, _RemarkEvent):
-            self._add_remark(event.sentence)
-            return
+    def _tell_of_surroundings(self, event: Event) -> None:
         match event:
             case SandboxChecked(told=text):
                 self._add_remark(text)
@@ -339,18 +260,16 @@ class _Narration:
                 self._add_remark(f"the person approved a line for {file} (new content: sha256 {sha256}):", line)
             case MemoryAdded(file=file, notices=notices):
                 self._add_remark(f"the line was added to {file}", "\n".join(notices))
-            case ContextReceived(note=note) | ResultReceived(note=note):
-                self._add_remark(event.sentence, note or "")
             case ModeChanged(mode=mode):
                 self._add_remark(f"the mode is {mode.value} from here on")
             case ModelChanged(model=model, effort=effort):
                 self._add_remark(f"the model is {format_model(model, effort)} from here on")
-            case PhaseScopeChanged() | PlanProposed() | PlanApproved() | PlanWithdrawn():
-                self._add_remark(*describe_plan_event(event))
             case SpendCapRaised(cap=cap, limit=limit):
                 self._add_remark(f"the person raised agent.{cap} to {cap.render(limit)}")
+            case _ if event.sentence:
+                self._add_remark(event.sentence, event.details)
             case _:
-                assert_never(event)
+                return  # the facts or other events tell it
 
     def _answer(self, response: LlmResponse) -> None:
         self._prompt = None

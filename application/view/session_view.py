@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import assert_never
 
 from application.view.batches import Batches
 from application.view.diagnostics_wording import describe_diagnostics
@@ -25,7 +24,6 @@ from application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, Pro
 from application.view.hook_runs import build_hook_remark
 from application.view.look_runs import extend_run
 from application.view.panels import Panels
-from application.view.plan_wording import describe_plan_event
 from application.view.present import Present
 from application.view.status import SessionStatus
 from application.view.turn_timings import TurnTimings
@@ -113,7 +111,7 @@ class SessionView:
             self.status.wait(None)
         self._apply(event)
 
-    def _apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
+    def _apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match
         if isinstance(event, SubagentEvent):
             self._batches.follow_subagent(event, is_live=not self._in_past)
             return
@@ -165,24 +163,20 @@ class SessionView:
                 self._note(NoticeKind.INFO, event.sentence)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
-            case ev.ContextReceived(note=None):
-                return
-            case ev.FolderAdded() | ev.ContextReceived() | ev.ResultReceived():
-                self._note(NoticeKind.INFO, event.sentence)
+            case ev.ContextReceived(note=None) | ev.AttachmentLeftOut():
+                return  # there is nothing to tell, or it is shown elsewhere on the screen
             case ev.ModeChanged():
                 self.status.choose_mode(event.mode.value)
                 self._note(NoticeKind.INFO, f"mode: {event.mode.value}")
-            case ev.ConsensusChanged():
-                self._note(NoticeKind.INFO, event.sentence)
             case ev.ModelChanged():
                 self.status.choose(model=event.model, effort=event.effort)
                 self._note(NoticeKind.INFO, f"model: {format_model(event.model, event.effort)}")
-            case ev.ModelFellBack() | ev.CallLeaked() | ev.EmptyAnswerReceived() | ev.RequestRepeated():
-                if isinstance(event, ev.ModelFellBack):
-                    self.status.fall_back(event.model)
-                elif isinstance(event, ev.RequestRepeated):
-                    self._end_answer()
-                self._note(NoticeKind.WARNING, event.sentence)
+            case ev.ModelFellBack():
+                self.status.fall_back(event.model)
+                self._tell(event)
+            case ev.RequestRepeated():
+                self._end_answer()
+                self._tell(event)
             case ev.RetryScheduled():
                 self._count_down(event)
                 self.status.wait(event)
@@ -241,14 +235,10 @@ class SessionView:
                 self.present.follow(self._batches.decide(event))
             case ev.PanelEvent():
                 self._panels.apply(event)
-            case ev.PhaseScopeChanged() | ev.PlanProposed() | ev.PlanApproved() | ev.PlanWithdrawn():
-                self._note(NoticeKind.INFO, describe_plan_event(event)[0])
             case ev.SandboxChecked():
                 self.status.check_sandbox(event.on)
             case ev.UsageCounted():
                 self.status.count(event)
-            case ev.ServerQuestionAnswered() | ev.FinalReviewDropped():
-                self._note(NoticeKind.INFO, event.sentence)
             case ev.SpendCapRaised():
                 self._note(NoticeKind.INFO, f"agent.{event.cap} is raised to {event.cap.render(event.limit)}")
             case ev.StateMerged():
@@ -260,18 +250,13 @@ class SessionView:
                 self._note(NoticeKind.ERROR, event.message)
             case ev.TurnFinished():
                 self._end_turn(event.report)
-            case (
-                ev.FilesKept()
-                | ev.SessionFinished()
-                | ev.PromptsQueued()
-                | ev.MemoryApproved()
-                | ev.PlanReviewStarted()
-                | ev.AttachmentLeftOut()
-                | ev.SystemPromptSet()
-            ):
-                return  # shown elsewhere on the screen, or with what came of it
             case _:
-                assert_never(event)
+                self._tell(event)
+
+    def _tell(self, event: ev.Event) -> None:
+        """Show its sentence, where it has one."""
+        if event.sentence:
+            self._note(NoticeKind.WARNING if event.is_warning else NoticeKind.INFO, event.sentence)
 
     def _handle(self, event: ev.MessageAdded) -> None:
         """What the person said into the running turn stands where the model read it."""

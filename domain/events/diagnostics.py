@@ -23,6 +23,11 @@ class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_repo
     failure: str | None = None
 
     @property
+    def details(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines)
+
+    @property
     def sentence(self) -> str:
         """What came of it, on one line without the lines themselves."""
         if self.failure is not None:

@@ -27,6 +27,11 @@ class ContextReceived(Fact, frozen=True, kw_only=True, tag="context_received"):
     note: str | None = None
 
     @property
+    def details(self) -> str:
+        """What the model reads of it."""
+        return self.note or ""
+
+    @property
     def sentence(self) -> str:
         """What its models know of the other session, in a sentence."""
         if self.note is None:
@@ -49,6 +54,11 @@ class ResultReceived(Fact, frozen=True, kw_only=True, tag="result_received"):
     form: SessionKind
     responses: int
     note: str
+
+    @property
+    def details(self) -> str:
+        """What the model reads of it."""
+        return self.note
 
     @property
     def sentence(self) -> str:

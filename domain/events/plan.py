@@ -9,12 +9,25 @@ from domain.code_review.change import ChangeBase
 from domain.fact import CallStage, Fact
 from domain.plan.phase import PhaseScope
 from domain.plan.plan import Plan
+from domain.plan.plan_text import render_plan_text
+from domain.text.amounts import format_amount
+
+_SCOPES = {
+    PhaseScope.FULL: "plan mode is off",
+    PhaseScope.FAST: "plan mode is off; models review no plan (fast)",
+    PhaseScope.PLAN_ONLY: "plan mode: the model only looks, and proposes a plan",
+}
 
 
 class PhaseScopeChanged(Fact, frozen=True, kw_only=True, tag="phase_scope_changed"):
     """From now on the session goes this far."""
 
     scope: PhaseScope
+
+    @property
+    def sentence(self) -> str:
+        """What holds from now on."""
+        return _SCOPES[self.scope]
 
 
 class PlanReviewStarted(Fact, frozen=True, kw_only=True, tag="plan_review_started"):
@@ -40,6 +53,17 @@ class PlanProposed(Fact, frozen=True, kw_only=True, tag="plan_proposed"):
     plan: Plan
     digest: str
 
+    @property
+    def sentence(self) -> str:
+        """What was made."""
+        tasks = format_amount(len(self.plan.tasks), "task")
+        return f"a plan of {tasks} was made; nobody was asked to approve it"
+
+    @property
+    def details(self) -> str:
+        """The plan."""
+        return render_plan_text(self.plan)
+
 
 class PlanApproved(Fact, frozen=True, kw_only=True, tag="plan_approved"):
     """A person approved the plan of this digest. It is in force from now on, in place of any other.
@@ -53,11 +77,27 @@ class PlanApproved(Fact, frozen=True, kw_only=True, tag="plan_approved"):
     digest: str
     base: ChangeBase | None = None
 
+    @property
+    def sentence(self) -> str:
+        """What was approved."""
+        tasks = format_amount(len(self.plan.tasks), "task")
+        return f"the plan of {tasks} is approved (sha256 {self.digest[:12]})"
+
+    @property
+    def details(self) -> str:
+        """The plan."""
+        return render_plan_text(self.plan)
+
 
 class PlanWithdrawn(Fact, frozen=True, kw_only=True, tag="plan_withdrawn"):
     """The approved plan is in force no more; `reason` says why, in a sentence."""
 
     reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"the plan is in force no more: {self.reason}"
 
 
 class FinalReviewDropped(Fact, frozen=True, kw_only=True, tag="final_review_dropped"):

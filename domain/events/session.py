@@ -167,6 +167,7 @@ class ModelFellBack(Fact, frozen=True, kw_only=True, tag="model_fell_back"):
     """
 
     place: ClassVar = Place.BEFORE_CALLS
+    is_warning: ClassVar = True
     model: str
     instead_of: str
     reason: str

@@ -119,6 +119,7 @@ class RequestRepeated(Fact, frozen=True, kw_only=True, tag="request_repeated"):
     The same request is sent once more, for an answer of up to `max_output_tokens`.
     """
 
+    is_warning: ClassVar = True
     max_output_tokens: int
 
     @property
@@ -136,6 +137,7 @@ class CallLeaked(Fact, frozen=True, kw_only=True, tag="call_leaked"):
     The call does not run, and the model gets a message that says so.
     """
 
+    is_warning: ClassVar = True
     tool: str
 
     @property
@@ -151,6 +153,7 @@ class EmptyAnswerReceived(Fact, frozen=True, kw_only=True, tag="empty_answer_rec
     The model gets a message that says so, and is asked once more.
     """
 
+    is_warning: ClassVar = True
     lack: str
 
     @property

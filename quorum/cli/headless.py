@@ -24,10 +24,8 @@ from domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     CallFinished,
-    CallLeaked,
     CallStarted,
     DiagnosticsReported,
-    EmptyAnswerReceived,
     ErrorOccurred,
     Event,
     HookRan,
@@ -35,7 +33,6 @@ from domain.events.event import (
     JobEnded,
     JobStarted,
     MessageAdded,
-    ModelFellBack,
     ObjectionsRaised,
     ObjectionsRuled,
     PanelAnswered,
@@ -43,7 +40,6 @@ from domain.events.event import (
     PanelResumed,
     PanelReviewed,
     PanelStarted,
-    RequestRepeated,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -130,7 +126,7 @@ class HeadlessPrinter:
                 new and not self._quiet
             ):
                 _tell(f"quorum: {make_printable(event.sentence)}")
-            case ModelFellBack() | RequestRepeated() | CallLeaked() | EmptyAnswerReceived() if not self._quiet:
+            case _ if event.is_warning and not self._quiet:
                 _tell(f"quorum: {make_printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {make_printable(reason)}; trying again in {delay:.0f} s")
