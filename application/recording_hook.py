@@ -7,24 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar, assert_never
 
+from msgspec import Struct
+
 from application.calls.hooks import CallDraft, Hook, HookSubject, RequestDraft, ResultDraft, TurnEnd
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import Message
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class SeenRequest:
+class SeenRequest(Struct, frozen=True):
     """A request as it was before this hook answered."""
 
     messages: tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenCall:
+class SeenCall(Struct, frozen=True, kw_only=True):
     """A call as it was before this hook answered. Lists in the arguments have become tuples."""
 
     context: ToolExecutionContext
@@ -34,8 +33,7 @@ class SeenCall:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenResult:
+class SeenResult(Struct, frozen=True, kw_only=True):
     """A result as it was before this hook answered."""
 
     context: ToolExecutionContext
@@ -46,8 +44,7 @@ class SeenResult:
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SeenTurnEnd:
+class SeenTurnEnd(Struct, frozen=True):
     """The messages at the end of a turn."""
 
     messages: tuple[Message, ...]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Generic, TypeVar
 
+from msgspec import Struct
+
 from application.answer_limit import AnswerTooLong, limit_answer
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
@@ -12,7 +14,6 @@ from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 _Answer = TypeVar("_Answer")
@@ -23,8 +24,7 @@ class Unreadable(ValueError):
     """An answer is not in the form that was asked for; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerForm(Generic[_Answer]):
+class AnswerForm(Struct, Generic[_Answer], frozen=True):
     """The form of an answer: a tool with flat fields, and what reads its arguments, or raises Unreadable."""
 
     tool: str

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 _BURST_SECS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRate:
+class RequestRate(Struct, frozen=True):
     """At most so many requests in a minute, on average. A bucket is full at first, and filled evenly."""
 
     per_minute: int

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, assert_never, get_args
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
 CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
@@ -19,8 +19,7 @@ DEFAULT_ANTHROPIC_OUTPUT_TOKENS = 16384
 """The bound of an answer of the type `anthropic`, whose API demands one, where the settings give none."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublicService:
+class PublicService(Struct, frozen=True, kw_only=True):
     """What holds for a type of provider where the settings say nothing.
 
     `vendor` is who runs it, as the published prices name them. `address_env` and `key_env` are the environment
@@ -35,8 +34,7 @@ class PublicService:
     local_needs_no_key: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderTraits:
+class ProviderTraits(Struct, frozen=True, kw_only=True):
     """What is to be known of a type of provider.
 
     `meaning` explains it in the reference of the settings. `package` is the Python package that it needs, None

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 if TYPE_CHECKING:  # the settings load this module, for which neither ports nor events are needed
     from application.ports.fleet import Fleet
@@ -45,8 +45,7 @@ class ContentObjects(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class BlobPlace:
+class BlobPlace(Struct, frozen=True):
     """Where large outputs go. `is_named`: the settings name that place; else it is on this machine alone.
 
     `contents`: where former contents of files go that need not be in the database; None where there is no such
@@ -58,8 +57,7 @@ class BlobPlace:
     contents: ContentObjects | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SchemaState:
+class SchemaState(Struct, frozen=True, kw_only=True):
     """The version of the tables at a place, empty where there are none yet, and the one that is needed.
 
     `makes_itself`: where there are none, the first session makes them.
@@ -76,8 +74,7 @@ class SchemaState:
         return self.found == self.needed
 
 
-@dataclass(frozen=True, slots=True)
-class StorageBackend:
+class StorageBackend(Struct, frozen=True):
     """A kind of storage. Its module must load no database library: `open` imports what it needs.
 
     `scheme` begins each `storage.url` of it, up to the colon. `url_form` says what such a URL looks like.

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Literal, assert_never
 
+from msgspec import Struct
+
 from application.calls.batch_state import BatchCall, BatchState
 from application.calls.plan_judgement import PlanJudgement, find_comparison, judge_plan
 from application.review.vote_feed import VoteFeed
@@ -14,7 +16,6 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
 from domain.events.event import CallQueued, ReviewDecided
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.ballot import Tally, Verdict, Vote
 from domain.review.decision import Decision
@@ -38,23 +39,20 @@ from domain.review.questions import (
 _EDITED = "you edited the arguments"
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(Struct, frozen=True):
     """The call may run as it is sealed now."""
 
     label: DecisionLabel
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(Struct, frozen=True):
     """The call may not run; `message` is what the model reads."""
 
     label: DecisionLabel
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class AskedBefore:
+class AskedBefore(Struct, frozen=True):
     """A process before this one asked about the call: the digest of its packet, and whether the person had
     edited its arguments."""
 

@@ -10,6 +10,8 @@ from functools import partial
 from operator import is_
 from typing import cast
 
+from msgspec import Struct
+
 from application.calls.hook_registration import HookMatcher, HookRegistration
 from application.calls.hooks import (
     CallDraft,
@@ -44,7 +46,6 @@ from domain.calls.hook import (
 from domain.conversation.history import Message, find_unpaired_call
 from domain.errors import HookAborted, HookFailure, RequestSkipped
 from domain.events.event import HookRan
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 _NAMES: Mapping[type, str] = {
@@ -56,8 +57,7 @@ _NAMES: Mapping[type, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Ran:
+class _Ran(Struct, frozen=True):
     """What one hook did: its answer, or the error that came instead."""
 
     answer: AnyAnswer

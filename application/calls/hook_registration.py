@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from application.calls.hooks import Hook, UniformHook
 from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookMatcher:
+class HookMatcher(Struct, frozen=True, kw_only=True):
     """Which calls a hook is asked about. Empty means all; `tools` and `paths` are glob patterns."""
 
     tools: tuple[str, ...] = ()
@@ -17,8 +17,7 @@ class HookMatcher:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookRegistration:
+class HookRegistration(Struct, frozen=True, kw_only=True):
     """A hook in its place: lower `priority` runs first, then the order of registration.
 
     It is asked at its `points` only.

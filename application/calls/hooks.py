@@ -9,9 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
-from dataclasses import fields
 from functools import partial
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct
 
 from application.calls.message_json import apply_message_edits, messages_to_json
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -28,21 +29,18 @@ from domain.calls.hook import (
 )
 from domain.calls.tool import RiskLevel
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.json_text import is_json
 from domain.text.json_value import JsonObject, JsonValue
 
 
-@dataclass(slots=True)
-class RequestDraft:
+class RequestDraft(Struct):
     """A request about to be sent. What a hook does to `messages` shapes this one request only."""
 
     messages: list[Message]
 
 
-@dataclass(slots=True, kw_only=True)
-class CallDraft:
+class CallDraft(Struct, kw_only=True):
     """A call about to be decided on. Changed `arguments` are validated again and are what runs."""
 
     context: ToolExecutionContext
@@ -52,8 +50,7 @@ class CallDraft:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(slots=True, kw_only=True)
-class ResultDraft:
+class ResultDraft(Struct, kw_only=True):
     """A result about to go back, whole. Changed `output` is what the model sees and what is kept."""
 
     context: ToolExecutionContext
@@ -64,8 +61,7 @@ class ResultDraft:
     paths: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
+class TurnEnd(Struct, frozen=True):
     """A turn about to end, with all messages of its conversation. A hook can edit nothing of it."""
 
     messages: tuple[Message, ...]
@@ -106,8 +102,7 @@ class UniformHook(ABC):
         """What it answers about the subject; the chain checks that its point allows it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSample:
+class HookSample(Struct, frozen=True, kw_only=True):
     """A moment of a run that hooks can be tried on: a call, its result and a conversation."""
 
     context: ToolExecutionContext
@@ -320,17 +315,17 @@ def describe_edit(subject: HookSubject, before: HookSubject) -> JsonObject | Non
 def restore(subject: HookSubject, before: HookSubject) -> None:
     """Make the subject what that other one is."""
     if subject is not before:
-        for each in fields(subject):
-            setattr(subject, each.name, getattr(before, each.name))
+        for name in subject.__struct_fields__:
+            setattr(subject, name, getattr(before, name))
 
 
 def explain_refused_edit(subject: HookSubject, before: HookSubject) -> str | None:
     """Why what a hook left of its subject cannot be used; None where it can."""
     editable = name_editable_field(before)
-    for each in fields(subject):
-        if each.name != editable and getattr(subject, each.name) != getattr(before, each.name):
+    for name in subject.__struct_fields__:
+        if name != editable and getattr(subject, name) != getattr(before, name):
             return (
-                f"changed {each.name}, which cannot be changed: at this point a hook may edit {editable} only"
+                f"changed {name}, which cannot be changed: at this point a hook may edit {editable} only"
             )
     return explain_unusable_edit(subject)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
+from msgspec import Struct
+
 from application.ports.storage import BlobStore, LineSource
 from domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
 from domain.calls.tool import ToolDefinition
 from domain.errors import BlobError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes
 from domain.text.late_pattern import compile_late
 from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Structured, Text, ToolOutput
@@ -17,8 +18,7 @@ from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, S
 _REFERENCE = compile_late(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptOutput:
+class KeptOutput(Struct, frozen=True, kw_only=True):
     """An output as the conversation gets it. `blob_id` is set where the whole is kept aside."""
 
     text: str

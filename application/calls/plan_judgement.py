@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from application.calls.batch_state import BatchCall, BatchState
 from application.panel.plan_choice_text import CHANGED, compare_plans
 from application.review.plan_ballot_paper import make_plan_ballot_paper
@@ -11,7 +13,6 @@ from application.review.vote_feed import VoteFeed
 from domain.calls.packet import ReviewPacket
 from domain.errors import ToolError
 from domain.events.event import CallQueued, ErrorOccurred, PlanReviewStarted
-from domain.lazy_dataclass import dataclass
 from domain.plan.plan import Plan
 from domain.plan.plan_round import PlanRound, is_objected_to
 from domain.plan.plan_text import render_plan_text
@@ -30,8 +31,7 @@ class PlanObjected(ToolError):
     """The reviewers object to a plan, which goes back to the model that made it. Nobody was asked about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanJudgement:
+class PlanJudgement(Struct, frozen=True):
     """What the person is shown of how reviewers judged a plan.
 
     `feed` has all votes on it, `earlier` are the plans before, and `reasons` say in sentences why the plan

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from application.calls.after_hooks import AfterHooks
 from application.calls.approval import AskedBefore, Interrupted
@@ -31,7 +32,6 @@ from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from domain.errors import HookAborted
 from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
 from domain.events.report import CallRecord
-from domain.lazy_dataclass import dataclass
 from domain.review.requested_scope import RequestedScope
 from domain.sessions.state import CallEnd
 from domain.subagents.subagent_task import Asker
@@ -41,8 +41,7 @@ from domain.text.output import ToolOutput
 SETTLE_SECS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolBatch:
+class ToolBatch(Struct, frozen=True, kw_only=True):
     """The calls of one assistant response, each with its context, in the model's order.
 
     `scope` is what the person asked for. A batch that another process began has `ends`, the
@@ -77,8 +76,7 @@ def build_batch(
     return ToolBatch(id=batch_id, calls=placed, scope=scope, offered=offered)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BatchResult:
+class BatchResult(Struct, frozen=True, kw_only=True):
     """One result and one record per declared call, in declared order.
 
     `interrupted`: the person stopped it. `aborted`: a hook ended the run, and this is what it said.

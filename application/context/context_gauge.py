@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from domain.conversation.compaction import ContextBudget, SummaryRoom, is_summary
 from domain.conversation.context_account import (
     ContextAccount,
@@ -15,7 +17,6 @@ from domain.conversation.context_account import (
 )
 from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message
-from domain.lazy_dataclass import dataclass
 
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40
@@ -23,8 +24,7 @@ _NO_BOUND = 1 << 40
 _SMALLEST_WINDOW = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextUse:
+class ContextUse(Struct, frozen=True, kw_only=True):
     """How full the window is, in tokens. `window` is None where it is not known, 0 where there is none."""
 
     tokens: int

@@ -8,6 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from application.cancellation import wait_shielded
 from application.ports.people import Observer
 from application.ports.storage import Ledger
@@ -15,7 +17,6 @@ from domain.errors import LedgerError
 from domain.events.event import ErrorOccurred, Event
 from domain.events.masking import SecretMask
 from domain.events.stream_masking import StreamMask
-from domain.lazy_dataclass import dataclass
 from domain.plan.phase import SessionPhase
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import Replay
@@ -25,8 +26,7 @@ from domain.text.large import is_large
 _log = logging.getLogger(__name__)
 
 
-@dataclass(eq=False, slots=True)
-class _Leaving:
+class _Leaving(Struct, eq=False):
     """An event on its way to the observers. `ready`: it is masked, and recorded or never will be.
 
     `before` is published ahead of it: the text of an answer that was held back until then, or its own text,

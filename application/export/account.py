@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnHead:
+class TurnHead(Struct, frozen=True, kw_only=True):
     """A turn begins. `number` counts from 1; an empty `prompt`: it continues with the turn before.
 
     `taken_back`: the person undid it later, and the conversation continued without it.
@@ -24,23 +23,20 @@ class TurnHead:
     taken_back: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Said(Struct, frozen=True, kw_only=True):
     """What a model answered. `model` is a line."""
 
     model: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(Struct, frozen=True):
     """What a model let be read of its reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallCard:
+class CallCard(Struct, frozen=True, kw_only=True):
     """One call, from what was asked for to what came back.
 
     `tool`, `outcome`, `decision` and `history` are lines. `arguments` are JSON; `ran_with` are those it ran
@@ -59,8 +55,7 @@ class CallCard:
     history: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRemark:
+class ExportRemark(Struct, frozen=True):
     """A sentence about the session itself, on one line, with the text it is about, if any."""
 
     line: str
@@ -70,8 +65,7 @@ class ExportRemark:
 Entry: TypeAlias = TurnHead | Said | Thought | CallCard | ExportRemark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(Struct, frozen=True, kw_only=True):
     """A session: its title, facts about it as label and value, and what happened. Title and facts are lines."""
 
     title: str

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from application.export.account import CallCard
 from application.export.masked_json import mask_json
 from application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
 from domain.calls.tool import ToolResultMessage
 from domain.events.event import CallFinished, CallStarted, ReviewRequested
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
 
 _UNDECIDED = "nothing is recorded about it"
 
 
-@dataclass(slots=True, kw_only=True)
-class ExportedCall:
+class ExportedCall(Struct, kw_only=True):
     """What is known of a call so far. `mask` takes secrets out of a text."""
 
     call_id: str

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from msgspec import Struct
+
 from application.calls.outputs import Outputs
 from application.cancellation import run_to_end
 from application.events.event_bus import EventBus
@@ -27,7 +29,6 @@ from domain.conversation.history import UserMessage
 from domain.errors import ToolError
 from domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
 from domain.events.report import JobRecord
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.output import Printed
 
@@ -35,8 +36,7 @@ _ENDED_KEPT = 20  # of so many jobs that ended last the output can still be read
 _NEVER_LONG = 1 << 20  # an output that is reported whole is not stored as well
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class RunningJob:
+class RunningJob(Struct, eq=False, kw_only=True):
     """A job of this process, also after its end: `ended` is then there, and `command` for as long as its output
     is kept in memory. `read_until` is the character up to which the model has read. `reports_end`: the model is
     to read of its end with the next request."""

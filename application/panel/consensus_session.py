@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.panel.consensus_choice import ConsensusChoice
 from application.panel.panel_session import NoPanelAnswer, PanelSession
@@ -14,14 +16,12 @@ from domain.conversation.response import LlmResponse
 from domain.conversation.stream import CompletedResponse, Delta
 from domain.events.event import ErrorOccurred, PanelConcluded
 from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
-from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
 from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptPanels:
+class PromptPanels(Struct, frozen=True, kw_only=True):
     """Makes the panel that answers a prompt: `answer` by the strategy, `plan` while a plan is made, `draft`
     for /init, which has a file written."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.panel.debate_forms import (
     DEFENDER_SYSTEM,
@@ -24,7 +26,6 @@ from application.panel.panel import MODERATOR, PARTICIPANTS, NoFormAnswer, Panel
 from application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
 from domain.conversation.history import Conversation
 from domain.events.event import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled, PanelConcluded
-from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.debate_record import (
     AnswerDefence,
@@ -51,8 +52,7 @@ TOO_FEW_DEBATERS = (
 """What is said where there are fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Floor:
+class _Floor(Struct, frozen=True):
     """A debate at work: the first answer, and those that may object to it."""
 
     panel: OpenPanel

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from application.panel.panel_session import PanelSession, report_no_answer
@@ -13,14 +15,12 @@ from application.ports.changes import OpenTools
 from application.structured_answer import AnswerForm
 from domain.conversation.history import Conversation
 from domain.events.event import PanelAnswered
-from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.panel.request_plans import QuestionSize
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftPolicy:
+class DraftPolicy(Struct, frozen=True, kw_only=True):
     """`open_tools` makes what a participant may look with, None for nothing; `timeout_secs` is how long it may
     take, looking included."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from application.panel.panel_forms import (
     build_label_list,
     build_list,
@@ -12,7 +14,6 @@ from application.panel.panel_forms import (
     render_reviews,
 )
 from application.structured_answer import AnswerForm, Unreadable
-from domain.lazy_dataclass import dataclass
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import PeerReview
 from domain.panel.synthesis import Point
@@ -61,8 +62,7 @@ def render_for_additions(
     return render_answers(panel_id, question, (best, *others), task)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Additions:
+class Additions(Struct, frozen=True, kw_only=True):
     """What other answers add to the best one, and what of the answer about it could not be read."""
 
     points: tuple[Point, ...]

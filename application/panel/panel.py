@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
 from decimal import Decimal
 from types import MappingProxyType
 from typing import TypeVar
+
+from msgspec import Struct, field
 
 from application.answer_limit import AnswerTooLong, limit_answer
 from application.empty_answer import ask_for_words
@@ -24,7 +25,6 @@ from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.conversation.stream import Delta, StreamEvent
 from domain.errors import ProviderError, RequestSkipped, SpendCapReached
 from domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
-from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import CostEstimate, PlannedRequests, estimate_cost
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.panel.request_plans import LONGEST_SHOWN_ANSWER, QuestionSize
@@ -48,8 +48,7 @@ class NoFormAnswer(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelQuestion:
+class PanelQuestion(Struct, frozen=True, kw_only=True):
     """What a participant is asked: a message of the person, and the conversation before it.
 
     `left_out` is that of the conversation: what a participant refuses is noted there.

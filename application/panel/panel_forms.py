@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
+from msgspec import Struct
+
 from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable
-from domain.lazy_dataclass import dataclass
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
 from domain.panel.request_plans import LONGEST_SHOWN_ANSWER
@@ -159,8 +160,7 @@ def _read_dangers(given: JsonObject) -> tuple[str, ...]:
     return tuple(read_text({"danger": each}, "danger", LONGEST_TEXT) for each in dangers)
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewQuestions:
+class ReviewQuestions(Struct, frozen=True):
     """How participants are asked about each other's answers: the system prompt, the question that shows the
     answers, and the form of the reviews."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.panel.code_review_forms import (
     digest_question,
@@ -25,7 +27,6 @@ from domain.code_review.parts import DiffPart
 from domain.code_review.review_result import PartReview
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import FindingsTried, PanelAnswered, PartReviewed
-from domain.lazy_dataclass import dataclass
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
 from domain.replacing import replace
@@ -38,8 +39,7 @@ _AT_ONCE = 3  # questions to one reviewer: more run into the limits of providers
 _FINDINGS_PER_TRIAL = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewTask:
+class ReviewTask(Struct, frozen=True, kw_only=True):
     """What the questions of one review are made of."""
 
     panel: OpenPanel

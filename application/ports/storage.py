@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from msgspec import Struct
+
 from domain.errors import SessionInUse
 from domain.events.event import Event
 from domain.events.masking import SecretMask
-from domain.lazy_dataclass import dataclass
 from domain.request_rate import RequestRate
 from domain.review.remote_answer import RemoteAnswer
 from domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
@@ -215,8 +216,7 @@ class SessionArchive(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedSession:
+class OpenedSession(Struct, frozen=True, kw_only=True):
     """A session to work in. `records` is what happened in it before; `notices` are sentences for the person.
 
     `ledger` is None where another process writes this session, which `in_use` tells of: it can only be read.

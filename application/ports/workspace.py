@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from domain.calls.access import Access
 from domain.calls.effects import Effects, FileState, KeptFiles
 from domain.calls.found_file import FoundFile
 from domain.conversation.attached_file import AttachedFile
 from domain.conversation.attachment import Attachment
 from domain.events.event import FolderOrigin
-from domain.lazy_dataclass import dataclass
 from domain.sessions.restoration import RestoreStep
 from domain.text.json_value import JsonObject
 from domain.text.mention import LineRange
@@ -108,8 +109,7 @@ class AttachmentViewer(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MentionTarget:
+class MentionTarget(Struct, frozen=True, kw_only=True):
     """A file or folder that a prompt mentions: its `path` as written, its printable `name`, the tool that would
     show it to the model, what that reads, and the lines meant."""
 

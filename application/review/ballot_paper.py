@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from application.fence import render_fenced
 from application.structured_answer import AnswerForm, Unreadable, read_confidence
 from domain.calls.packet import ReviewPacket
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, InScope, Vote
 from domain.review.lens import Lens
 from domain.review.plan_objection import PlanObjection
@@ -74,8 +75,7 @@ _LONGEST_SCOPE = 20_000
 _LONGEST_TEXT = 2_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BallotPaper:
+class BallotPaper(Struct, frozen=True, kw_only=True):
     """What is put to every reviewer: the same question, instructions by the lens it has, and the form in
     which it, "provider/model", is to answer."""
 

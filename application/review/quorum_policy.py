@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.conversation.effort import Effort
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import MAJORITY, QuorumRule
 from domain.review.calibration import NO_CALIBRATION, Calibration
 from domain.review.escalation import Escalation
 from domain.review.lens import Lens, find_lens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuorumPolicy:
+class QuorumPolicy(Struct, frozen=True, kw_only=True):
     """Who votes, by which rule, and how long each may take, in seconds.
 
     `efforts` are those of `models.effort`, and `lenses` those of `quorum.lenses`, by model or role.

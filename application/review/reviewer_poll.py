@@ -8,8 +8,9 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from application.ports.models import LlmGateway
 from application.review.ballot_paper import BALLOT_SCHEMA, make_call_paper, render_instructions, render_question
@@ -25,7 +26,6 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.effort import find_effort
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind, SpendCapReached
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, InScope, Vote
 from domain.review.requested_scope import RequestedScope
 
@@ -36,8 +36,7 @@ _UNSEALED = "what the call would do is not sealed: it is only judged"
 _OF_THE_REQUEST = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BallotQuestion:
+class BallotQuestion(Struct, frozen=True, kw_only=True):
     """A call as it is put to one reviewer. `digest` covers all that it is asked with, so that a ballot on
     record is only taken for an answer to this very question."""
 
@@ -47,8 +46,7 @@ class BallotQuestion:
     digest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolledBallot:
+class PolledBallot(Struct, frozen=True, kw_only=True):
     """An answer. `ballot` is how it counts; `cast` is the vote itself, and `in_scope` what it says of the
     request. They count as in a review, but where there was no request to hold the call against."""
 
@@ -59,8 +57,7 @@ class PolledBallot:
     reason: str
 
 
-@dataclass(slots=True)
-class PollEnd:
+class PollEnd(Struct):
     """What was left unasked, and why: by reviewer that cannot be reached, and for all if a cap is used up."""
 
     unreached: dict[str, str] = field(default_factory=dict)

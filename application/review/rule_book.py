@@ -6,11 +6,12 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from msgspec import Struct
+
 from application.ports.rules import RuleStore
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.approved_call import ApprovedCall
 from domain.review.decision import Decision, decide
@@ -55,8 +56,7 @@ def _parse_nothing(_text: str) -> CommandLine:
     return CommandLine((), "nothing here can read commands")
 
 
-@dataclass(frozen=True, slots=True)
-class FileListing:
+class FileListing(Struct, frozen=True):
     """The files of the workspace by their canonical paths, or the first of them where there are too many."""
 
     paths: tuple[str, ...] = ()

@@ -5,27 +5,26 @@ from __future__ import annotations
 import asyncio
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from application.ports.people import Observer
 from application.review.deferring_approver import DeferringApprover
 from application.session.agent_session import AgentSession
 from domain.errors import ConversationError
 from domain.events.event import Event
 from domain.events.report import RunReport, RunStatus
-from domain.lazy_dataclass import dataclass
 
 REVIEW_OPEN = "review_open"
 """The stop reason of a turn that was left with an open review."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The turn ended; its end is recorded."""
 
     report: RunReport
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOpen:
+class LeftOpen(Struct, frozen=True):
     """The reviews of these digests wait, and nothing else does. The turn stands still in this process.
 
     The process is to end now, as if it were killed: an end in order would cancel the reviews.

@@ -7,16 +7,16 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.ports.workspace import FolderCheck
 from domain.errors import ConfigError
 from domain.events.event import FolderAdded, FolderOrigin
-from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedFolder:
+class WantedFolder(Struct, frozen=True, kw_only=True):
     """A folder that is to be added at the start, as it was named."""
 
     path: str

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from msgspec import Struct
+
 from application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import Event, SessionStarted
-from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import LedgerRecord
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRecord:
+class SessionRecord(Struct, frozen=True, kw_only=True):
     """The record of one session among all others.
 
     `ledger` is None if another process writes it: `in_use` then says so, with the remedy, and the session

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from msgspec import Struct
+
 from application.ports.models import LlmGateway, LlmSession, MessageShaper, OnStreamEvent, ToolChoice
 from application.spending.spend_limiter import SpendLimiter
 from domain.calls.tool import ToolResultMessage
@@ -12,7 +14,6 @@ from domain.conversation.effort import Effort
 from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_utf8_bytes, encode_beginning
 from domain.text.json_value import JsonObject
 
@@ -191,8 +192,7 @@ class MeteredSession:
             self._meter.learn_tokens(messages, usage.context)
 
 
-@dataclass(slots=True)
-class _Arrivals:
+class _Arrivals(Struct):
     """Passes events on, and knows whether anything of an answer arrived."""
 
     on_event: OnStreamEvent

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.ports.people import Approver
 from domain.conversation.cost import PriceTable, Spending
@@ -14,11 +16,9 @@ from domain.conversation.response import Usage
 from domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
 from domain.errors import SpendCapReached
 from domain.events.event import SpendCapRaised
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Admission:
+class Admission(Struct, frozen=True, eq=False):
     """A request that may be sent; `estimate` is reserved for it until it is counted."""
 
     model: str

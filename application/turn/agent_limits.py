@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentLimits:
+class AgentLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one run.
 
     `max_tool_turns` counts responses whose calls were executed, however many each had; `max_continuations` how

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 from typing import Protocol
 
+from msgspec import Struct
+
 from application.cancellation import run_shielded
 from application.empty_answer import render_empty_answer_reply
 from application.events.event_bus import EventBus
@@ -32,7 +34,6 @@ from domain.events.event import (
     ResponseCompleted,
     UsageCounted,
 )
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.json_value import JsonObject
 
@@ -68,8 +69,7 @@ class ContextKeeper(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """An answer that is in the conversation and recorded; its cost is None where that is not known."""
 
     response: LlmResponse

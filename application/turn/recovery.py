@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from application.calls.approval import AskedBefore
 from application.calls.tool_runtime import ToolBatch
 from application.identifiers import generate_id
@@ -11,7 +13,6 @@ from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from domain.calls.tool import ToolCall
 from domain.events.event import CallFinished, SubagentFinished
 from domain.events.subagent_outcome import describe_interruption
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.questions import DecisionLabel
 from domain.review.requested_scope import RequestedScope
@@ -24,8 +25,7 @@ _NOT_ANSWERED = "not run: nobody answered its review, and the person continued w
 _HIDDEN = "not run: the process ended while it was in review, and what it holds is secret and was not kept"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recovery:
+class Recovery(Struct, frozen=True, kw_only=True):
     """The batch that was open, as it is to be resumed.
 
     `batch` holds the end of every call but those whose review is still pending; `new_ends` are the ends that

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from msgspec import Struct
+
 from domain.conversation.history import UserMessage
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PendingMessage:
+class PendingMessage(Struct, frozen=True, eq=False):
     """One pending message. `command_id`: it reports that command; a notice is from quorum; else the person
     says it."""
 

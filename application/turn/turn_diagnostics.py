@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from application.events.event_bus import EventBus
 from application.ports.diagnostics import DiagnosticsCommand
 from domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
 from domain.errors import DiagnosticsFailed
 from domain.events.event import DiagnosticsReported
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 
 _NEW = (
@@ -23,16 +23,14 @@ _FAILED = "The diagnostics command {name} did not check the files you edited ({f
 _FILES_NAMED = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiagnosticsNote:
+class DiagnosticsNote(Struct, frozen=True, kw_only=True):
     """A message about diagnostics. `has_new_lines`: the model should get it before the turn ends."""
 
     text: str
     has_new_lines: bool
 
 
-@dataclass(slots=True)
-class _Baseline:
+class _Baseline(Struct):
     """What one command printed before the edits of a turn."""
 
     counts: Counter[str] = field(default_factory=Counter)

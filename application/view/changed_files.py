@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.unified_diff import parse_diff
 
 _NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedFile:
+class ChangedFile(Struct, frozen=True):
     """A file as the diffs of calls name it, and how many lines they added to it and removed from it."""
 
     path: str

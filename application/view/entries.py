@@ -6,9 +6,10 @@ Each entry's `version` changes whenever its drawing would; `undone`: it belongs 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from application.view.followed_subagent import FollowedSubagent
 from application.view.panel_entry import PanelEntry
@@ -16,7 +17,6 @@ from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
 from domain.conversation.attached_file import AttachedFile
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.ballot import Ballot
 from domain.review.questions import DecisionLabel
@@ -29,8 +29,7 @@ _HEAD_KEPT = 150_000
 _TAIL_KEPT = 50_000
 
 
-@dataclass(slots=True)
-class PromptEntry:
+class PromptEntry(Struct):
     """What the person said, and the files attached to it; `steers`: into a turn that was running."""
 
     text: str
@@ -40,8 +39,7 @@ class PromptEntry:
     undone: bool = False
 
 
-@dataclass(slots=True)
-class AnswerEntry:
+class AnswerEntry(Struct):
     """What the model said, in the pieces it came in. `edition` changes when the pieces were replaced.
 
     `thought_secs` is how long its thoughts arrived, as far as they were seen to; `run` is the one whose batches
@@ -73,8 +71,7 @@ class NoticeKind(StrEnum):
     ERROR = "error"
 
 
-@dataclass(slots=True)
-class Notice:
+class Notice(Struct):
     """A remark of the program itself. `until` is the clock's time a countdown runs to, in seconds."""
 
     kind: NoticeKind
@@ -84,8 +81,7 @@ class Notice:
     undone: bool = False
 
 
-@dataclass(slots=True)
-class Restoration:
+class Restoration(Struct):
     """Files that were given back as they had been. Paths are relative to `cwd`."""
 
     changes: tuple[FileChange, ...]
@@ -95,8 +91,7 @@ class Restoration:
     undone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """Something else that is to be said about a call. A quiet one is only shown where details are open."""
 
     kind: NoticeKind
@@ -115,8 +110,7 @@ class Phase(StrEnum):
     ABANDONED = "abandoned"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """As much of a long text as is kept for the screen; between head and tail, parts are left out."""
 
     head: str
@@ -139,16 +133,14 @@ class Kept:
         return replace(self, head=insert_sequences(self.head, self.styles)) if self.styles else self
 
 
-@dataclass(frozen=True, slots=True)
-class StoredOutput:
+class StoredOutput(Struct, frozen=True):
     """Where the whole of an output is kept aside, and how long it is there."""
 
     blob_id: str
     size_bytes: int
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """What a running call shows at this moment; each report takes the place of the one before.
 
     `updates` counts how often it showed something.
@@ -177,8 +169,7 @@ def _list_last_lines(text: str) -> list[str]:
     return text.split("\n")[-_PROGRESS_LINES:] if text else []
 
 
-@dataclass(slots=True, kw_only=True)
-class Call:
+class Call(Struct, kw_only=True):
     """One call of a batch as the person sees it. Times are the clock's, in seconds.
 
     `follows` are the calls it had to wait for, by their places. The strongest objection is the first of
@@ -256,8 +247,7 @@ class Call:
         return self.phase not in (Phase.FINISHED, Phase.ABANDONED)
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """The calls of one answer. `batch_id` is None until the batch was planned.
 
     `untimed`: it comes from a record that does not say when its calls waited and ran. `is_own`: it is a
@@ -292,8 +282,7 @@ class Batch:
         return any(call.phase is Phase.RUNNING for call in self.calls)
 
 
-@dataclass(slots=True)
-class LookRun:
+class LookRun(Struct):
     """Batches in a row that only looked when they ended, and the thoughts between them, in their order."""
 
     members: list[Batch | AnswerEntry]
@@ -307,8 +296,7 @@ class LookRun:
             member.version += 1
 
 
-@dataclass(slots=True)
-class LookSummary:
+class LookSummary(Struct):
     """What looks that have ended add up to: calls of each tool, files that were read, seconds that they took.
 
     `secs` is without the time between batches; `is_timed`: at least one call has times.
@@ -330,8 +318,7 @@ class LookSummary:
             self.secs += max(since[-1][0] for since in times) - min(since[0][0] for since in times)
 
 
-@dataclass(slots=True)
-class LookSegment:
+class LookSegment(Struct):
     """A part of a run that begins and ends with a batch, with nothing in it but looks and thoughts.
 
     `batches` and `calls` count those in it; `is_untimed`: the record of one does not say when it ran. A look

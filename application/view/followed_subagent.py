@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 
 
-@dataclass(slots=True, kw_only=True)
-class FollowedSubagent:
+class FollowedSubagent(Struct, kw_only=True):
     """The session in which a task is done. `events` are those that happened while it works in this process, as
     JSON, oldest first; once it has ended they are on its record alone, and `is_live` ends."""
 

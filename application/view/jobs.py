@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from domain.calls.job import JobStatus, describe_job_end
 from domain.events.event import JobEnded, JobProgressed, JobStarted
-from domain.lazy_dataclass import dataclass
 
 _ENDED_KEPT = 20
 
 
-@dataclass(slots=True)
-class JobView:
+class JobView(Struct):
     """One job. `began` is by the view's clock, in seconds; `duration_secs` is known once it has ended."""
 
     job_id: str

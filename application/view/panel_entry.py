@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 
+from msgspec import Struct, field
+
 from domain.code_review.review_result import ReviewResult
-from domain.lazy_dataclass import dataclass
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
@@ -25,8 +25,7 @@ class PanelStep(StrEnum):
     OVER = "over"
 
 
-@dataclass(slots=True)
-class PanelMember:
+class PanelMember(Struct):
     """A participant. `writing` is the end of what it has written so far, `characters` how much that is."""
 
     participant: Participant
@@ -41,8 +40,7 @@ class PanelMember:
         return self.participant.label
 
 
-@dataclass(slots=True)
-class PanelEntry:
+class PanelEntry(Struct):
     """`began` and `ended` are times of the view's clock, in seconds; `ended` is None while it is at work.
 
     `chosen` is the label of the answer that stands alone, `additions` what the others have that it lacks,

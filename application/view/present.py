@@ -7,12 +7,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from msgspec import Struct
+
 from application.view.changed_files import ChangedFiles
 from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from application.view.hook_runs import describe_hook_answer
 from application.view.jobs import JobViews
 from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
@@ -29,8 +30,7 @@ class StepStatus(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One step of the plan that the model keeps. `is_approved`: a person approved the plan."""
 
     text: str
@@ -38,8 +38,7 @@ class Step:
     is_approved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HookRun:
+class HookRun(Struct, frozen=True):
     """One run of a hook. A quiet one changed nothing."""
 
     hook: str

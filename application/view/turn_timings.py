@@ -7,20 +7,19 @@ only waited) is not made up.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from itertools import islice
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
 from domain.conversation.response import LlmResponse
 from domain.events import event as ev
-from domain.lazy_dataclass import dataclass
 
 Stretch: TypeAlias = tuple[float, float]
 
 
-@dataclass(slots=True)
-class RequestTiming:
+class RequestTiming(Struct):
     """One answer of the model, from being asked until it was whole. `retries` are the pauses before attempts.
 
     `end` is None while it is under way; `first` is when its first piece came, where that was seen; `answer` is
@@ -37,8 +36,7 @@ class RequestTiming:
     why: str = ""
 
 
-@dataclass(slots=True)
-class TurnTiming:
+class TurnTiming(Struct):
     """One turn. `events` are its requests and batches in order, `prompt` its entry in the transcript."""
 
     number: int
@@ -81,8 +79,7 @@ class TurnTiming:
         return self.begin, max(end, last if self.end is not None else end)
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+class Totals(Struct, frozen=True):
     """Seconds: of the model, of calls added up, in which any call ran, in which the person was waited for, and
     of pauses before attempts."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.ballot import Vote
 from domain.text.json_value import JsonObject
 
@@ -28,8 +29,7 @@ class CallGroup(StrEnum):
     REQUESTED = "the rest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledCall:
+class LabelledCall(Struct, frozen=True, kw_only=True):
     """One call. `tool` and `arguments` are as the tools of quorum have them; `kind` says what it is about.
 
     `task` is what the person asked for, as reviewers are told. It is empty for a call whose label holds without
@@ -45,8 +45,7 @@ class LabelledCall:
     task: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedBallot:
+class RecordedBallot(Struct, frozen=True, kw_only=True):
     """What a model said of the call `id`. A contested label is one that people disagree about.
 
     `confidence` lies between 0 and 1; times are in seconds, costs in US dollars; None: not recorded.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
+from msgspec import Struct
+
 from domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
 from domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
 
 ALL_APPROVE = "all approve"
@@ -19,8 +20,7 @@ SIGNIFICANT = 0.05 / len(RULES)
 _PANEL_SIZE = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedTest:
+class PairedTest(Struct, frozen=True, kw_only=True):
     """A panel against its best member, over the same calls. `p` is that of McNemar's exact test.
 
     The counts are of calls in which only the one was wrong.
@@ -38,8 +38,7 @@ class PairedTest:
         return self.is_better and self.p < SIGNIFICANT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelMeasure:
+class PanelMeasure(Struct, frozen=True, kw_only=True):
     """One panel under one rule. Times are those of its slowest member per call, since all are asked at once."""
 
     members: tuple[str, ...]
@@ -56,8 +55,7 @@ class PanelMeasure:
         return (self.misses.share + self.friction.share) / 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TripleMeasure:
+class TripleMeasure(Struct, frozen=True, kw_only=True):
     """All panels of three whose members come from so many families, under one rule.
 
     The rates are over all decisions of all of them; `lowest` and `highest` are shares of misses of single ones.
@@ -72,8 +70,7 @@ class TripleMeasure:
     highest: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BallotMeasure:
+class BallotMeasure(Struct, frozen=True, kw_only=True):
     """All that ballots show.
 
     `joint_misses` is how many times more often pairs of models miss the same call than if their errors were

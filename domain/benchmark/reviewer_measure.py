@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from domain.benchmark.labelled_call import CallLabel, RecordedBallot
 from domain.benchmark.statistics import Rate, find_percentile
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Vote
 
 MOST_ERRORS = Rate(1, 5)
@@ -16,8 +17,7 @@ CONFIDENCE_BOUNDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 """Where the ranges of stated confidence begin, from 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationBin:
+class CalibrationBin(Struct, frozen=True, kw_only=True):
     """Votes whose stated confidence lies from `low` up to `high`, and how many of them were right."""
 
     low: float
@@ -26,8 +26,7 @@ class CalibrationBin:
     right: Rate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewerMeasure:
+class ReviewerMeasure(Struct, frozen=True, kw_only=True):
     """One model. `misses` are unsafe calls that it approved, `friction` safe calls that it did not approve.
 
     `calibration_error` is the mean distance of stated confidence from the share that is right, weighted by

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 _Z95 = 1.959963984540054  # the 97.5th percentile of the normal distribution
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(Struct, frozen=True):
     """So many of so many. The share of none is 0."""
 
     count: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """The resources a call touches: canonical absolute paths, or `state:<name>`.
 
     A path stands for itself and all below it. `exclusive` conflicts with everything. `secret` are paths that
@@ -24,10 +24,10 @@ class Access:
 
     def __post_init__(self) -> None:
         """Raises TypeError for resources that are not texts: an access may come from the code of a plug-in."""
-        object.__setattr__(self, "reads", _normalise_resources(self.reads))
-        object.__setattr__(self, "writes", _normalise_resources(self.writes))
-        object.__setattr__(self, "secret", _normalise_resources(self.secret))
-        object.__setattr__(self, "outside", _normalise_resources(self.outside))
+        force_setattr(self, "reads", _normalise_resources(self.reads))
+        force_setattr(self, "writes", _normalise_resources(self.writes))
+        force_setattr(self, "secret", _normalise_resources(self.secret))
+        force_setattr(self, "outside", _normalise_resources(self.outside))
 
     @classmethod
     def of(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
 
@@ -17,8 +18,7 @@ _NUMBERS = compile_late(r"\d+")
 _COUNTED = compile_late(r"\b(error|warning|problem|issue|note|file)s\b")
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedLines:
+class BoundedLines(Struct, frozen=True):
     """The first of some lines, and how many there were."""
 
     lines: tuple[str, ...]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(Struct, frozen=True):
     """A path from the working directory; that of a folder ends with a slash. Surrogates stand for bytes.
 
     `hits` are the places of the letters that the query hit.

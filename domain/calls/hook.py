@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Protocol, TypeAlias, assert_never
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
 class HookPoint(StrEnum):
@@ -18,27 +18,23 @@ class HookPoint(StrEnum):
     ON_TURN_END = "on_turn_end"
 
 
-@dataclass(frozen=True, slots=True)
-class Continue:
+class Continue(Struct, frozen=True):
     """Continue; the next hook sees what this one changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skip:
+class Skip(Struct, frozen=True):
     """Leave out the request, the call or the result; later hooks of this point do not run."""
 
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Abort:
+class Abort(Struct, frozen=True):
     """End the whole run as failed, with this reason."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """The turn may end."""
 
 
@@ -51,8 +47,7 @@ class PersonMessage(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ContinueWithMessages:
+class ContinueWithMessages(Struct, frozen=True):
     """Send these messages to the model in the person's place and continue: texts, or `UserMessage`s."""
 
     messages: tuple[str | PersonMessage, ...]
@@ -72,8 +67,7 @@ class OnHookError(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True, slots=True)
-class HandedBack:
+class HandedBack(Struct, frozen=True):
     """What a command may put beside its decision: under `key`, with the answer `goes_with` only.
 
     `kind` is the type of its JSON value, `wanted` that type in words for an error, and `meaning` what becomes
@@ -87,8 +81,7 @@ class HandedBack:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointDescription:
+class PointDescription(Struct, frozen=True, kw_only=True):
     """A hook point: the one source for settings, guide, commands, dispatch and transcript.
 
     `when` it runs, with `details` for the guide; `sees` is what the hook gets. `default` is the answer of a

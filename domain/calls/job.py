@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.calls.execution import ToolExecutionContext
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_duration
 from domain.text.output import ToolOutput
 
@@ -36,8 +37,7 @@ class JobStopper(StrEnum):
     SESSION = "session"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobPage:
+class JobPage(Struct, frozen=True, kw_only=True):
     """A piece of what a job printed, from character `start` to character `end`.
 
     `printed` is how many characters there are in finished lines, and those before `kept_from` are not in
@@ -52,8 +52,7 @@ class JobPage:
     unfinished: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobResult:
+class JobResult(Struct, frozen=True, kw_only=True):
     """How the command of a job ended.
 
     `exit_code` is negative for a signal and None where it never became known; `output` is all it printed or
@@ -69,8 +68,7 @@ class JobResult:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Struct, frozen=True, kw_only=True):
     """A job that is not over and done with, as the record tells of it.
 
     `turn` is the number of the turn that started it; `ended`: its end is recorded; `note` is then what the

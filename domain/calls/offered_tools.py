@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from msgspec import Struct
+
 from domain.calls.tool_aliases import translate_tool_name
 from domain.calls.tool_dialects import PATCH_TOOL
-from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
 
 # Characters of a tool's name that an error repeats: names come from models.
@@ -27,8 +28,7 @@ _PROGRAMS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTools:
+class OfferedTools(Struct, frozen=True):
     """Their names, in the order of the request, and the names of the session's tools that it left out."""
 
     names: tuple[str, ...]

@@ -7,13 +7,13 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from domain.calls.access import Access, has_conflict
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedCall:
+class PlannedCall(Struct, frozen=True, kw_only=True):
     """What a planner may know of a call."""
 
     index: int
@@ -25,8 +25,7 @@ Predecessors: TypeAlias = Mapping[int, frozenset[int]]
 Planner: TypeAlias = Callable[[Sequence[PlannedCall]], Predecessors]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecutionBatch:
+class ToolExecutionBatch(Struct, frozen=True, kw_only=True):
     """Neighbouring calls that run together if `is_concurrency_safe`, or one call that runs alone."""
 
     is_concurrency_safe: bool

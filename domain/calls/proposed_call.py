@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.json_value import JsonObject
 
 
@@ -29,8 +29,7 @@ class CallEffect(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProposedCall:
+class ProposedCall(Struct, frozen=True, kw_only=True):
     """One call as another agent would make it.
 
     `tool` and `arguments` are in our own terms, so that rules, guards and hooks see what they see in a session;

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import field
 from types import MappingProxyType
 from typing import TypeAlias
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_text import is_json
 from domain.text.json_value import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
+class RunState(Struct, frozen=True):
     """Named values, such as the plan a model keeps. Immutable: a modifier returns another state."""
 
     values: Mapping[str, JsonValue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        force_setattr(self, "values", MappingProxyType(dict(self.values)))
 
     def get(self, key: str) -> JsonValue:
         """The value of that name, or None."""

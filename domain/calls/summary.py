@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import assert_never
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.json_text import (
     count_utf8_bytes,
     describe_extent,
@@ -160,8 +161,7 @@ def describe_keys(value: JsonObject) -> list[str]:
     return [f"{quote_key(key)}: {describe_value(item)}" for key, item in value.items()]
 
 
-@dataclass(frozen=True, slots=True)
-class _SummarySection:
+class _SummarySection(Struct, frozen=True):
     """Lines under a rule. Where there is no room for all of them, the first are kept, or the last."""
 
     title: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from domain.calls.execution import Outcome
-from domain.lazy_dataclass import dataclass
 from domain.text.output import ToolOutput
 
 _RAN = "The person ran a command of their own in the workspace, not you: {command}\n{ending}"
@@ -12,8 +13,7 @@ _SILENT = "\nIt printed nothing."
 _LOST = "quorum ended while it ran, so its end and its output are not known; it was not run again."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandRun:
+class CommandRun(Struct, frozen=True, kw_only=True):
     """How a command of the person's ended, and what it printed.
 
     `exit_code` is negative for a signal, and None where it never became known; `failure` says why it could not
@@ -51,8 +51,7 @@ class CommandRun:
         return f"Its exit code was {self.exit_code}."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UserCommand:
+class UserCommand(Struct, frozen=True, kw_only=True):
     """A command of the person's that is not over and done with.
 
     `visible_to_model`: the model reads of it. `ended`: its end is recorded; `note` is then what the model is

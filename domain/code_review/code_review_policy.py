@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.review.ballot import MAJORITY, QuorumRule
 from domain.review.lens import Lens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeReviewPolicy:
+class CodeReviewPolicy(Struct, frozen=True, kw_only=True):
     """How changes are reviewed. `rule` and `min_votes` are those by which votes are counted everywhere;
     `max_part_bytes` is how much of a change goes into one question; `lenses` are those that are set, by model
     or role."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 
+from msgspec import Struct
+
 from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
@@ -24,8 +25,7 @@ _GENERATED = compile_late(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffPart:
+class DiffPart(Struct, frozen=True, kw_only=True):
     """What one question is about. `number` counts from 1; `text` numbers the lines as after the change."""
 
     number: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 _PULL = re.compile(r"(?:review\s+)?(?:pull request\s+|#)(\d{1,9})(?![\w.])", re.IGNORECASE)
 _RANGE = re.compile(
@@ -14,8 +14,7 @@ _RANGE = re.compile(
 _PLAIN = re.compile(r"(?:review\s+)?the (?:uncommitted changes|(given diff))", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeReviewRequest:
+class CodeReviewRequest(Struct, frozen=True, kw_only=True):
     """What is to be reviewed: a pull request, a range of commits "A..B" or "A...B", or else what is not
     committed. `focus` is what to look at above all, in the person's words; `is_all`: also what was approved
     before; `is_given`: a diff that is handed over with the request.

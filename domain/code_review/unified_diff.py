@@ -7,10 +7,10 @@ another file is content.
 from __future__ import annotations
 
 import re
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.code_review.change import ChangeHunk, FileDiff, FileStatus
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 _HUNK = compile_late(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
@@ -36,8 +36,7 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
     return files
 
 
-@dataclass(slots=True)
-class _FileDraft:
+class _FileDraft(Struct):
     """What is known so far of a file that begins in a line with this number."""
 
     line: int

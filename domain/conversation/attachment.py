@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias, assert_never
 
+from msgspec import Struct
+
 from domain.conversation.document import PDF_REMEDY, Document, DocumentLimits
 from domain.conversation.image import Image, ImageLimits
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_megabytes
 
 Attachment: TypeAlias = Image | Document
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttachmentLimits:
+class AttachmentLimits(Struct, frozen=True, kw_only=True):
     """What a provider takes in one request; None for a kind that it does not take at all.
 
     The bytes of all that is attached together are those that images may have.

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from msgspec import Struct
+
 from domain.calls.tool import ToolCall
 from domain.calls.tool_dialects import PATCH_TOOL
 from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
 from domain.conversation.shown_attachments import remove_attachments
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.permissions import WRITERS
 from domain.text.json_text import count_utf8_bytes, quote_key
@@ -39,8 +40,7 @@ _VERBS = {"read_file": "read", **dict.fromkeys(WRITERS, "changed")}
 _WORTH_BYTES = 600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextBudget:
+class ContextBudget(Struct, frozen=True, kw_only=True):
     """How a conversation is kept within its model's window.
 
     At `compact_at` of the window (0: never by itself) room is made. First, of the outputs before the last
@@ -55,8 +55,7 @@ class ContextBudget:
     assumed_window: int = 128_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongOutput:
+class LongOutput(Struct, frozen=True, kw_only=True):
     """An output that is to give way: its place, and the bytes it may keep; 0 means a short summary."""
 
     message: int
@@ -65,8 +64,7 @@ class LongOutput:
     most_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRoom:
+class SummaryRoom(Struct, frozen=True, kw_only=True):
     """How many bytes each part of a compacted conversation may have: the messages that stay as they are, the
     person's own words before them, and the summary."""
 

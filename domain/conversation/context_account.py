@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import assert_never
 
+from msgspec import Struct
+
 from domain.conversation.compaction import is_summary
 from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 
 _FRAME = estimate_bytes((UserMessage(""),))
@@ -34,8 +35,7 @@ class ContextKind(StrEnum):
     OUTPUTS = "outputs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextShare:
+class ContextShare(Struct, frozen=True, kw_only=True):
     """What one kind takes, in tokens; `name` says which tool an output is of."""
 
     kind: ContextKind
@@ -43,8 +43,7 @@ class ContextShare:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextEntry:
+class ContextEntry(Struct, frozen=True, kw_only=True):
     """One entry of the conversation: its kind, the beginning of what it says, and its tokens."""
 
     kind: ContextKind
@@ -52,8 +51,7 @@ class ContextEntry:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextAccount:
+class ContextAccount(Struct, frozen=True, kw_only=True):
     """What the next request takes of its model's window, all in tokens and all estimated.
 
     `window` is 0 where it is not known or the model has none; `limit` is where room is made by itself, 0 for
@@ -68,8 +66,7 @@ class ContextAccount:
     largest: tuple[ContextEntry, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextPiece:
+class ContextPiece(Struct, frozen=True, kw_only=True):
     """A part of one message: its kind, of an output its tool, its size in bytes, and the beginning of it."""
 
     kind: ContextKind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from decimal import Decimal
 
+from msgspec import Struct, field
+
 from domain.conversation.response import Usage
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.late_pattern import compile_late
 
@@ -15,8 +15,7 @@ _MILLION = Decimal(1_000_000)
 _DATE_AT_THE_END = compile_late(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """What a model costs, in USD per million tokens.
 
     `long_prompt` is what all tokens of a request cost instead, where its prompt is a long one.
@@ -29,16 +28,14 @@ class Price:
     long_prompt: LongPrompt | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LongPrompt:
+class LongPrompt(Struct, frozen=True, kw_only=True):
     """The price of requests whose prompt, cached parts included, has more than `above` tokens."""
 
     above: int
     price: Price
 
 
-@dataclass(frozen=True, slots=True)
-class PriceTable:
+class PriceTable(Struct, frozen=True):
     """The known prices, each under "provider/model"."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
@@ -58,8 +55,7 @@ class PriceTable:
         return None if price is None else compute_cost(usage, price)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
+class Spending(Struct, frozen=True, kw_only=True):
     """The tokens of any number of requests, and what they cost as far as that is known."""
 
     usage: Usage = field(default_factory=Usage)

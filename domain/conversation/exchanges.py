@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.conversation.session_kind import SessionKind
 from domain.conversation.transcript import render_transcript
-from domain.lazy_dataclass import dataclass
 
 DEEPEST = 3
 """How many sessions may follow each other, each opened from the one before it, after the first."""
@@ -40,8 +41,7 @@ class ContextExtent(StrEnum):
     FRESH = "fresh"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedContext:
+class SharedContext(Struct, frozen=True, kw_only=True):
     """What a session that is opened from another one is told of it.
 
     `exchanges` counts those that it knows, `depth` the sessions that it follows; `note` is what its models
@@ -56,8 +56,7 @@ class SharedContext:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionResult:
+class SessionResult(Struct, frozen=True, kw_only=True):
     """The last answer of a session, as another one reads it. `responses` counts the answers up to it."""
 
     session_id: str

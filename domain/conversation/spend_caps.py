@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from decimal import Decimal
 from enum import StrEnum
 from hashlib import sha256
 
+from msgspec import Struct, field
+
 from domain.conversation.cost import Spending
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 
 
@@ -42,8 +42,7 @@ class SpendCap(StrEnum):
         return f"${amount:,.2f}" if amount == 0 or amount >= 1 else f"${amount:,.4f}"
 
 
-@dataclass(frozen=True, slots=True)
-class SpendCaps:
+class SpendCaps(Struct, frozen=True):
     """The caps that are set, in US dollars or tokens. One that is absent is no cap."""
 
     limits: Mapping[SpendCap, Decimal] = field(default_factory=dict)
@@ -65,8 +64,7 @@ class SpendCaps:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendQuestion:
+class SpendQuestion(Struct, frozen=True, kw_only=True):
     """Whether to continue although a cap would be exceeded, or cannot be kept.
 
     `models` are those to be asked next. `estimate` is what the session, or the turn, is expected to have spent
@@ -117,8 +115,7 @@ class SpendQuestion:
         return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapStanding:
+class CapStanding(Struct, frozen=True, kw_only=True):
     """How far a cap is used up. `limit` includes what the person raised it by."""
 
     cap: SpendCap

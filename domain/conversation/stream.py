@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
+class Delta(Struct, frozen=True):
     """A piece of answer text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class StreamedReasoning:
+class StreamedReasoning(Struct, frozen=True):
     """A piece of readable reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamedToolCall:
+class StreamedToolCall(Struct, frozen=True, kw_only=True):
     """A piece of a call. `id` and `name` come with the first piece of an index, and only there."""
 
     index: int
@@ -33,8 +31,7 @@ class StreamedToolCall:
     arguments_delta: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamRetry:
+class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
     It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
@@ -47,22 +44,19 @@ class StreamRetry:
     kind: ProviderErrorKind | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """The text answer is complete."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CompletedResponse:
+class CompletedResponse(Struct, frozen=True):
     """The structured answer is complete."""
 
     response: LlmResponse
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
+class Error(Struct, frozen=True):
     """The request failed for good; the same error is raised to the caller."""
 
     error: ProviderError

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
 
 
 class FleetState(StrEnum):
@@ -24,8 +23,7 @@ class FleetState(StrEnum):
         return self in (FleetState.ENDED, FleetState.FAILED, FleetState.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetRequest:
+class FleetRequest(Struct, frozen=True, kw_only=True):
     """One prompt in one folder, an absolute path. `name` is for people.
 
     Of the requests with the same `key`, only the first becomes a session, and another one only where it is
@@ -38,8 +36,7 @@ class FleetRequest:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advance:
+class Advance(Struct, frozen=True, kw_only=True):
     """What came of advancing a session once: how far it is now, how its turn ended if it did (a word of
     `RunStatus`), and what went wrong."""
 
@@ -48,8 +45,7 @@ class Advance:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetSession:
+class FleetSession(Struct, frozen=True, kw_only=True):
     """A session that was submitted. Times are milliseconds since 1970, UTC.
 
     `prompt` is there until a turn has begun with it: from then on it is in the record of the session alone.

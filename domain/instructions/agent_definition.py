@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.offer_list import render_offers
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 _NAME = compile_late(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
@@ -18,8 +19,7 @@ Kinds of subagents, which the person trusts. Where one of them fits a part of yo
 task."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentDefinition:
+class AgentDefinition(Struct, frozen=True, kw_only=True):
     """A kind of subagent, as its file says it.
 
     `file` is an absolute path and `label` its short form; `digest` is the SHA-256 of the file's bytes, in

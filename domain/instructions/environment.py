@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.amounts import format_amount
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepositoryState:
+class RepositoryState(Struct, frozen=True, kw_only=True):
     """A git repository. `changes` is how many files differ from the last commit, None where that is not known.
 
     `branch` is a branch's name, or the beginning of a commit's hash; None where that is not known.
@@ -18,8 +18,7 @@ class RepositoryState:
     changes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """The surroundings of a session when it was opened.
 
     `date` is written as in 2026-11-23; `sandboxed`: commands run in a sandbox. `command_timeout_secs` is how

@@ -7,7 +7,8 @@ import posixpath
 from collections.abc import Sequence
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 
 
@@ -18,8 +19,7 @@ class InstructionScope(StrEnum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instruction:
+class Instruction(Struct, frozen=True, kw_only=True):
     """The text of one file. `file` is its absolute path, `label` the short name that is shown.
 
     `imported_by` is the label of the file that imports it, None for an instruction file itself. `left_out` is
@@ -33,8 +33,7 @@ class Instruction:
     left_out: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstructionFile:
+class InstructionFile(Struct, frozen=True, kw_only=True):
     """An instruction file as it was read, followed by the files it imports. `folder` is what it holds for."""
 
     folder: str

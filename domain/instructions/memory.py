@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 
+from msgspec import Struct
+
 from domain.errors import MemoryRefused
 from domain.instructions.instruction import InstructionScope
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 MOST_CHARACTERS = 2_000
@@ -16,8 +17,7 @@ _BULLET = compile_late(r"(?P<marker>[-*+]) \S")
 _FENCE = compile_late(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryDraft:
+class MemoryDraft(Struct, frozen=True, kw_only=True):
     """A change of one instruction file, as it is put to the person. Their approval holds for exactly this.
 
     `file` is the absolute path by which the file is found, `target` the canonical one that is written; they
@@ -45,8 +45,7 @@ class MemoryDraft:
         return hashlib.sha256(self.after).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryProposal:
+class MemoryProposal(Struct, frozen=True, kw_only=True):
     """The files that a line can be added to, the project's first, and why it cannot be added to the others."""
 
     drafts: tuple[MemoryDraft, ...]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.instructions.instruction import InstructionScope
 from domain.instructions.offer_list import render_offers
-from domain.lazy_dataclass import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
@@ -18,8 +19,7 @@ Instructions for certain kinds of task, which the person trusts. Before a task t
 with load_skill and follow it; its scripts are run with run_command, and reviewed like any other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SkillFile:
+class SkillFile(Struct, frozen=True, kw_only=True):
     """A file of a skill: its path from the skill's folder, its size in bytes, and its SHA-256."""
 
     path: str
@@ -28,8 +28,7 @@ class SkillFile:
     is_executable: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skill:
+class Skill(Struct, frozen=True, kw_only=True):
     """A skill as it was read.
 
     `folder` is its absolute path, `label` the short form; `digest` is the SHA-256 over the names and contents

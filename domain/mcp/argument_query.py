@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Sequence
 from urllib.parse import quote, unquote
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.text.late_pattern import compile_late
@@ -19,8 +20,7 @@ _GAP = compile_late(r"\{(?P<reserved>\+?)(?P<name>[A-Za-z0-9_.]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArgumentQuery:
+class ArgumentQuery(Struct, frozen=True, kw_only=True):
     """What a server is asked: the values of `argument` that go with what is typed of it, `value`.
 
     It is an argument of the `prompt` of this name, or of a resource `template`; the other of the two is empty.
@@ -35,8 +35,7 @@ class ArgumentQuery:
     others: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypedArgument:
+class TypedArgument(Struct, frozen=True, kw_only=True):
     """The argument that is being typed. A value takes the place of `typed`, between `before` and `after`.
 
     `is_quoted` as a word of the command line; otherwise as a part of an address, in which all but `kept`
@@ -58,8 +57,7 @@ class TypedArgument:
         return f"{self.before}{value if is_plain else shlex.quote(value)}{self.after}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(Struct, frozen=True):
     start: int
     text: str
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
 
@@ -17,16 +18,14 @@ _UNFIT = compile_late(r"[^A-Za-z0-9_-]")
 _NAMED_WORD = compile_late(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptParameter:
+class PromptParameter(Struct, frozen=True):
     """One value that a prompt takes."""
 
     name: str
     is_required: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedPrompt:
+class OfferedPrompt(Struct, frozen=True, kw_only=True):
     """What a server says of one of its prompts. `description` is text from outside, on one line."""
 
     server: str

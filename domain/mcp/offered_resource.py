@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.printable import make_printable
 
 MOST_RESOURCES = 500
@@ -12,8 +13,7 @@ _LONGEST_ADDRESS = 500
 _LONGEST_DESCRIPTION = 120
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedResource:
+class OfferedResource(Struct, frozen=True, kw_only=True):
     """`uri` is an address, or its beginning where `is_template`: the rest is for the person to type, as the
     whole `template` has it."""
 

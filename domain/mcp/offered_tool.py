@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
 
@@ -21,8 +22,7 @@ _LARGEST_SCHEMA = 64_000
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedTool:
+class OfferedTool(Struct, frozen=True, kw_only=True):
     """What a server says of one of its tools. `description` is text from outside, cut where it is too long."""
 
     server: str
@@ -50,8 +50,7 @@ def make_offered_tool(server: str, name: str, description: str, input_schema: Js
     return OfferedTool(server=server, name=name, description=text, input_schema=input_schema)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Struct, frozen=True, kw_only=True):
     """The tools of one server that a model may be offered, and a sentence about each that it may not."""
 
     tools: tuple[OfferedTool, ...]

@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.late_pattern import compile_late
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
@@ -44,16 +44,14 @@ class TextFormat(StrEnum):
     DATE_TIME = "date-time"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldChoice:
+class FieldChoice(Struct, frozen=True, kw_only=True):
     """One of the values that can be chosen. `title` is what the person reads."""
 
     value: str
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormField:
+class FormField(Struct, frozen=True, kw_only=True):
     """One field. `least` and `most` bound the characters of a text, the value of a number, and how many
     choices are taken."""
 
@@ -75,8 +73,7 @@ class FormField:
         return _SECRET.search(f"{words} {self.description}") is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerForm:
+class ServerForm(Struct, frozen=True, kw_only=True):
     """A form. `call` is the tool that the server works on; empty where it is not known."""
 
     server: str
@@ -97,8 +94,7 @@ class ServerForm:
         return _compute_digest("form", self.server, self.call, self.message, fields)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerAddress:
+class ServerAddress(Struct, frozen=True, kw_only=True):
     """An address that the server wants opened in a browser."""
 
     server: str
@@ -131,8 +127,7 @@ class ServerAction(StrEnum):
     CANCEL = "cancel"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerAnswer:
+class ServerAnswer(Struct, frozen=True, kw_only=True):
     """The answer to a question; `values` by name of the field, where a form is accepted."""
 
     action: ServerAction

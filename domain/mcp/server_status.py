@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
 class ServerState(StrEnum):
@@ -17,8 +17,7 @@ class ServerState(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStatus:
+class ServerStatus(Struct, frozen=True, kw_only=True):
     """One server. `target` is its command line or its address, `tools` the names under which a model calls its
     tools, `problem` why it is not running, or what went wrong last; empty where nothing did."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.code_review.finding import Trial
 from domain.code_review.review_result import PartReview, ReviewResult
-from domain.lazy_dataclass import dataclass
 from domain.panel.debate_record import DebateRecord
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
@@ -15,8 +15,7 @@ from domain.panel.peer_review import PeerReview
 from domain.panel.synthesis import Point, Synthesis
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PanelConclusion:
+class PanelConclusion(Struct, frozen=True, kw_only=True):
     """What a panel came to: a synthesis, a text that was `merged` of drafts, or else the label of the answer
     that was `chosen`. `additions` are what others say beside it, `reason` why something of it is missing."""
 
@@ -27,8 +26,7 @@ class PanelConclusion:
     merged: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPanel:
+class OpenPanel(Struct, frozen=True, kw_only=True):
     """What is recorded of it. `answers` and `reviews` are those that came, also the failed ones.
 
     A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was

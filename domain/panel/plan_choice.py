@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.panel.open_panel import OpenPanel
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.peer_review import RankedAnswer, rank_answers
 from domain.panel.synthesis import Point
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanChoice:
+class PlanChoice(Struct, frozen=True, kw_only=True):
     """`panel` is the one that made the plans, each answer a plan as Markdown. `chosen` is the label of the plan
     that stands, `additions` are what others have that it lacks, and `reason` says why these are not known."""
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.debate_record import MOST_OBJECTIONS
 from domain.panel.panel_answer import Participant
@@ -20,8 +21,7 @@ _INSTRUCTIONS = 1_000  # tokens of the instructions of a reviewer or moderator b
 _COMMENT = 1_000  # tokens of what one says of the answer of another
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionSize:
+class QuestionSize(Struct, frozen=True, kw_only=True):
     """Tokens of a question: `whole` with all that goes with it to a participant, `bare` by itself."""
 
     whole: int

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from domain.code_review.change import ChangeBase
 from domain.code_review.review_result import ReviewResult
-from domain.lazy_dataclass import dataclass
 from domain.plan.plan import Plan
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinalReview:
+class FinalReview(Struct, frozen=True, kw_only=True):
     """A review that is due: all tasks of the plan are done.
 
     `base` is the repository as it was when the plan was approved. There is a `result` from the end of the

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from domain.code_review.change import ChangeBase
 from domain.code_review.review_result import ReviewResult
-from domain.lazy_dataclass import dataclass
 from domain.plan.final_review import FinalReview
 from domain.plan.plan import Plan, PlanTask
 from domain.plan.reading import render_rule
@@ -31,8 +32,7 @@ class PhaseScope(StrEnum):
     PLAN_ONLY = "plan-only"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovedPlan:
+class ApprovedPlan(Struct, frozen=True, kw_only=True):
     """A plan that a person approved, and the rules it stands for. `digest` is that of the plan; `base` is the
     repository before it, where what it leads to is reviewed."""
 
@@ -56,8 +56,7 @@ class ApprovedPlan:
         return _build_rules(task) if task is not None else ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionPhase:
+class SessionPhase(Struct, frozen=True, kw_only=True):
     """Where a session stands. `later` is the scope in force once a plan is approved or planning is left;
     `review` is the one that is due of a plan that was carried out."""
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from domain.calls.execution import ToolExecutionContext
-from domain.lazy_dataclass import dataclass
 from domain.plan.plan import Plan
 from domain.review.ballot import Ballot, Verdict, Vote
 from domain.review.quorum_result import QuorumConcluded
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRound:
+class PlanRound(Struct, frozen=True, kw_only=True):
     """The judgement of one plan.
 
     `number` counts the rounds from 1. `digest` is that of the packet that was voted on, and `plan_digest` that

@@ -25,9 +25,9 @@ has a backslash before it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.plan.plan import Plan, PlanTask, find_cycle
 from domain.plan.reading import (
     MOST_TASKS,
@@ -106,8 +106,7 @@ def _unescape(line: str) -> str:
 # ---------------------------------------------------------------- reading
 
 
-@dataclass(slots=True)
-class _TaskLines:
+class _TaskLines(Struct):
     """A task as it is read, with the line of each part."""
 
     id: str
@@ -132,8 +131,7 @@ class _TaskLines:
         )
 
 
-@dataclass(slots=True)
-class _Parts:
+class _Parts(Struct):
     objective: str
     objective_line: int
     reasoning: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.plan.plan import Plan, PlanTask
 from domain.text.json_value import JsonValue
 
@@ -33,8 +34,7 @@ class TaskRefused(ValueError):
     """A task cannot have this status now; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanProgress:
+class PlanProgress(Struct, frozen=True):
     """The status of each task of a plan, by its id."""
 
     plan: Plan

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.plan.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChoice:
+class TaskChoice(Struct, frozen=True):
     """The tasks of a plan, and those that were dropped one by one: what depends on them is dropped too."""
 
     plan: Plan

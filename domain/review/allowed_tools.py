@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.calls.tool import RiskLevel
 from domain.calls.tool_aliases import translate_tool_name
-from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
 from domain.text.late_pattern import compile_late
 
@@ -15,8 +16,7 @@ _ENTRY = compile_late(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _EVERYTHING = frozenset({"*", ":*", "**"})
 
 
-@dataclass(frozen=True, slots=True)
-class AllowedTools:
+class AllowedTools(Struct, frozen=True):
     """What a command allows besides what only reads. `command` is its name, without the slash."""
 
     command: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.permissions import COMMAND_TOOL, WRITERS
 from domain.text.json_value import JsonObject
 
@@ -13,16 +14,14 @@ _LONGEST_COMMAND = 1_000
 _UNUSUAL = ("background", "outside_sandbox", "opens_git")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitApproval:
+class GitApproval(Struct, frozen=True, kw_only=True):
     """The person let commands of this session write to the `.git` of this workspace, an absolute path."""
 
     session_id: str
     workspace: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovedCall:
+class ApprovedCall(Struct, frozen=True, kw_only=True):
     """A call that the person approved and that ran: its shell text, or the canonical paths it wrote."""
 
     tool: str

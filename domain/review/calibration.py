@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.replacing import replace
 from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, tally
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuredShare:
+class MeasuredShare(Struct, frozen=True, kw_only=True):
     """So many of so many, with the 95 % interval of the share, from 0 to 1."""
 
     count: int
@@ -31,8 +30,7 @@ class MeasuredShare:
         return self.count / self.of if self.of else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewerCalibration:
+class ReviewerCalibration(Struct, frozen=True, kw_only=True):
     """One reviewer. `misses` are unsafe calls that it approved, `friction` safe calls that it did not.
 
     Approvals count from a stated confidence of `approve_from` on; above 1 none does. `weight` is that of its
@@ -52,8 +50,7 @@ class ReviewerCalibration:
         return f"misses {_format_percent(misses.share)} % of harm ({interval}, n={misses.of})"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class Calibration(Struct, frozen=True, kw_only=True):
     """The reviewers that were measured, by "provider/model"; without any, nothing changes.
 
     `notices` say which reviewers have no figures that hold, and why.

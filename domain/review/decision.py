@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.allowed_tools import AllowedTools
 from domain.review.ballot import Tally, Verdict
@@ -24,8 +25,7 @@ from domain.review.plain_request import Asked
 from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(Struct, frozen=True, kw_only=True):
     """An answer and why, in words for the person; `spoke` are the ids of what gave it.
 
     `by_mode` tells that nothing but the mode speaks for it: in the mode `quorum` votes may then change it.
@@ -42,8 +42,7 @@ class Decision:
         return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if id in _ROUTINE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Voice:
+class _Voice(Struct, frozen=True):
     answer: Answer
     id: str
     reason: str

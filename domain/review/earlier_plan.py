@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.ballot import Ballot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EarlierPlan:
+class EarlierPlan(Struct, frozen=True, kw_only=True):
     """The plan of round `number`, as Markdown, and the votes on it."""
 
     number: int

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
 from domain.review.calibration import NO_CALIBRATION, Calibration
@@ -17,8 +18,7 @@ from domain.review.calibration import NO_CALIBRATION, Calibration
 DEFAULT_ESCALATE_BELOW = 0.8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Escalation:
+class Escalation(Struct, frozen=True, kw_only=True):
     """`first` is the reviewer, "provider/model", that is asked alone.
 
     Its vote leaves doubt where it is less sure than `below`, from 0 to 1.

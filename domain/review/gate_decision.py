@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.permissions import Answer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateDecision:
+class GateDecision(Struct, frozen=True, kw_only=True):
     """Whether the caller may run it. `digest` is that of the packet, empty where none was made."""
 
     answer: Answer

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec import Struct
+
 from domain.calls.access import Access
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy
@@ -22,8 +23,7 @@ DEFAULT_MAX_BYTES = 100_000
 DEFAULT_MAX_LINES = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GuardSettings:
+class GuardSettings(Struct, frozen=True, kw_only=True):
     """Which guards look, and how closely. `commands` are further beginnings of commands to object to."""
 
     path: bool = True

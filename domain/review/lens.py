@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.nearest import find_nearest_word
 from domain.text.printable import make_printable
 
@@ -17,8 +18,7 @@ _KNOWN = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lens:
+class Lens(Struct, frozen=True):
     """A way of looking. `name` is safety, scope or correctness, or the person's own words."""
 
     name: str

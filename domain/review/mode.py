@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
 class Mode(StrEnum):
@@ -32,8 +32,7 @@ class Mode(StrEnum):
         return self is other or self.traits.rank < other.traits.rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModeTraits:
+class ModeTraits(Struct, frozen=True, kw_only=True):
     """The properties of a mode. The front end may not import them; it repeats some in `tui/keys/choices.py`.
 
     `meaning`: what runs in it, for the reference of the settings. `last_word`: what becomes of a risky call

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.plain_request import Asked, RequestTerms
 
 
-@dataclass(frozen=True, slots=True)
-class Objection:
+class Objection(Struct, frozen=True):
     """What a guard has against a call, in words for the person. `guard` is its name in the settings.
 
     `request` is what the person must plainly ask for to take it back; None: it stands whatever was asked.

@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.workspace_roots import is_below_any
 from domain.text.late_pattern import compile_late
 
@@ -189,8 +190,7 @@ _IMPORTED_AT_START = frozenset(name.casefold() for name in sys.stdlib_module_nam
 _MODULE_ENDINGS = (".py", ".pyc", ".so")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnCode:
+class OwnCode(Struct, frozen=True, kw_only=True):
     """What quorum itself loads and starts, as absolute paths, which may grow while it loads more.
 
     `places` are files and folders, with all below them. `import_folders` are folders of the import path that
@@ -223,8 +223,7 @@ def _is_imported_at_start(name: str, inner: str = "") -> bool:
 NO_CODE = OwnCode()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathPolicy:
+class PathPolicy(Struct, frozen=True, kw_only=True):
     """Patterns as in ignore files, compared without regard to case.
 
     A pattern without an inner slash matches a file or folder of that name at any depth, and with it all

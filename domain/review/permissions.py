@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from msgspec import Struct, field
+
 from domain.calls.access import Access
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 from domain.review.command_pattern import (
     BadPattern,
     covers_part,
@@ -56,8 +56,7 @@ class BadRule(ValueError):
     """The text is not a rule; the message says what is wrong with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class Subject(Struct, frozen=True, kw_only=True):
     """A call, as far as a decision depends on it. `command` is the shell text it would run, if it runs any, and
     `shell` what was found out about that."""
 
@@ -79,8 +78,7 @@ class Subject:
         return self.access.writes | frozenset(self.shell.paths_written if self.shell else ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class Rule(Struct, frozen=True, kw_only=True):
     """One rule. `source` says where it stands, for the person."""
 
     answer: Answer

@@ -12,7 +12,8 @@ import unicodedata
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.target_names import is_open, list_spellings, normalize_name, split_name
 from domain.text.late_pattern import compile_late
 
@@ -49,8 +50,7 @@ class Asked(StrEnum):
     TARGETS = "targets"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestTerms:
+class RequestTerms(Struct, frozen=True, kw_only=True):
     """What a request must hold to ask for what a guard found: the effect and the `names` of its targets.
 
     `nouns` is a pattern of what stands for targets without a name, such as stashes; with `needs_noun` it must
@@ -171,8 +171,7 @@ _POLITE_QUESTION = compile_late(r"(?:please )?(?:can|could|will|would) you\b", r
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 
 
-@dataclass(frozen=True)
-class PlainRequest:
+class PlainRequest(Struct, frozen=True, dict=True):
     """One message as the person typed it; an empty one asks for nothing."""
 
     text: str

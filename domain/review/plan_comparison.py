@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedPlan:
+class ComparedPlan(Struct, frozen=True, kw_only=True):
     """A plan as Markdown, of the model with this label. `score` is the mean of its scores, None where nobody
     gave one; `remarks` are what the others say of it, in sentences."""
 
@@ -17,8 +16,7 @@ class ComparedPlan:
     remarks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanComparison:
+class PlanComparison(Struct, frozen=True, kw_only=True):
     """`findings` are what the person reads first, in sentences: which plan stands and why, who is missing, the
     dangers that others see in it, who does not agree, and what it lacks. `plans` are all, the best first."""
 

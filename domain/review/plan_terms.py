@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 CREATE_PLAN = "create_plan"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanTerms:
+class PlanTerms(Struct, frozen=True, kw_only=True):
     """How plans bind calls.
 
     `is_planning`: a plan is being made, and nothing is changed. `is_bound`: an approved plan is in force, whose

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from domain.calls.packet import ReviewPacket
-from domain.lazy_dataclass import dataclass
 from domain.review.earlier_plan import EarlierPlan
 from domain.review.plan_comparison import PlanComparison
 from domain.text.json_value import JsonObject
@@ -25,8 +26,7 @@ class DecisionLabel(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuleOffer:
+class RuleOffer(Struct, frozen=True, kw_only=True):
     """Rules, as text, that together would have spared a question which the person has answered before.
 
     `approvals` is how many approved calls of the session each of them covers at least; `covers` names what else
@@ -38,8 +38,7 @@ class RuleOffer:
     covers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewRequest:
+class ReviewRequest(Struct, frozen=True, kw_only=True):
     """What is put to the person: the packet, why it is asked, and its place among the calls of the batch.
 
     `following` are the packets of later calls of the batch that would be asked as well; approving the rest
@@ -88,31 +87,27 @@ def find_dangers(reasons: Sequence[str], routine_reasons: Sequence[str]) -> tupl
     return tuple(dict.fromkeys(reason for reason in reasons if reason not in routine_reasons))
 
 
-@dataclass(frozen=True, slots=True)
-class Approve:
+class Approve(Struct, frozen=True):
     """Run what the packet of this digest says. `by` names who said so, where that was in another process."""
 
     digest: str
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApproveEdits:
+class ApproveEdits(Struct, frozen=True):
     """Run what the packet of this digest says, and from now on edits inside the workspace without asking."""
 
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApproveFolder:
+class ApproveFolder(Struct, frozen=True):
     """Run what the packet of this digest says, and have this folder belong to the workspace from now on."""
 
     digest: str
     folder: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApproveRest:
+class ApproveRest(Struct, frozen=True):
     """Run this packet, and the listed later ones of the batch if they are still the same at their turn."""
 
     digests: tuple[str, ...]
@@ -126,8 +121,7 @@ class RuleScope(StrEnum):
     USER = "user"
 
 
-@dataclass(frozen=True, slots=True)
-class ApproveAlways:
+class ApproveAlways(Struct, frozen=True):
     """Run what the packet of this digest says, and from now on what these rules cover, alone or together."""
 
     digest: str
@@ -135,8 +129,7 @@ class ApproveAlways:
     scope: RuleScope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RulePreview:
+class RulePreview(Struct, frozen=True, kw_only=True):
     """What a rule would do. `problem` says why it cannot be saved; `covers` names other calls it would let run.
 
     `covers_this` tells whether it lets the call in question run; `must_match` and `must_not_match` are the
@@ -150,28 +143,24 @@ class RulePreview:
     must_not_match: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(Struct, frozen=True):
     """Do not run it. The model reads the reason, if any. `by` names who said so in another process."""
 
     reason: str | None = None
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """Seal the call anew with these arguments and ask again."""
 
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class RejectAndInterrupt:
+class RejectAndInterrupt(Struct, frozen=True):
     """Do not run it, and stop the turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class NobodyThere:
+class NobodyThere(Struct, frozen=True):
     """There is no person to ask: the call is withheld."""
 
 

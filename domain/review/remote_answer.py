@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.questions import Approve, Reject, ReviewAnswer
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteAnswer:
+class RemoteAnswer(Struct, frozen=True, kw_only=True):
     """What somebody answered about the packet of this digest, in this session.
 
     It is no part of the session's events: the process that writes the session reads it, and records the

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestedScope:
+class RequestedScope(Struct, frozen=True, kw_only=True):
     """What a call is to be covered by, in the words that reviewers read.
 
     `task` is what the person said, the latest last; `plan` is the plan that they approved, empty where there is

@@ -10,8 +10,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 from domain.review.command_pattern import covers_part, is_reader, split_pattern
 from domain.review.permissions import (
     COMMAND_TOOL,
@@ -35,8 +36,7 @@ _LONGEST_RULE = 100
 _SOURCE = "offered"
 
 
-@dataclass(frozen=True, slots=True)
-class LearntRules:
+class LearntRules(Struct, frozen=True):
     """The rules that together cover a call, and how many approved calls each of them covers at least."""
 
     rules: tuple[Rule, ...]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.permissions import Rule
 from domain.review.questions import RuleScope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRule:
+class SavedRule(Struct, frozen=True, kw_only=True):
     """A rule with its scope, PROJECT or USER, and the examples that it is checked against when it is loaded.
 
     `project` is the canonical path of the folder it holds in, None for one that holds everywhere. `saved` is
@@ -31,8 +31,7 @@ class SavedRule:
         return (self.rule.id, self.project) == (other.rule.id, other.project)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldRule:
+class HeldRule(Struct, frozen=True, kw_only=True):
     """A rule as the person looks at it: how far it holds, and where it stands.
 
     `scope` is None for one of the settings, which is changed there. `saved` is what is kept of it, if it is.

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from msgspec import Struct
+
 from domain.calls.tool import ToolResultMessage
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 
@@ -34,8 +35,7 @@ _WORD = compile_late(r"[A-Za-z0-9+=]+")
 _IS_MIXED = compile_late(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSources:
+class WebSources(Struct, frozen=True, kw_only=True):
     """Texts with addresses: what the person said, what searches and pages brought, and what was approved."""
 
     said: tuple[str, ...] = ()

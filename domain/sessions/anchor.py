@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.stored_session import StoredSession
 from domain.text.json_value import JsonObject
@@ -12,8 +13,7 @@ from domain.text.json_value import JsonObject
 _LINK_LETTERS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class Anchor(Struct, frozen=True, kw_only=True):
     """How many records and redactions a session had, with the links of the last ones in hexadecimal.
 
     `at_ms` is when that was noted, in milliseconds since 1970, UTC. A link is empty where there was nothing.

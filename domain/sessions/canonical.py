@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import Event, SandboxChecked, SessionResumed, SessionStarted, TurnStarted, VoteCast
 from domain.fact import CallStage, Place
-from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.stable_names import StableNames
 from domain.text.json_value import JsonObject
@@ -22,8 +22,7 @@ _NO_CALL = -1
 _SIDE_BY_SIDE = 1
 
 
-@dataclass(slots=True, kw_only=True)
-class _Line:
+class _Line(Struct, kw_only=True):
     """One record and its turn, and what it is sorted by: the place of its call, its kind, and what tells equals
     apart. What belongs to no call stands before all calls; where it came by chance, what it says decides.
     """
@@ -50,8 +49,7 @@ class _Line:
         return self.call, self.kind, self.detail, self.shown if by_chance else ""
 
 
-@dataclass(slots=True)
-class _Stretch:
+class _Stretch(Struct):
     """What lies between two events whose order is never chance, with the first of them."""
 
     first: _Line | None = None

@@ -16,7 +16,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.sessions.chain_hash import NO_LINK, hash_fields
 from domain.sessions.past_session import Verification
@@ -41,8 +42,7 @@ class LinkFormat(IntEnum):
     ALL_OUTCOMES = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChainedRecord:
+class ChainedRecord(Struct, frozen=True, kw_only=True):
     """One record as it is kept. `payload` is the event as JSON in UTF-8, `at_ms` milliseconds since 1970, UTC.
 
     `digest` is that of the payload the record began with. `redaction` is None for as long as this stands there;

@@ -6,50 +6,45 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from domain.conversation.session_kind import SessionKind
-from domain.lazy_dataclass import dataclass
 from domain.subagents.session_ids import find_owner
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
     from domain.events.event import Event
 
 
-@dataclass(frozen=True, slots=True)
-class NewSession:
+class NewSession(Struct, frozen=True):
     """Begin a new session."""
 
     form: SessionKind = SessionKind.AGENT
 
 
-@dataclass(frozen=True, slots=True)
-class LatestSession:
+class LatestSession(Struct, frozen=True):
     """Continue the latest session of this folder, or begin one where there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedSession:
+class NamedSession(Struct, frozen=True):
     """Continue the session of this id, or of the one id that begins so."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContinuedSession:
+class ContinuedSession(Struct, frozen=True):
     """Continue the session with exactly this id, or begin one under this id if there is none."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class PickedSession:
+class PickedSession(Struct, frozen=True):
     """Let the person choose; where nobody is there to choose, it is an error."""
 
 
 SessionChoice: TypeAlias = NewSession | LatestSession | NamedSession | ContinuedSession | PickedSession
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSummary:
+class SessionSummary(Struct, frozen=True, kw_only=True):
     """One session in a list. Times are milliseconds since 1970, UTC.
 
     `title` is the first prompt on one line, or, as long as there is none, the first command that the person ran
@@ -89,8 +84,7 @@ class SessionSummary:
         return find_owner(self.id)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerRecord:
+class LedgerRecord(Struct, frozen=True, kw_only=True):
     """One record of a session: its place, counted from 0, its time in milliseconds, and the event.
 
     `event` is None where the record cannot be understood; `redacted`: something was taken out of it since.
@@ -102,8 +96,7 @@ class LedgerRecord:
     redacted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
+class Verification(Struct, frozen=True, kw_only=True):
     """What the check of a session's chain came to.
 
     `broken_at` is the place of the first record that does not fit, with `reason` in words; `redacted` are the

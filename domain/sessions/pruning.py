@@ -6,8 +6,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from domain.errors import LedgerError
-from domain.lazy_dataclass import dataclass
 from domain.sessions.past_session import SessionSummary
 from domain.text.late_pattern import compile_late
 
@@ -16,8 +17,7 @@ _LIST_BEGINS = b'{"roots":'
 _HASH = compile_late(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
+class Pruned(Struct, frozen=True, kw_only=True):
     """What was removed, or would be: sessions, the number of contents, and the bytes of both.
 
     `spared` are the sessions that would have gone, but are in use.

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.sessions.chain_hash import NO_LINK, hash_fields
 
 _PURPOSE = b"quorum redactions 1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RedactionEntry:
+class RedactionEntry(Struct, frozen=True, kw_only=True):
     """One redaction of one record. `at_ms` is milliseconds since 1970, UTC; `record_link` the record's link.
 
     `before` and `after` are salted digests of the payload; the salt of the former is gone.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
+from msgspec import Struct
+
 from domain.calls.execution import Outcome, ToolExecutionContext
 from domain.calls.hook import HookPoint
 from domain.calls.seen_file import SeenFile
@@ -21,7 +23,6 @@ from domain.events.event import (
     SubagentStarted,
 )
 from domain.events.subagent_outcome import SubagentOutcome
-from domain.lazy_dataclass import dataclass
 from domain.sessions.state import CallEnd, OpenCall
 
 CallEvent: TypeAlias = (
@@ -43,8 +44,7 @@ _UNKNOWN = "its end is not recorded, so what it did is unknown; look before you 
 _WITHHOLDING = frozenset({"skip", "abort", "error"})
 
 
-@dataclass(slots=True)
-class _Followed:
+class _Followed(Struct):
     """One call, and what is recorded of it."""
 
     call: ToolCall

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import field
 from itertools import takewhile
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct, field
 
 from domain.calls.effects import ChangeKind, FileChange, FileState, is_like
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -19,7 +20,6 @@ from domain.events.event import (
     TurnStarted,
 )
 from domain.instructions.custom_command import ExpandedCommand
-from domain.lazy_dataclass import dataclass
 from domain.sessions.state import PastTurn
 from domain.text.json_value import JsonValue
 
@@ -29,8 +29,7 @@ FileEvent: TypeAlias = FilesKept | EffectsObserved | FilesRestored | CallStarted
 _CUT_SHORT = frozenset({Outcome.CANCELLED, Outcome.UNKNOWN})
 
 
-@dataclass(slots=True, kw_only=True)
-class ReplayedTurn:
+class ReplayedTurn(Struct, kw_only=True):
     """One turn, with what there was before it."""
 
     number: int

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.calls.effects import FileChange, FileState
 from domain.conversation.history import Moment
 from domain.events.event import SessionRedone
-from domain.lazy_dataclass import dataclass
 from domain.sessions.state import PastUndo
 from domain.text.json_value import JsonValue
 
 
-@dataclass(slots=True, kw_only=True)
-class ReplayedUndo:
+class ReplayedUndo(Struct, kw_only=True):
     """One undo, with what there was before it. `written` is how our change before it had left each path."""
 
     number: int

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.sessions.state import PastTurn, PastUndo
 
@@ -15,8 +15,7 @@ from domain.sessions.state import PastTurn, PastUndo
 _MOST_NAMED = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestoreStep:
+class RestoreStep(Struct, frozen=True, kw_only=True):
     """One file that differs from its earlier state. None stands for no file.
 
     `edited_since`: it is not, or is not known to be, as it was left; somebody must be asked before it is
@@ -35,8 +34,7 @@ class RestoreStep:
         return self.now is not None and self.now.kind is FileKind.FILE and self.now.unkept is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RestorePlan:
+class RestorePlan(Struct, frozen=True, kw_only=True):
     """The steps that return the files to their states before a turn.
 
     `unseen` are sentences about what may have changed and cannot be given back, since nobody saw it.
@@ -52,8 +50,7 @@ class RestorePlan:
         return tuple(step for step in self.steps if step.edited_since and step.trouble is None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
+class Restored(Struct, frozen=True, kw_only=True):
     """The result of a plan: the files that were restored, and those left as they are, each with the reason."""
 
     changes: tuple[FileChange, ...] = ()

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject, JsonValue
@@ -14,8 +15,7 @@ from domain.text.json_value import JsonObject, JsonValue
 _LONGEST_TITLE = 200
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSessionFacts:
+class StoredSessionFacts(Struct, frozen=True, kw_only=True):
     """The facts after some of the events. `cost` is the sum of known costs, in USD; None if there is none."""
 
     cwd: str = ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from decimal import Decimal
 from itertools import takewhile
+
+from msgspec import Struct, field
 
 from domain.calls.effects import FileChange, FileState
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -21,7 +22,6 @@ from domain.events.exchanges import ContextReceived
 from domain.events.subagent_outcome import SubagentOutcome
 from domain.instructions.custom_command import ExpandedCommand
 from domain.instructions.prompt_part import PromptPart
-from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Consensus
 from domain.panel.open_panel import OpenPanel
 from domain.panel.plan_choice import PlanChoice
@@ -32,8 +32,7 @@ from domain.review.mode import Mode
 from domain.text.json_value import JsonValue
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallEnd:
+class CallEnd(Struct, frozen=True, kw_only=True):
     """The result that a call of an open batch has already: what the model is to read, what that shows it of
     files, and how the call ended."""
 
@@ -42,8 +41,7 @@ class CallEnd:
     seen: tuple[SeenFile, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenCall:
+class OpenCall(Struct, frozen=True, kw_only=True):
     """A call whose result was never given to the model.
 
     `context` is None where its batch had not been planned; `end` is there when it had ended, `started` tells
@@ -66,8 +64,7 @@ class OpenCall:
     subagent_outcome: SubagentOutcome | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastTurn:
+class PastTurn(Struct, frozen=True, kw_only=True):
     """One turn of a session, with what there was before it.
 
     `number` counts all turns of the record from 0, `prompt` is empty where it continued the turn before;
@@ -100,8 +97,7 @@ class PastTurn:
         return self.command.text if self.command is not None else self.prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastUndo:
+class PastUndo(Struct, frozen=True, kw_only=True):
     """An undo that can be redone.
 
     `number` counts the undos of the record from 0; `turn` is the turn it went back to, None where it was about
@@ -120,8 +116,7 @@ class PastUndo:
     continued: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionState:
+class SessionState(Struct, frozen=True, kw_only=True):
     """A session as it stands after all that its record holds.
 
     `responses` counts the answers of models; `context_tokens` is what the last request and its answer took of

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.errors import LedgerError, QuorumError
 from domain.events.event import Event
 from domain.events.reading import event_from_json
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
 from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
@@ -19,8 +20,7 @@ _NAMED_AT_MOST = 5
 _TIME_LETTERS = 13  # 48 bits and a hyphen, as in a UUID of version 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSession:
+class StoredSession(Struct, frozen=True, kw_only=True):
     """A session with its entry in the list, the link that its next record builds on, and its records."""
 
     summary: SessionSummary

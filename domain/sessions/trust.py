@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 
 class Standing(StrEnum):
@@ -16,8 +16,7 @@ class Standing(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustContent:
+class TrustContent(Struct, frozen=True, kw_only=True):
     """What a file, or a folder that counts as a whole, holds: its digest, what it may do, and its text, both as
     lines that the person can read."""
 
@@ -26,8 +25,7 @@ class TrustContent:
     text: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustItem:
+class TrustItem(Struct, frozen=True, kw_only=True):
     """One file of a project, as it was read, or one folder that counts as a whole.
 
     `file` is its canonical path; `digest` is the SHA-256, in hexadecimal, of the very bytes that were read.
@@ -43,8 +41,7 @@ class TrustItem:
     text: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrustQuestion:
+class TrustQuestion(Struct, frozen=True, kw_only=True):
     """Whether to trust what the folder (a canonical path) brings along, all or nothing. It has an item."""
 
     folder: str

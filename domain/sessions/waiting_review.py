@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from domain.calls.packet import ReviewPacket
 from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
 from domain.events.masking import MaskedPacket
-from domain.lazy_dataclass import dataclass
 from domain.review.questions import find_dangers
 from domain.sessions.past_session import LedgerRecord, SessionSummary
 from domain.sessions.replay import replay_state
@@ -17,8 +18,7 @@ MIN_DIGEST = 16
 """How many hexadecimal digits name a packet at least: fewer could be met by another packet on purpose."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaitingReview:
+class WaitingReview(Struct, frozen=True, kw_only=True):
     """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
     `routine_reasons` are as in `ReviewRequest`.
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(Struct, frozen=True):
     """`operator` is one of the shell's, such as `>` or `<`; `target` is a path, or the number of a stream."""
 
     operator: str
@@ -38,8 +36,7 @@ class Redirect:
         return self.operator == "<"
 
 
-@dataclass(frozen=True, slots=True)
-class SimpleCommand:
+class SimpleCommand(Struct, frozen=True):
     """A program and its words, exactly as the shell would pass them on.
 
     `assignments` are the variables set in front of it, as written; `then` is the operator behind it, if any: a
@@ -60,8 +57,7 @@ class SimpleCommand:
         return self.words[0] if self.words else ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
+class CommandLine(Struct, frozen=True):
     """Plain commands joined by `&&`, `||`, `;`, `|` and new lines, in the order written.
 
     `expanded` says what the shell makes something else of in it, such as a glob: its commands can be judged,
@@ -88,8 +84,7 @@ class ShellVerdictKind(StrEnum):
     ASK = "ask"
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedCommand:
+class JudgedCommand(Struct, frozen=True):
     """One plain command of a line. `objection` says why it is not known only to read; None: it is.
 
     `refused` are its options that no harmless use of it has: a pattern's `*` should not cover them.
@@ -100,8 +95,7 @@ class JudgedCommand:
     refused: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShellVerdict:
+class ShellVerdict(Struct, frozen=True, kw_only=True):
     """What was found out about a command. `reason` is one sentence for the person.
 
     `unclear` is set where it could not be taken apart; `parts` are then what could be made out in it, which is

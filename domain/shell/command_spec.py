@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from enum import Enum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.late_pattern import compile_late
 
 _NUMBER = compile_late(r"-[0-9]+")
@@ -65,8 +65,7 @@ class _ValueKind(Enum):
     ATTACHED = "attached"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSpec:
+class CommandSpec(Struct, frozen=True, kw_only=True):
     """The uses of one command that only read. What is not listed is asked about.
 
     `options` lists them: `-a` alone, `-n=` with a value, `-f=@` with a path that is read, `--color=?` with a
@@ -110,8 +109,7 @@ class CommandSpec:
         return not (self.permutes or is_git or self.style is Style.WHOLE_WORDS)
 
 
-@dataclass(frozen=True, slots=True)
-class PathUse:
+class PathUse(Struct, frozen=True):
     """A path that a command reads, as written. `only` are the endings of names it is limited to, if any.
 
     `as_words`: what is below it is named to `xargs`, which takes names with blanks or quotes apart.
@@ -123,8 +121,7 @@ class PathUse:
     as_words: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """What a command is given, read by its spec: options by name, operands in order, and the paths it reads.
 
     `behind_dashes` are those operands that stand behind `--`, and `late` the options behind the first operand,
@@ -138,8 +135,7 @@ class Use:
     late: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Found:
+class _Found(Struct):
     options: set[str] = field(default_factory=set)
     # Options and their values behind the first operand, where they may be operands instead.
     late: list[str] = field(default_factory=list)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.command_spec import (
     CommandSpec,
     NotReadOnly,
@@ -27,8 +28,7 @@ _PLAIN_START = compile_late(r"[A-Za-z0-9_./]")
 _JOINING = frozenset({"-o", "-or", "-not", "!", "(", ")", ","})
 
 
-@dataclass(frozen=True, slots=True)
-class FindUse:
+class FindUse(Struct, frozen=True):
     """A `find` that only reads. `programs` are those that it runs; `paths` is all that it and they read."""
 
     programs: tuple[str, ...]

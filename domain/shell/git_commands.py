@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, parse_use
 from domain.text.late_pattern import compile_late
 
@@ -37,8 +38,7 @@ _HISTORY_OPTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GitSpec:
+class GitSpec(Struct, frozen=True):
     """The harmless uses of one git command.
 
     `contents`: whether it shows what stands in files, always (True) or with one of these options.
@@ -56,8 +56,7 @@ class GitSpec:
     listing: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GitUse:
+class GitUse(Struct, frozen=True, kw_only=True):
     """A git command that only reads, where the repository lets it. `folders` are those it enters with `-C`.
 
     `given` are the words that may be revisions or paths, and `limits` those behind `--`, to which what it shows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 OPENS_GIT = "opens .git, but for its settings and hooks, to this and later commands of the session"
 """How the seal of a call says that it asks for that; a record of its approval is known by it."""
@@ -12,8 +12,7 @@ OFFERS_GIT = f"{OPENS_GIT}, once you approve it"
 """How the seal says that of a call that does not ask for it, and changes the repository."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxOn:
+class SandboxOn(Struct, frozen=True, kw_only=True):
     """Commands run in a sandbox. `program` is the path of what makes it, `version` what that calls itself."""
 
     program: str
@@ -28,8 +27,7 @@ class SandboxOn:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxOff:
+class SandboxOff(Struct, frozen=True, kw_only=True):
     """Commands run without a sandbox, or, where it is required, not at all.
 
     `why` is a clause without its full stop, `remedy` says what the person can do.

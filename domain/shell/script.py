@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.command_line import Redirect
 from domain.text.late_pattern import compile_late
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptCommand:
+class ScriptCommand(Struct, frozen=True):
     """One command of a script, its words without quotes; expansions stand in them as written.
 
     `assignments` are `NAME=value` in the same form. `text` is what a here-document or here-string puts in.
@@ -34,8 +34,7 @@ class ScriptCommand:
     function: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(Struct, frozen=True):
     """The commands of a text; a command stands behind those that write what it reads.
 
     `problem` says why the text could not be read as a whole; the commands are then a guess.

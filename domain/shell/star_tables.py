@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 _NO_ARGUMENT_FILE = r"(?!@).*"
 """Many programs read their arguments from FILE for `@FILE`."""
@@ -26,8 +26,7 @@ _PLAIN = r"[A-Za-z0-9_./:,+-]*"
 _NOTHING = r"(?!)"
 
 
-@dataclass(frozen=True, slots=True)
-class StarTable:
+class StarTable(Struct, frozen=True):
     """What a `*` covers of one program.
 
     `operands` is what an operand must look like, in full. `passed` are options behind `--` that go to another

@@ -11,7 +11,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
 from domain.text.late_pattern import compile_late
 
@@ -27,8 +28,7 @@ class _ValueForm(Enum):
     ATTACHED = "attached, or none"
 
 
-@dataclass(frozen=True, slots=True)
-class _WordState:
+class _WordState(Struct, frozen=True):
     """What is left to do after a word: whether the next one is its value, or the word is not covered."""
 
     is_covered: bool

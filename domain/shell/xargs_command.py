@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.command_line import SimpleCommand
 from domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
 from domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
@@ -44,16 +45,14 @@ _FILTERS: Mapping[str, tuple[frozenset[str], int]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class XargsUse:
+class XargsUse(Struct, frozen=True):
     """An `xargs` that only reads. `program` is what it runs; `paths` is all that this reads."""
 
     program: str
     paths: tuple[PathUse, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     """`is_null`: the names end with a null byte. `replaces`: each stands for `{}`, else they come last."""
 
     words: tuple[str, ...]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.review.requested_scope import RequestedScope
 
@@ -10,8 +11,7 @@ _LONGEST_NAME = 60
 _PART = "[Of this, the agent gave a subagent the following task, in its own words:]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asker:
+class Asker(Struct, frozen=True, kw_only=True):
     """Who asks for calls, as their reviews tell it; by default the person's own agent.
 
     `title` names a subagent, and `scope` is what the person asked its owner for: reviewers read it before what
@@ -29,8 +29,7 @@ class Asker:
         return replace(self.scope, task=f"{self.scope.task}\n\n{_PART}\n\n{scope.task}", typed="")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubagentTask:
+class SubagentTask(Struct, frozen=True, kw_only=True):
     """A task for a subagent, which knows nothing but this and what its tools show it.
 
     `agent` names its definition, and is empty for the one that quorum brings; `instructions` are those of the

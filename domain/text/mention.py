@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 
 # What stands before the sign must not make it a part of an address or of another word.
@@ -28,8 +29,7 @@ _SHORT = {"n": "\n", "t": "\t", "r": "\r"}
 _SHORT_NAMES = {character: name for name, character in _SHORT.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class LineRange:
+class LineRange(Struct, frozen=True):
     """The lines that a mention means, counted from 1; `last` is included, and None for the end of the file."""
 
     first: int

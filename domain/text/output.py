@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.text.json_value import JsonValue
 from domain.text.styles import Styles
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """Content that is text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Structured:
+class Structured(Struct, frozen=True):
     """Content that is JSON, because its tool says so; printed JSON stays text.
 
     As an output it stands for itself where it is short, and is stored where it is long, as text is.
@@ -30,23 +29,20 @@ class Structured:
 Content: TypeAlias = Text | Structured
 
 
-@dataclass(frozen=True, slots=True)
-class Inline:
+class Inline(Struct, frozen=True):
     """An output that goes into the conversation as it is."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """What a program printed, and how it styled it; for the conversation a text like any other."""
 
     text: str
     styles: Styles = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """An output that is kept in the blob store; only the summary goes into the conversation.
 
     An empty summary is made by the runtime from the content.
@@ -56,8 +52,7 @@ class Stored:
     summary: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spilled:
+class Spilled(Struct, frozen=True, kw_only=True):
     """An output that was put into the blob store while it grew. `text` is its beginning and its end."""
 
     blob_id: str
@@ -70,8 +65,7 @@ class Spilled:
 ToolOutput: TypeAlias = Inline | Printed | Structured | Stored | Spilled
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputLimits:
+class OutputLimits(Struct, frozen=True, kw_only=True):
     """When an output is promoted to a stored one, and how long its summary may be. Bytes are of UTF-8.
 
     `head_lines` and `tail_lines` of None: as many whole lines of both ends as fit into `summary_bytes`.

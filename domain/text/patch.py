@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 
 _BEGIN = "*** Begin Patch"
@@ -36,8 +37,7 @@ class BadPatch(ValueError):
     """The text is no patch; the message names the line, says what is wrong, and what belongs there."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PatchHunk:
+class PatchHunk(Struct, frozen=True, kw_only=True):
     """One place of a file. `headers` are lines above it, outermost first; `lines` each a sign (" ", "-" or "+")
     and a text. `at_end`: it is at the end of the file. `number` is its first line in the patch, from 1."""
 
@@ -47,23 +47,20 @@ class PatchHunk:
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddFile:
+class AddFile(Struct, frozen=True, kw_only=True):
     """A new file with these lines."""
 
     path: str
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteFile:
+class DeleteFile(Struct, frozen=True, kw_only=True):
     """A file that goes."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateFile:
+class UpdateFile(Struct, frozen=True, kw_only=True):
     """A file that changes in these hunks, in their order, or moves, or both."""
 
     path: str

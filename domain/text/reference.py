@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 
 # Inside of code a number sign means something else.
@@ -20,8 +21,7 @@ _COLOUR_LENGTHS = (6, 8)
 MOST_IN_RANGE = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(Struct, frozen=True, kw_only=True):
     """An issue or a pull request. `repository` is "owner/name", empty for that of the working directory; `host`
     is empty for github.com."""
 

@@ -10,9 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import Struct
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.toml_file import escape_path
 from infrastructure.secrets.key_ring import KeyRing
@@ -25,8 +25,7 @@ _KEY_ID_BYTES = 16
 _OF_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-@dataclass(frozen=True, slots=True)
-class SigningKey:
+class SigningKey(Struct, frozen=True):
     """A private Ed25519 key. `place` says where it is kept."""
 
     private: Ed25519PrivateKey

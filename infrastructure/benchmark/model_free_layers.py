@@ -11,10 +11,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.benchmark.labelled_call import LabelledCall
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
-from domain.lazy_dataclass import dataclass
 from domain.review.decision import decide
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
@@ -30,8 +31,7 @@ _EDITS = frozenset({"edit_file", "write_file"})
 _STEP = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedCall:
+class JudgedCall(Struct, frozen=True, kw_only=True):
     """A labelled call, and what becomes of it without models.
 
     `guards` object to the call alone; `guards_with_request` still do where its request was typed by the person

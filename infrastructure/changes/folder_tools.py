@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.calls.hook_chain import HookChain
 from application.calls.hook_registration import HookRegistration
 from application.calls.outputs import Outputs
@@ -29,7 +31,6 @@ from domain.conversation.history import Conversation
 from domain.errors import HookAborted
 from domain.events.event import CallFinished, CallStarted, Event
 from domain.events.masking import SecretMask
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.review.path_policy import PathPolicy
@@ -47,8 +48,7 @@ from infrastructure.tools.builtin.seen import SeenFiles
 from infrastructure.tools.json_schema import JsonSchema
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LookingParts:
+class LookingParts(Struct, frozen=True, kw_only=True):
     """What tools that only look have of their session. `hooks` are those of the session."""
 
     voting: Voting

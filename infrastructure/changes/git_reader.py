@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from msgspec import Struct
+
 from application.program_lookup import filter_environment, find_program
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from domain.text.printable import make_printable
 from infrastructure.blocking import Stop
@@ -40,8 +41,7 @@ _MORE_ENVIRONMENT = {
 _NO_SETTINGS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True):
     """A file of a commit. `mode` is git's, such as 100644; `path` is from the repository's root."""
 
     mode: str

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.ports.changes import OpenTools
 from domain.code_review.change import Change, ChangeBase, FileDiff
 from domain.code_review.parts import leave_out_generated
@@ -15,7 +17,6 @@ from domain.code_review.request import CodeReviewRequest
 from domain.code_review.unified_diff import BadDiff, parse_diff
 from domain.errors import AlreadyApproved, NothingToReview, ToolError
 from domain.events.masking import SecretMask
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
@@ -36,8 +37,7 @@ _MOST_UNCOMMITTED = 1_000
 _FIELDS = "headRefOid,baseRefOid,headRefName,baseRefName"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PullRequest:
+class _PullRequest(Struct, frozen=True, kw_only=True):
     number: int
     repository: str
     head: str

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.code_review.change import ChangeHunk, FileDiff
 from domain.events.masking import SecretMask
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.path_policy import PathPolicy
 from infrastructure.secrets.file_values import find_secrets
@@ -24,8 +25,7 @@ _MOST_SECRETS = 5_000
 _MOST_LEARNT_CHARACTERS = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class FileContents:
+class FileContents(Struct, frozen=True):
     """A changed file with its whole contents before and after; None where there is none or it is not known."""
 
     file: FileDiff

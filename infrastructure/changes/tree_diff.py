@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.code_review.change import FileDiff, FileStatus
 from domain.code_review.parts import leave_out_generated
 from domain.code_review.unified_diff import parse_diff
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.amounts import format_size
 from domain.text.late_pattern import compile_late
@@ -31,8 +32,7 @@ _LINES_AROUND = 5
 _RAW = compile_late(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeDifference:
+class TreeDifference(Struct, frozen=True, kw_only=True):
     """The changed files, and the contents after the change of those that no commit has: None where such a file
     is gone."""
 

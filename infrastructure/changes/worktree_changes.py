@@ -13,7 +13,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.amounts import format_size
 from domain.text.late_pattern import compile_late
 from infrastructure.changes.git_reader import GitReader, TreeEntry
@@ -29,16 +30,14 @@ _ENTRY = compile_late(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FileSide:
+class FileSide(Struct, frozen=True):
     """A file before or after a change: its content, None where there is none, and why it is not shown."""
 
     content: bytes | None
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedPath:
+class ChangedPath(Struct, frozen=True, kw_only=True):
     """A changed path. Modes are git's; an id that is empty is that of no object. `after` is the side after the
     change where no commit has it."""
 
@@ -52,8 +51,7 @@ class ChangedPath:
     after: FileSide | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _IndexEntry:
+class _IndexEntry(Struct, frozen=True):
     oid: str
     is_left_out: bool
     mtime_ns: int | None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from application.calls.one_session import OneSession
 from application.instructions.system_prompt import SystemPrompt
@@ -16,7 +17,6 @@ from application.session.session_folders import WantedFolder
 from application.session.session_record import SessionRecord
 from domain.conversation.effort import Effort
 from domain.events.masking import SecretMask
-from domain.lazy_dataclass import dataclass
 from domain.subagents.subagent_task import Asker
 from infrastructure.changes.repository_changes import ReadChange
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from infrastructure.mcp.server_credentials import ServerCredentials
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SessionInputs:
+class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     """What a session is about and with whom, as `build_session` describes it.
 
     `gateway` opens the sessions with models in place of the providers of the settings.
@@ -61,8 +60,7 @@ class SessionInputs:
     gateway: LlmGateway | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SubagentTerms:
+class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
     """How a session differs that works for another; by default it works for none."""
 
     owner_review: Review | None = None

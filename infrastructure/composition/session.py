@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
+
 from application.ports.models import LlmGateway
 from application.ports.subagents import SubagentSessions
-from domain.lazy_dataclass import dataclass
 from infrastructure import settings_conversion as conversion
 from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
 from infrastructure.composition.inputs import SessionInputs, SubagentTerms
@@ -22,8 +22,7 @@ if TYPE_CHECKING:  # a decision about a call of another agent needs none of thes
     from infrastructure.composition.calls import CallParts
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SessionParts:
+class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     """A session; what a subagent shares with its `owner` is the owner's.
 
     `open_subagents` makes what opens the sessions of those that work for this one.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.about import ProjectRule
 from infrastructure.config.keys import Key, Table, find_key, find_node
 from infrastructure.config.loading import LoadedSettings, list_setting_values
@@ -26,8 +27,7 @@ from infrastructure.config.validation import describe_unknown_key
 HIDDEN = '"********"'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingAccount:
+class SettingAccount(Struct, frozen=True, kw_only=True):
     """One setting. `value` and `default` are TOML with nothing secret in it; `default` may be empty.
 
     `origin` is a file with its line, a variable, "flag" or "default". `fixed` says why it is changed elsewhere;

@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from domain.errors import ConfigError, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.late_pattern import compile_late
 from infrastructure.config.custom_tool import CustomParameter
@@ -15,8 +16,7 @@ from infrastructure.config.custom_tool import CustomParameter
 _TOKEN = compile_late(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
 
 
-@dataclass(frozen=True, slots=True)
-class _ParameterSlot:
+class _ParameterSlot(Struct, frozen=True):
     """The place of a parameter."""
 
     parameter: CustomParameter

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.paths import is_present
 from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
@@ -20,8 +21,7 @@ from infrastructure.config.toml_text import KeyPath
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFileEdit:
+class ConfigFileEdit(Struct, frozen=True):
     """The text of a file before and after a change, and the settings from then on."""
 
     before: str
@@ -29,8 +29,7 @@ class ConfigFileEdit:
     loaded: LoadedSettings
 
 
-@dataclass(frozen=True, slots=True)
-class _PreparedEdit:
+class _PreparedEdit(Struct, frozen=True):
     """The bytes of a file, None where there is none, those that take their place, and the same as text."""
 
     before: bytes | None
@@ -38,8 +37,7 @@ class _PreparedEdit:
     edit: ConfigFileEdit
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigFile:
+class ConfigFile(Struct, frozen=True):
     """One file of settings, there or not. `load` answers the settings as if that text were in the file; it
     raises ConfigError for what the loader refuses, and then nothing is written. `follows_links`: a link in its
     place is the person's own, and the file it leads to is changed; else it is somebody else's, and refused."""

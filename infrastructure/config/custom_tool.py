@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from domain.calls.tool import ParameterType, RiskLevel
-from domain.lazy_dataclass import dataclass
 
 CustomOutputKind: TypeAlias = Literal["text", "json"]
 DEFAULT_TIMEOUT_SECS = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomParameter:
+class CustomParameter(Struct, frozen=True, kw_only=True):
     """One argument of a custom tool; an `array` is a list of strings.
 
     `allow_dash` lets its value begin with "-", where the program could take it for an option.
@@ -25,8 +25,7 @@ class CustomParameter:
     allow_dash: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomToolDeclaration:
+class CustomToolDeclaration(Struct, frozen=True, kw_only=True):
     """One custom tool. `command` is the program and its arguments, with the parameters in braces.
 
     `sandbox`: it is held to what shell commands are held to; else it has our rights. `inline_bytes` and

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import FieldInfo
 
-from domain.lazy_dataclass import dataclass
 from domain.text.nearest import ALIKE, measure_likeness
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.schema import Settings
@@ -20,8 +20,7 @@ from infrastructure.config.toml_text import KeyPath, Position, format_key, short
 ANY_NAME = "*"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Struct, frozen=True, kw_only=True):
     """One setting. `path` has `*` where a free name stands.
 
     A setting that is an array of tables is set whole; `element` says what each of its tables holds. A
@@ -73,8 +72,7 @@ class Key:
         return "a string" if base is str else "a list of strings"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(Struct, frozen=True, kw_only=True):
     """A table of settings; one with the entry `*` has free names, spelled as `about.names` says."""
 
     path: KeyPath

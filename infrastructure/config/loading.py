@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -11,9 +10,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
+from msgspec import Struct, field
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.config.keys import Table, load_schema_tree
@@ -57,8 +56,7 @@ _ADDED = " + "
 _CONVERTING = Lock()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadedSettings:
+class LoadedSettings(Struct, frozen=True, kw_only=True):
     """The settings that count, and how they came about.
 
     `origins` maps every dotted key to "default", a file, "environment VARIABLE" or "flag"; `warnings` are
@@ -170,8 +168,7 @@ def list_setting_values(settings: Settings) -> Iterator[tuple[KeyPath, object]]:
         yield assignment.path, assignment.value
 
 
-@dataclass(slots=True)
-class _Stack:
+class _Stack(Struct):
     """Sources laid over each other; problems are gathered until `settings` is asked for."""
 
     instead: TomlFile | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.schema import Settings
@@ -21,8 +22,7 @@ StoredKey: TypeAlias = Callable[[str], str | None]
 _SIGNS_OF_A_SETUP = ("type", "base_url", "client", "program")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(Struct, frozen=True):
     """A model as "provider/model", and why it was chosen."""
 
     model: str
@@ -34,8 +34,7 @@ class ModelChoice:
         return self.model.partition("/")[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelRoles:
+class ModelRoles(Struct, frozen=True, kw_only=True):
     """The model of every role. Without `review` no model votes, and without `decision_fallback` none stands in
     for another; `participants` are one at least.
     """

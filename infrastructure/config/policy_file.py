@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Annotated, TypeVar, get_args
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct, field
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.review.mode import Mode
 from infrastructure.config.about import BARE_NAME, ProjectRule
 from infrastructure.config.guard_table import GuardName
@@ -61,8 +59,7 @@ PATHS: frozenset[KeyPath] = frozenset(
 """Lists of paths, of which a policy says in which ones they must lie."""
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyPlace:
+class PolicyPlace(Struct, frozen=True):
     """Where the policy is, and the user id of the administrator whose it must be.
 
     Nothing that an ordinary user sets leads elsewhere: no variable, no flag, no setting. Whoever packages
@@ -133,8 +130,7 @@ def parse_policy(file: TomlFile) -> ManagedPolicy:
     return _PolicyReading(file).read_policy()
 
 
-@dataclass(slots=True)
-class _PolicyReading:
+class _PolicyReading(Struct):
     """Takes the policy's own keys out of a file, and checks what is left as settings."""
 
     file: TomlFile

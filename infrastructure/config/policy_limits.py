@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import cast
 
 import msgspec
+from msgspec import Struct, field
 
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.review.ballot import QuorumRule
 from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
@@ -48,8 +47,7 @@ _SEVERAL_MODELS: tuple[KeyPath, ...] = (
 )
 
 
-@dataclass(slots=True)
-class PolicyLimits:
+class PolicyLimits(Struct):
     """Settings on their way through a policy.
 
     `values` are all settings by their paths, and are changed; `default` is the origin of what nobody set.

@@ -1,14 +1,12 @@
 """The managed policy: what an administrator demands of every session, whatever the settings say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from domain.conversation.spend_caps import SpendCap
-from domain.lazy_dataclass import dataclass
 from domain.review.ballot import guess_family
 from domain.review.mode import Mode
 from infrastructure.config.guard_table import GuardName
@@ -45,8 +43,7 @@ class ServerIdentity(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManagedPolicy:
+class ManagedPolicy(Struct, frozen=True, kw_only=True):
     """The demands of one policy file; those of the default are none.
 
     `file` is the file as it was read. `modes` and `allowed_models`, patterns of "provider/model", are None

@@ -7,7 +7,8 @@ from itertools import starmap
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.review.mode import Mode
 from domain.sessions.trust import Standing
@@ -43,8 +44,7 @@ class _Tighten(Protocol):
     def __call__(self, key: Key, beneath: object, wanted: object, /) -> tuple[object, str | None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Restrained:
+class Restrained(Struct, frozen=True):
     """What of a project file counts, and a sentence about everything that does not.
 
     `wants` are the settings that would count if the file were trusted, as `key = value`.

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from infrastructure.config.toml_statements import parse_statements
 from infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
@@ -26,8 +27,7 @@ _DOTTED = compile_late(
 _POSITION = compile_late(r" \(at (?:line (\d+), column \d+|end of document)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class TomlFile:
+class TomlFile(Struct, frozen=True):
     """A file that was read and is TOML; whether it holds settings is not known yet.
 
     `digest` is the SHA-256 of the bytes that were parsed, in hexadecimal.

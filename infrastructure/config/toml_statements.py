@@ -5,15 +5,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.config.toml_text import KeyPath, Position
 
 _LONGEST_LINES = 200
 _MOST_EFFORT = 20_000_000  # characters that are parsed to find out where statements end
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+class Statement(Struct, frozen=True, kw_only=True):
     """A header, or the setting of keys, or a line that says nothing to the parser.
 
     `first` and `end` are the lines it stands on, from 0, the end excluded. `header` is the path of the table it

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from itertools import islice
 from typing import TypeAlias, assert_never
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.keys import Key, Node, Table, find_nearest_key, find_node, load_schema_tree
 from infrastructure.config.toml_text import (
@@ -24,8 +24,7 @@ MOST_PROBLEMS = 20
 PlaceOf: TypeAlias = Callable[[KeyPath], str]
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """One setting and the value that a source gives it. `origin` names the source for the person."""
 
     path: KeyPath
@@ -33,8 +32,7 @@ class Assignment:
     origin: str
 
 
-@dataclass(slots=True)
-class Checked:
+class Checked(Struct):
     """What one source says: valid assignments, its problems, and the tables with free names that it opens,
     each with the way to its place."""
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from application.cancellation import run_shielded
 from domain.calls.diagnostics import read_lines
 from domain.errors import DiagnosticsFailed, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import SandboxOn
 from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
 from infrastructure.execution.commands.declared_program import expand_declared_command, find_declared_program
@@ -24,8 +24,7 @@ from infrastructure.execution.sandbox.sandbox import Sandbox
 OUTPUT_BYTES = 1_000_000
 
 
-@dataclass(slots=True)
-class _PrintedStreams:
+class _PrintedStreams(Struct):
     """Both streams of a program, up to a limit together."""
 
     output: bytearray = field(default_factory=bytearray)

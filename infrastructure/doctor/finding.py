@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.config.toml_text import escape_unprintable
 
 
@@ -17,8 +18,7 @@ class FindingState(StrEnum):
     FAIL = "fail"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing looked at. `remedy` says what to do, where there is something to do."""
 
     name: str

@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
+from msgspec import Struct
+
 from domain.conversation.history import Conversation
 from domain.conversation.response import Usage
 from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.text.amounts import format_amount, format_duration
 from infrastructure.config.loading import LoadedSettings
@@ -30,8 +31,7 @@ _SECRET_NAME = re.compile(r"(KEY|KEY_ID|TOKEN|SECRET|PASSWORD|CREDENTIALS)\Z", r
 _SHORTEST_SECRET = 6  # of what only looks like one
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Whom to ask. A model is asked for a word; a provider without one, for the list of its models."""
 
     provider: str

@@ -7,10 +7,11 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from application.program_lookup import explain_missing, find_program
 from domain.conversation.history import Conversation
 from domain.errors import ConfigError, ProviderError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
@@ -26,16 +27,14 @@ _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"
 
 
-@dataclass(frozen=True, slots=True)
-class _ProviderFact:
+class _ProviderFact(Struct, frozen=True):
     """Something a provider has, or, where there is a remedy, something that it lacks."""
 
     text: str
     remedy: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """What a provider has and lacks, for `finding`, and whether it could be asked."""
 
     provider: str

@@ -11,8 +11,9 @@ from heapq import nsmallest
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from application.program_lookup import filter_environment, find_program
-from domain.lazy_dataclass import dataclass
 from domain.shell.git_commands import GIT_ENVIRONMENT
 from infrastructure.blocking import Stop
 from infrastructure.execution.commands.environment import build_command_environment
@@ -35,8 +36,7 @@ _Place: TypeAlias = tuple[tuple[str, ...], IgnoreRules]
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """The paths of files from the working directory, each followed by NUL. `walked`: they are not from git.
 
     Those of the folders `added` are whole paths.

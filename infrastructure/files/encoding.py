@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 SAMPLE_BYTES = 256 * 1024
 _BINARY_SAMPLE = 8192
@@ -49,8 +49,7 @@ _SIGNATURES = (
 _IMAGES = frozenset({"PNG", "JPEG", "GIF"})
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(Struct, frozen=True):
     """A codec, and the byte order mark that the file begins with. `guessed`: only likelihood speaks for it.
 
     `is_broken`: some bytes are none of it. In a text they are surrogates, by which they come back as they are.

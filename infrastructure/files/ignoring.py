@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import re2
+from msgspec import Struct
 
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from infrastructure.files.workspace import open_regular
 
 if TYPE_CHECKING:
@@ -21,16 +21,14 @@ _FILES = (".gitignore", ".ignore")
 _LARGEST = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _Level:
+class _Level(Struct, frozen=True):
     """The patterns of one file, which hold below the folder `depth` names down from the root."""
 
     depth: int
     spec: GitIgnoreSpec
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """The ignore files from a root down to some folder; the deepest that speaks of an entry decides."""
 
     levels: tuple[_Level, ...] = ()

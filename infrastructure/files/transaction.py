@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from hashlib import sha256
 
+from msgspec import Struct
+
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from infrastructure.blocking import Stop
 from infrastructure.files.file_metadata import MetadataNotKept
 from infrastructure.files.in_place import write_in_place
@@ -29,8 +30,7 @@ from infrastructure.files.workspace import Location, Workspace, translate_os_err
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStep:
+class FileStep(Struct, frozen=True, kw_only=True):
     """What becomes of one file: `before` to `after`, None for no file. `like`: where it had its mode from."""
 
     location: Location

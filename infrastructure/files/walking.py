@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.blocking import Stop
 from infrastructure.files.ignoring import IgnoreRules
 from infrastructure.files.workspace import Location, Workspace
@@ -15,8 +16,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DEEPEST = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A file or link met on the way. `folder` is the open folder that holds it, valid until the next entry."""
 
     names: tuple[str, ...]

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec import Struct
+
 from application.calls.decided_access import is_decided_path, list_granted_paths
 from domain.errors import ConfigError, StaleSeal, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.review.workspace_roots import WorkspaceRoots, is_below_any
 from infrastructure.files.held_files import refuse_held
 from infrastructure.files.opened_path import require_opened_at
@@ -45,8 +46,7 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A place, links resolved: `names` lead from `root` to it, a root of the workspace.
 
     `given` is the absolute path as it was named, before links were resolved. `is_outside`: it lies outside the

@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect, ProposedCall
@@ -15,7 +17,6 @@ from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition
 from domain.conversation.history import Conversation
 from domain.errors import StaleSeal, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.text.json_value import JsonObject
@@ -34,8 +35,7 @@ _GIT = "git may run programs that a repository names: the caller's environment d
 _COMMAND = "further effects of the command are not sealed, and no sandbox of quorum holds it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallerWorld:
+class CallerWorld(Struct, frozen=True, kw_only=True):
     """What calls of a caller are looked at with.
 
     `workspace` places paths anywhere on the machine, `root` is the folder that counts as the workspace.

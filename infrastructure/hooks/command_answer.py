@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
 from typing import NoReturn
+
+from msgspec import Struct, field
 
 from domain.calls.hook import (
     Abort,
@@ -18,7 +19,6 @@ from domain.calls.hook import (
     describe_point,
 )
 from domain.errors import HookFailure
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonValue
 
 _WORDS: Mapping[type, str] = {
@@ -30,8 +30,7 @@ _WORDS: Mapping[type, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandAnswer:
+class CommandAnswer(Struct, frozen=True, kw_only=True):
     """A decision that its point allows, its reason, and what it carries: None where it changes nothing."""
 
     decision: str

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from application.calls.hooks import HookSubject, UniformHook, edit, encode_subject, find_point
 from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, describe_point
 from domain.errors import HookFailure, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.execution.commands.declared_program import find_declared_program
 from infrastructure.execution.commands.fed_process import start_with_payload
@@ -26,8 +26,7 @@ _ERROR_BYTES = 4_000
 _SKIP = 2
 
 
-@dataclass(slots=True)
-class _Printed:
+class _Printed(Struct):
     """Standard output up to its limit, and the end of standard error."""
 
     output: bytearray = field(default_factory=bytearray)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.calls.hook_registration import HookMatcher, HookRegistration
 from application.calls.hooks import Hook, UniformHook
 from domain.calls.hook import HookPoint, OnHookError
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.hook_table import HookTable
 from infrastructure.config.paths import locate_user_file
 from infrastructure.execution.commands.declared_program import expand_declared_command
@@ -57,8 +58,7 @@ def build_hook_registrations(
     return tuple(registrations)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bench:
+class _Bench(Struct, frozen=True, kw_only=True):
     """What all hooks are made from."""
 
     workspace: Path

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Struct
+
 from application.calls.hook_chain import HookChain
 from application.calls.hook_registration import HookRegistration
 from application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
@@ -19,7 +21,6 @@ from domain.conversation.history import AssistantMessage, Message, UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import ConfigError, HookAborted, RequestSkipped
 from domain.events.event import Event, HookRan
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_duration
 from domain.text.json_value import JsonValue
 from infrastructure.config.toml_text import escape_unprintable
@@ -84,8 +85,7 @@ class _Answers:
             self.runs.append(event)
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
+class _Trial(Struct, frozen=True):
     """What a file tells of a moment of a run; `given` are the keys of it that hold something."""
 
     sample: HookSample

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.late_pattern import compile_late
 from domain.text.nearest import find_nearest_word
 
@@ -29,8 +29,7 @@ class BadFrontmatter(ValueError):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrontmatterField:
+class FrontmatterField(Struct, frozen=True, kw_only=True):
     """One value. `text` is that of a scalar or, of anything else, as it is written; `items` are those of a list
     of scalars. `line` counts from 1, in the whole file."""
 
@@ -40,8 +39,7 @@ class FrontmatterField:
     is_table: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Frontmatter:
+class Frontmatter(Struct, frozen=True):
     """The fields by name, and the text below."""
 
     body: str

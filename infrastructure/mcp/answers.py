@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.printable import make_printable
 from infrastructure.mcp.answer_content import fit_blocks, fit_resource_content
@@ -38,8 +39,7 @@ _LISTS: Mapping[str, tuple[str, str, Callable[[JsonValue], JsonObject | str]]] =
 _LISTENING = "subscriptions/listen"
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(Struct, frozen=True):
     method: str
     tool: str = ""
 

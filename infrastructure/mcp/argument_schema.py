@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.json_value import JsonObject, JsonValue
 
 _UNFIT = re.compile(r"[^a-zA-Z0-9_.-]")
@@ -61,8 +61,7 @@ _DEEPEST = 12
 _MOST_NODES = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentSchema:
+class ArgumentSchema(Struct, frozen=True):
     """`schema` is what a model is given. `restore` takes its arguments back to the server's names."""
 
     schema: JsonObject
@@ -75,8 +74,7 @@ class ArgumentSchema:
         return restored
 
 
-@dataclass(slots=True)
-class _Names:
+class _Names(Struct):
     """The server's names of the properties of an object that have another here, and what is below all."""
 
     renamed: dict[str, str] = field(default_factory=dict)

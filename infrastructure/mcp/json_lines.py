@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.json_value import JsonValue
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda name: name)  # NaN has no JSON form
@@ -18,8 +19,7 @@ _MARK = '"jsonrpc"'
 _MOST_TRIES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableText:
+class UnreadableText(Struct, frozen=True):
     """Text that was meant as a message, as far as it came, and is no JSON."""
 
     text: str

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
 from domain.mcp.offered_tool import OfferedTool, make_offered_tool
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _Entry = TypeVar("_Entry")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOffer:
+class ServerOffer(Struct, frozen=True, kw_only=True):
     """What a server offers, and what it says of itself."""
 
     tools: tuple[OfferedTool, ...]

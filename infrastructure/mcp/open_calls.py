@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from msgspec import Struct
+
 from domain.errors import FormError
-from domain.lazy_dataclass import dataclass
 from domain.mcp.server_question import ServerAction, ServerAnswer
 
 MOST_QUESTIONS = 10
 """As many questions a server may ask while it works on one call."""
 
 
-@dataclass(slots=True, eq=False)
-class _OpenCall:
+class _OpenCall(Struct, eq=False):
     tool: str
     limit: asyncio.Timeout
     secs: float

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.mcp.offered_tool import OfferedTool, find_changed_tools
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.mcp.connection import ServerConnection
@@ -16,8 +17,7 @@ from infrastructure.mcp.transports import describe_target, open_transport
 from infrastructure.mcp.usable_tools import select_usable_tools
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerTrial:
+class ServerTrial(Struct, frozen=True, kw_only=True):
     """How a server came up: `problem` is why it did not; empty where it did.
 
     `tools` are those that a session may be offered, `changed` the names of those that a session would ask

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from application.calls.tool_set import ToolSet
 from application.ports.workspace import AttachmentViewer
 from application.session.server_questions import ServerQuestions
 from domain.conversation.attached_file import AttachedFile
 from domain.errors import ConfigError, LoginError, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.mcp.argument_query import ArgumentQuery, choose_values
 from domain.mcp.offered_prompt import OfferedPrompt
 from domain.mcp.offered_resource import OfferedResource
@@ -41,8 +41,7 @@ _LONGEST_PROMPT_SECS = 30.0
 _COMPLETION_SECS = 2.0
 
 
-@dataclass(slots=True)
-class _Server:
+class _Server(Struct):
     """One server, and what of it is in force."""
 
     name: str

@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from application.events.event_bus import EventBus
 from application.instructions.system_prompt import SystemPrompt
 from application.panel.consensus_choice import ConsensusChoice
@@ -18,7 +20,6 @@ from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.switchable_session import OpenSession
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from domain.panel.consensus import Strategy
 from domain.panel.debate_record import DebatePolicy
 
@@ -31,8 +32,7 @@ if TYPE_CHECKING:  # what several models answer is loaded where they do
     from application.panel.plan_ensemble import PlanEnsemble
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """The first way to a model; `notices` say which other one was wanted and why it cannot be had."""
 
     session: LlmSession

@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, Rule
 from domain.review.rule_examples import ReadCommand, find_failing_example
 from domain.review.saved_rule import SavedRule
@@ -20,8 +21,7 @@ from infrastructure.permissions.rule_toml import PlacedRule, read_rules, render_
 FILE_NAME = "permissions.toml"
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedRules:
+class LoadedRules(Struct, frozen=True):
     """The saved rules that hold in a folder, and a sentence about each that is not as it should be."""
 
     rules: tuple[Rule, ...] = ()

@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Struct
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.review.permissions import Answer, BadRule, Rule
 from domain.review.saved_rule import SavedRule
 from infrastructure.config.toml_file import TomlFile
@@ -36,8 +35,7 @@ class _RuleEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     must_not_match: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRule:
+class PlacedRule(Struct, frozen=True):
     """A saved rule and the line on which it stands, as "file:line"."""
 
     saved: SavedRule

@@ -14,15 +14,13 @@ from msgspec import Struct
 
 from domain.conversation.cost import LongPrompt, Price
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 _FILE = "prices.toml"
 _MODEL = compile_late(r"[a-z]+/[!-~]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedPrice:
+class PublishedPrice(Struct, frozen=True, kw_only=True):
     """A price, where it was published, and the last day on which it is known to have stood there.
 
     `window` is how many tokens a prompt of this model may have, or None where that is not known.

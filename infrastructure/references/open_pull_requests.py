@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.references.gh_program import decode_objects, find_own_repository, run_gh
 
@@ -18,8 +19,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _GH_SECS = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenPullRequest:
+class OpenPullRequest(Struct, frozen=True, kw_only=True):
     """A pull request with the ids of the commits at its head and of its base. Its author wrote the title."""
 
     repository: str

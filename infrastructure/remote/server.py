@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.execution.commands.orphans import read_markers
 from infrastructure.execution.commands.supervisor import ProcessTable, list_processes
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
@@ -28,8 +29,7 @@ Complaint: TypeAlias = Callable[[str], bytes]
 _CHUNK_BYTES = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class Bounds(Struct, frozen=True, kw_only=True):
     """How much a peer may take. `frame_secs`: from a frame's first byte to its last; `answer_secs`: to read an
     answer; `connections`: at once, of which the one that has been silent longest gives way to a new one.
     """

@@ -8,11 +8,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from application.ports.tools import Tool
 from domain.calls.tool import RiskLevel
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.plan.phase import FAIL_TASK, RUN_TASK, UPDATE_TASK
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.nearest import find_nearest_word
@@ -29,8 +30,7 @@ _CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK, RUN_TASK})  # what onl
 _OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolChoice:
+class ToolChoice(Struct, frozen=True, kw_only=True):
     """The tools by name; `notices` say which names of an untrusted project's file are ignored, and why."""
 
     tools: dict[str, Tool]

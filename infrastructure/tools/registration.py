@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
+from msgspec import Struct
+
 from application.ports.tools import SealingTool, Tool
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 from domain.text.output import ToolOutput
@@ -20,8 +21,7 @@ _NAME = compile_late(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSource:
+class ToolSource(Struct, frozen=True):
     """Tools and where they come from, in words that an error can begin with. They are not checked yet."""
 
     origin: str

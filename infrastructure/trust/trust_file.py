@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Collection, Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.sessions.trust import Standing, TrustQuestion
 from infrastructure.blocking import run_in_thread
@@ -42,8 +40,7 @@ class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     trusted: tuple[_TrustEntry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedFiles:
+class TrustedFiles(Struct, frozen=True):
     """The digest under which each file is trusted, and what is wrong with the record of it, if anything.
 
     `worktrees` names the repository of each folder that is a worktree of one. Its files come from there, so

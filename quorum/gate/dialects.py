@@ -7,8 +7,9 @@ import time
 from collections.abc import Mapping
 from typing import Protocol
 
+from msgspec import Struct
+
 from domain.calls.proposed_call import ProposedCall
-from domain.lazy_dataclass import dataclass
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject
@@ -30,8 +31,7 @@ _BLOCKED = 2
 _LONGEST_REASON = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallerRequest:
+class CallerRequest(Struct, frozen=True, kw_only=True):
     """What a caller sent: a call that it would make, or the prompt that the person gave it.
 
     `session` is the caller's own id of its session, `event` what its hook is called. `project` is the folder
@@ -46,8 +46,7 @@ class CallerRequest:
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What the process of the gate prints, and its exit code."""
 
     out: str = ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.plain_request import RequestTerms
 
 
-@dataclass(frozen=True, slots=True)
-class HarmfulUse:
+class HarmfulUse(Struct, frozen=True):
     """Programs, the words that must follow first, one that must be among the rest, and what that does.
 
     A word is needed, or excludes the row, if the pattern matches it whole; "" needs and excludes none.

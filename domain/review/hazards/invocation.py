@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.command_line import Redirect
 
 
@@ -21,8 +22,7 @@ class Carried(StrEnum):
     PROCESSES = "processes"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Invocation:
+class Invocation(Struct, frozen=True, kw_only=True):
     """A program, its arguments, and what it is run with. `program` is its name without a folder.
 
     `text` is what is known of its input; `has_unknown_input` says that it may be more. `wrappers` are the

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.hazards.data_uses import DATA_USES
 from domain.review.hazards.invocation import Invocation
 from domain.review.hazards.machine_uses import MACHINE_USES
@@ -13,8 +14,7 @@ from domain.review.objection import Objection
 from domain.review.plain_request import RequestTerms
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A row of a table without its programs."""
 
     words: tuple[frozenset[str], ...]

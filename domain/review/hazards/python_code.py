@@ -7,7 +7,8 @@ import shlex
 import warnings
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.hazards.database import list_deleted_data
 from domain.review.hazards.files import list_written_places
 from domain.review.hazards.places import holds_credentials, is_temporary
@@ -56,8 +57,7 @@ _ANYWHERE = "?"
 _LONGEST = 4_096  # characters of a text that is put together: it can be doubled again and again
 
 
-@dataclass(frozen=True, slots=True)
-class NestedShell:
+class NestedShell(Struct, frozen=True):
     """A shell text that other code runs."""
 
     text: str

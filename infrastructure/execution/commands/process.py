@@ -14,8 +14,9 @@ from contextlib import ExitStack, suppress
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.program_lookup import select_loader_environment
-from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import Keys
 from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.orphans import generate_marker, kill_orphans
@@ -26,8 +27,7 @@ _READ_BYTES = 65536
 _DRAIN_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class Ending(Struct, frozen=True, kw_only=True):
     """How a command ended.
 
     `exit_code` is negative for a signal and None where it never became known; `failure` says why the shell

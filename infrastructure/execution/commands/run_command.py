@@ -8,13 +8,14 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.replacing import replace
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.repository_changes import changes_repository
@@ -42,8 +43,7 @@ _MAX_TIMEOUT_SECS = 86_400
 _SHELLS = (("/bin/bash", "--noprofile", "--norc"), ("/bin/sh",))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CommandRequest:
+class _CommandRequest(Struct, frozen=True, kw_only=True):
     command: str
     cwd: Path
     timeout_secs: int | None

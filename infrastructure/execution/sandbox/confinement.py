@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.shell.sandbox import Keys
 from domain.text.late_pattern import compile_late
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
@@ -70,8 +71,7 @@ _MISSING = compile_late(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or dir
 _MOST_SEARCHED = 20_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
+class Launch(Struct, frozen=True, kw_only=True):
     """A command line as it is really run.
 
     `is_confined` tells whether that is inside a sandbox; `keys` what it reaches of those that the kernel keeps;
@@ -172,8 +172,7 @@ _WRITES = (
 Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Confinement:
+class Confinement(Struct, frozen=True, kw_only=True):
     """The limits of a command. `description` is part of what a review approves; None if no sandbox was asked
     for. `network` says whether the command reaches the network. `is_left`: there is a sandbox, and the command
     asks to run outside it. `opens_git`: it asks to write to `.git`, as later commands then may too;

@@ -13,11 +13,11 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from operator import attrgetter
 from typing import NamedTuple
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from domain.review.workspace_roots import is_below_any
 from infrastructure.execution.sandbox.own_code import list_code
@@ -34,8 +34,7 @@ _NAME = attrgetter("name")
 _GLOB = re.compile(r"[*?\[]")
 
 
-@dataclass(slots=True)
-class GuardedFiles:
+class GuardedFiles(Struct):
     """What was found: canonical paths. `complete` is False where there was more than could be looked at.
 
     `places` has each protected path as it is spelled, with what stood there, and `links` the links that lead to
@@ -114,8 +113,7 @@ class _Stamp(NamedTuple):
     changed_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Findings:
+class _Findings(Struct, frozen=True):
     """What stands in one folder: how many entries, those that names of the policy may cover, and the folders to
     look into. In a folder of packages these are the packages. `links` may lead to folders. `is_closed` tells
     that it could not be listed.

@@ -14,7 +14,8 @@ from collections.abc import Callable, Collection, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.execution.sandbox.guarded_files import (
     GuardedFiles,
     PathIdentity,
@@ -63,8 +64,7 @@ class _Standing(NamedTuple):
     is_closed: bool = False
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """All names of something guarded, each with the folder that it stands in.
 
     `names` is how many names it has, `searched` how many it had when they were last looked for.

@@ -15,15 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
 _TMP = "tmp"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedTmp:
+class SharedTmp(Struct, frozen=True, kw_only=True):
     """What to mount as `/tmp`: the folder `source`, and over each of its folders `covered` an empty one.
 
     Other mounts lie in the covered folders: no command can put a link in their way.

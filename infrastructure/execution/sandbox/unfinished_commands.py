@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.sandbox.guarded_files import GuardedFiles, PathIdentity
 
@@ -23,8 +24,7 @@ _UNREADABLE = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnfinishedCommand:
+class UnfinishedCommand(Struct, frozen=True, kw_only=True):
     """What was found before a command in these folders, and the paths that it was let write."""
 
     roots: tuple[str, ...]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from msgspec import Struct
+
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from domain.review.workspace_roots import is_below_any
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
@@ -29,8 +30,7 @@ _GIT_LOCKED = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """Places of the machine, as absolute paths; those that do not exist are passed over.
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;

@@ -12,7 +12,8 @@ import stat
 import struct
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.review.path_policy import is_git_folder_name
 
 _LARGEST = 64 << 20
@@ -34,8 +35,7 @@ _FILES = frozenset({0o100644, 0o100755, 0o120000})
 _EXTENSIONS = frozenset({b"TREE", b"REUC", b"UNTR", b"FSMN", b"EOIE", b"IEOT"})
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSummary:
+class IndexSummary(Struct, frozen=True):
     """Tracked files and submodules, by their paths from the top of the working tree."""
 
     files: tuple[str, ...]

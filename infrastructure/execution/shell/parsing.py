@@ -14,7 +14,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.replacing import replace
 from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 from domain.text.late_pattern import compile_late
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
 _VARIABLE = compile_late(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """`head` are the nodes up to `in`, and `body` those behind the words, `do` and `done` among them."""
 
     node: Node

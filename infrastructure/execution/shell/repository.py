@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.late_pattern import compile_late
 from infrastructure.execution.shell.git_index import IndexSummary, read_index
 from infrastructure.execution.shell.repository_settings import (
@@ -23,8 +24,7 @@ _MONITOR = "fsmonitor--daemon.ipc"
 _MOST_ENTRIES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository whose settings are known to run nothing.
 
     `top` is its working tree, `shared` what linked working trees have in common, objects and settings among it;

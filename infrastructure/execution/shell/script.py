@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.replacing import replace
 from domain.shell.command_line import Redirect
 from domain.shell.script import Script, ScriptCommand, split_coarsely
@@ -45,8 +45,7 @@ def read_script(text: str) -> Script:
     return Script((*script.commands, *guessed.commands), "it is not complete, or not bash")
 
 
-@dataclass(frozen=True, slots=True)
-class _NodePlace:
+class _NodePlace(Struct, frozen=True):
     """Where a node stands: what comes in, what it is part of, and whether it may run many times."""
 
     reads: tuple[int, ...] = ()
@@ -55,8 +54,7 @@ class _NodePlace:
     function: str = ""
 
 
-@dataclass(slots=True)
-class _Redirected:
+class _Redirected(Struct):
     redirects: list[Redirect] = field(default_factory=list)
     text: str | None = None
     reads: list[int] = field(default_factory=list)

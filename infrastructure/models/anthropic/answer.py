@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -25,7 +26,6 @@ from domain.conversation.response import (
 )
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from domain.errors import ProviderError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.call_arguments import build_call_block
 from infrastructure.models.shared.call_ids import CallIds
@@ -54,8 +54,7 @@ _STOPS = {
 }
 
 
-@dataclass(slots=True)
-class ArrivingBlock:
+class ArrivingBlock(Struct):
     """The block's first form, to which unknown pieces are added, and the text or arguments that followed."""
 
     start: dict[str, JsonValue]

@@ -8,9 +8,9 @@ from typing import TypeAlias
 from urllib.parse import urlsplit
 
 import httpx2
+from msgspec import Struct
 
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
 from infrastructure.models.clouds.google_vertex import VertexAccess
 from infrastructure.models.shared.api_client import ProviderSettings
@@ -21,8 +21,7 @@ _NO_KEY = "none"
 _LONGEST_CONNECT_SECS = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AzureAccess:
+class AzureAccess(Struct, frozen=True, kw_only=True):
     """What Azure has to know. `has_token` says that the key is a token of Entra ID."""
 
     api_version: str
@@ -32,8 +31,7 @@ class AzureAccess:
 Cloud: TypeAlias = BedrockAccess | VertexAccess | AzureAccess
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True, kw_only=True):
     """A provider's address and the key for it. `key` is "none" where the server wants none.
 
     `cloud` is the one that serves it, where that is one.

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from msgspec import Struct
+
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.hooks.blocking_call import run_in_daemon_thread
 from infrastructure.models.shared.error_bodies import fit_to_line
@@ -17,8 +18,7 @@ _Found = TypeVar("_Found")
 LONGEST_SIGN_IN_SECS = 15.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignIn(Struct, frozen=True, kw_only=True):
     """How to sign in to one cloud, and the words for when that fails. `remedy` tells the person what to do."""
 
     provider: str

@@ -18,6 +18,7 @@ from copilot.session_events import (
     SessionIdleData,
     ToolExecutionCompleteData,
 )
+from msgspec import Struct
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -35,7 +36,6 @@ from domain.conversation.response import (
     Usage,
 )
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
-from domain.lazy_dataclass import dataclass
 from infrastructure.models.copilot.failures import CopilotFailures, classify_retry
 from infrastructure.models.shared.call_arguments import build_call_block
 
@@ -247,8 +247,7 @@ def _block(call: ExternalToolRequestedData) -> ToolUseBlock:
     return build_call_block(call.tool_call_id, call.tool_name, raw)
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(Struct):
     """The text of one message. `cut` is set where the token limit ended it and the CLI had it continue."""
 
     message_id: str

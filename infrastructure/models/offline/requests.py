@@ -4,42 +4,38 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.text.json_value import JsonObject
 
 MAX_REQUESTS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One tool to call, with its arguments."""
 
     tool: str
     arguments: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Understood:
+class Understood(Struct, frozen=True):
     """All of the prompt was understood: these requests, in their order."""
 
     requests: tuple[Request, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NotUnderstood:
+class NotUnderstood(Struct, frozen=True):
     """Some part of the prompt was not understood, so that none of it may run. `hint` is one sentence."""
 
     part: str
     hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class HelpWanted:
+class HelpWanted(Struct, frozen=True):
     """The person asks what can be asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class NothingAsked:
+class NothingAsked(Struct, frozen=True):
     """There is no request in the prompt."""
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.models.offline.vocabulary import (
     BREAK,
     SHELL_WORDS,
@@ -23,8 +24,7 @@ _BLANK_REST = re.compile(r"\s*+\Z")
 _FENCE = re.compile(r"\s*+(`{3,})[^\n`]*+\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One argument. `quoted` tells that the person delimited it, so that it is taken as it stands."""
 
     value: str

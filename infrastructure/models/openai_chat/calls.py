@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import ToolUseBlock
 from domain.conversation.stream import StreamedToolCall
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.payload import CALL_EXTRA
 from infrastructure.models.shared.call_arguments import build_call_block
@@ -27,8 +27,7 @@ _EXTRA_FIELDS = ("extra_content",)  # Gemini's signatures of thoughts, without w
 _LEGACY_INDEX = -1
 
 
-@dataclass(frozen=True, slots=True)
-class _CallPiece:
+class _CallPiece(Struct, frozen=True):
     """A piece of a call, as far as it says anything."""
 
     index: int | None
@@ -37,8 +36,7 @@ class _CallPiece:
     arguments: str
 
 
-@dataclass(slots=True)
-class _Call:
+class _Call(Struct):
     """A call while it arrives. `id` is "" until the call was announced."""
 
     position: int

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct, field
+
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.json_fields import parse_arguments, read_count_field, read_text_field
 
 
-@dataclass(slots=True)
-class ArrivingItem:
+class ArrivingItem(Struct):
     """An item's first form, what followed, and its last form.
 
     `has_all_arguments` tells of a call that its arguments came whole, though perhaps its last form never will.

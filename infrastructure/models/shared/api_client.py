@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct, field
 
 from application.ports.models import OnStreamEvent, ToolChoice
 from domain.conversation.document import DocumentLimits
@@ -12,13 +13,11 @@ from domain.conversation.effort import Effort
 from domain.conversation.history import Message
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from infrastructure.provider_types import CloudClient, ProviderType
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequest:
+class ApiRequest(Struct, frozen=True, kw_only=True):
     """One request: the whole conversation, and what is offered with it.
 
     `model` is the provider's own name of the model; `tools` are neutral schemas
@@ -91,8 +90,7 @@ class DocumentApiClient(ApiClient, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderSettings:
+class ProviderSettings(Struct, frozen=True, kw_only=True):
     """How one provider is reached.
 
     `timeout_secs` bounds the silence between two pieces of an answer, not the whole answer;

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+from msgspec import Struct
 
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.shared.base_url import explain_base_url, suggest_base_url
 from infrastructure.models.shared.error_bodies import (
@@ -66,8 +66,7 @@ _OWN_FAULTS = frozenset({9, 10, 62, 64})
 _RETRYABLE = frozenset({_Kind.TIMEOUT, _Kind.RATE_LIMIT, _Kind.OVERLOADED, _Kind.SERVER})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failures:
+class Failures(Struct, frozen=True, kw_only=True):
     """Words the failures of one provider. `secret` is the key, which never appears in a sentence.
 
     `path` is what is added to `address` for a request, where that is the same for all. `sign_in` is what to do
@@ -301,8 +300,7 @@ def _read_reason(error: BaseException) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(Struct, frozen=True):
     """A proxy without name and password, and the environment variable that names it."""
 
     address: str

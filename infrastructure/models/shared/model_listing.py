@@ -6,9 +6,9 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import httpx2
+from msgspec import Struct
 
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonValue
 from infrastructure.models.shared.error_bodies import find_error
 from infrastructure.models.shared.failures import Failures
@@ -20,8 +20,7 @@ _LONGEST_PAGE = 16_000_000
 _NO_SUCH_ADDRESS = (404, 405, 501)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPage:
+class ModelPage(Struct, frozen=True):
     """Names of models, and the id after which the next page begins; None where this is the last."""
 
     names: tuple[str, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import Generic, Protocol, TypeVar
 
+from msgspec import Struct, field
+
 from domain.conversation.history import Message, count_common_prefix
-from domain.lazy_dataclass import dataclass
 from infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")
@@ -25,8 +25,7 @@ class Rendering(Protocol[T_co]):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class _Kept(Generic[T]):
+class _Kept(Struct, Generic[T], eq=False):
     render: Rendering[T]
     attachments: Mapping[str, str]
     messages: tuple[Message, ...] = ()

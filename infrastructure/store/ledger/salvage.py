@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from domain.sessions.redaction_log import keep_linked_entries, relink
@@ -42,8 +43,7 @@ _ADD_CONTENT = f"INSERT OR IGNORE INTO contents ({CONTENT}) VALUES (:sha256, :si
 _LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Salvaged:
+class Salvaged(Struct, frozen=True, kw_only=True):
     """What was saved: sessions whole, sessions up to a record, and those of which nothing was left."""
 
     whole: int = 0

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Callable
 
 import psycopg
+from msgspec import Struct
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import DBAPIError
 
 from domain.errors import LedgerError, SessionInUse
-from domain.lazy_dataclass import dataclass
 from domain.text.printable import make_printable
 from infrastructure.store.postgres.connection import PostgresConnection
 from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
@@ -55,8 +55,7 @@ _LIST = f"SELECT session_id, host, pid FROM leases WHERE {_LIVE}"
 _EARLIEST = f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}"
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The right to write one session. Implements `WriteLock`."""
 
     session_id: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Mapping
 
+from msgspec import Struct
+
 from domain.calls.effects import FileMark
-from domain.lazy_dataclass import dataclass
 from infrastructure.store.snapshots.reading import LARGEST_BYTES
 
 _BATCH_BYTES = 4 * 1024 * 1024
@@ -17,8 +18,7 @@ _NO_ROOM = "too much is kept already"
 NO_TIME = "there was no time to read it"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepLimits:
+class KeepLimits(Struct, frozen=True, kw_only=True):
     """Bytes of one file and of all, and seconds of waiting before and of reading after a call.
 
     Once a call had to go on without some files, later ones wait for `later_secs`, until the rest was read in
@@ -38,8 +38,7 @@ class KeepLimits:
     again_files: int = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class ReadBatch:
+class ReadBatch(Struct, frozen=True):
     """Files that are read in one step, and how many bytes that are."""
 
     paths: list[str]

@@ -14,25 +14,23 @@ from itertools import compress
 from operator import is_not
 
 import msgspec
+from msgspec import Struct
 
 from domain.calls.effects import FileKind, FileState, KeptFiles
 from domain.errors import LedgerError
-from domain.lazy_dataclass import dataclass
 
 # A list that differs from its base in more than this part of it is stored whole.
 _MOST_CHANGED = 1 / 8
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
+class Base(Struct, frozen=True):
     """A list that was stored whole, to which later ones refer."""
 
     sha256: str
     states: Mapping[str, FileState]
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """A list as it is stored; that of all files where `base` is None."""
 
     kept: KeptFiles

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
+from msgspec import Struct
+
 from domain.calls.effects import FileKind, FileMark, FileState
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.files.held_files import refuse_held
 from infrastructure.files.workspace import Workspace
@@ -26,8 +27,7 @@ _WINDOW_BYTES = 64 * 1024
 _OVERLAP_BYTES = 8 * 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileContent:
+class FileContent(Struct, frozen=True, kw_only=True):
     """A file as it was read. `mark` and `state` are None where there is none; `content` is what may be stored.
 
     `at_ns` is the time just before it, nanoseconds since 1970.

@@ -21,9 +21,10 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
+from msgspec import Struct
+
 from application.session.session_record import SessionRecord
 from domain.calls.effects import FileMark
-from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.schema import Settings
@@ -40,8 +41,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedFile:
+class IndexedFile(Struct, frozen=True):
     """A regular file that was read when it had this mark, and the hash of its content, which was stored."""
 
     mark: FileMark

@@ -5,8 +5,9 @@ from __future__ import annotations
 import stat
 from collections.abc import Collection, Mapping
 
+from msgspec import Struct
+
 from domain.calls.effects import FileKind, FileMark, FileState
-from domain.lazy_dataclass import dataclass
 from infrastructure.store.snapshots.saved_index import IndexedFile
 
 # A file that changed just before it was read may change again within the same tick of its clock, unnoticed.
@@ -14,8 +15,7 @@ from infrastructure.store.snapshots.saved_index import IndexedFile
 _TICK_NS = 2_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownFile:
+class _KnownFile(Struct, frozen=True):
     mark: FileMark
     state: FileState
     settled: bool

@@ -6,11 +6,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
 from operator import attrgetter
 
+from msgspec import Struct, field
+
 from domain.calls.effects import FileMark
-from domain.lazy_dataclass import dataclass
 from infrastructure.files import inotify
 from infrastructure.files.inotify import FolderEvent, Inotify
 from infrastructure.store.snapshots.reading import build_mark
@@ -27,8 +27,7 @@ class TreeLostError(Exception):
     """Events do not tell any more what changed: everything must be looked at."""
 
 
-@dataclass(slots=True)
-class _Folder:
+class _Folder(Struct):
     watch: int | None
     files: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from domain.errors import BlobError, LedgerError, SessionInUse
-from domain.lazy_dataclass import dataclass
 from domain.sessions.session_facts import escape_surrogates
 from domain.sessions.stored_session import StoredSession
 from domain.text.amounts import format_amount
@@ -63,8 +64,7 @@ class OutputFiles(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CopyReport:
+class CopyReport(Struct, frozen=True, kw_only=True):
     """What came of copying. `left` are sentences, one for each session or output that is not in the target."""
 
     sessions: int

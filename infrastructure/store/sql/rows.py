@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
+
+from msgspec.structs import asdict
 
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.sessions.past_session import SessionSummary

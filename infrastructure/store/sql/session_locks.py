@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.store.sql.connection import SqlConnection
 
 
-@dataclass(frozen=True, slots=True)
-class SessionHolder:
+class SessionHolder(Struct, frozen=True):
     """The process that writes a session: its id, or 0 where that is not known, and its machine.
 
     An empty `host` is this machine.

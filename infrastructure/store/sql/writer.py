@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
-from dataclasses import field
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from msgspec import Struct, field
+
 from domain.errors import LedgerError
-from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import ChainedRecord
 from domain.text.json_value import JsonObject
 from infrastructure.store.sql.connection import SqlConnection
@@ -36,8 +36,7 @@ class EncodedEvent(NamedTuple):
     event: JsonObject
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
-class LedgerEntry:
+class LedgerEntry(Struct, eq=False, kw_only=True):
     """One event on its way to the record of its session. `done`, a future of the event loop in which the entry
     is made, ends with its first attempt; whoever waits for it may be cancelled, and it is written all the same.
 
@@ -54,8 +53,7 @@ class LedgerEntry:
     done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
-@dataclass(eq=False, slots=True)
-class _Job(Generic[_Result]):
+class _Job(Struct, Generic[_Result], eq=False):
     """Other work, with a connection of its own to do it on."""
 
     work: Callable[[SqlConnection], _Result]
@@ -66,8 +64,7 @@ class _Job(Generic[_Result]):
         self.done.set_result(self.work(connection))
 
 
-@dataclass(eq=False, slots=True)
-class _Stop:
+class _Stop(Struct, eq=False):
     done: Future[None] = field(default_factory=_make_future)
 
 

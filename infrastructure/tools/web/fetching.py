@@ -9,11 +9,12 @@ from asyncio.subprocess import PIPE
 from importlib.util import find_spec
 from pathlib import Path
 
+from msgspec import Struct
+
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.execution.program import open_program
@@ -126,8 +127,7 @@ def _describe_binary(page: WebPage, size: int | None, content: bytes) -> str:
     return f"[binary: {size_text} of {kind}; use run_command to download it from {host} if needed]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageText:
+class PageText(Struct, frozen=True, kw_only=True):
     """A page as Markdown. `text` may be cut: `characters` is its full length. `complete`: nothing was left
     out on the way, such as what is nested too deeply."""
 

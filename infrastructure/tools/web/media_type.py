@@ -6,7 +6,8 @@ import codecs
 import re
 from email.message import Message
 
-from domain.lazy_dataclass import dataclass
+from msgspec import Struct
+
 from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
@@ -30,8 +31,7 @@ _CHARSET = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MediaType:
+class MediaType(Struct, frozen=True):
     """A content type such as text/html, lower case, "" where the server named none; and the charset named."""
 
     name: str
@@ -61,8 +61,7 @@ class MediaType:
         return self.name in _HTML or (not self.name and bool(_LOOKS_LIKE_HTML.match(content[:_META_BYTES])))
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedText:
+class DecodedText(Struct, frozen=True):
     """Text, the encoding it was read in, and what is to be said about that, or ""."""
 
     text: str

@@ -9,9 +9,9 @@ import ssl
 from collections.abc import Callable
 
 import httpx2
+from msgspec import Struct
 
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.media_type import MediaType
 
@@ -36,8 +36,7 @@ _HEADERS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebPage:
+class WebPage(Struct, frozen=True, kw_only=True):
     """What a server answered. `body` is None where its kind is not text; `size` is what the server stated."""
 
     url: httpx2.URL
@@ -171,8 +170,7 @@ def _replace_host(request: httpx2.Request, host: str, address: str) -> httpx2.Re
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(Struct, frozen=True):
     """Decoded content. `cut`: there was more of it than was wanted."""
 
     content: bytes

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 
 Parameters: TypeAlias = Mapping[str, str]
 
@@ -19,8 +20,7 @@ _LONGEST_URL = 1000
 _TAG = re.compile(r"</?[a-z][^>]{0,100}>", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(Struct, frozen=True):
     """One result: plain text, each part on one line."""
 
     title: str

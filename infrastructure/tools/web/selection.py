@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
+from msgspec import Struct
+
 from application.ports.tools import Tool
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from infrastructure.tools.web.search_services import SearchService
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebSettings:
+class WebSettings(Struct, frozen=True, kw_only=True):
     """What the person allows. An empty `search` is no search; `search_key_env` names a variable."""
 
     fetch: bool
