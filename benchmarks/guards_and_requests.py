@@ -14,11 +14,11 @@ import json
 import re
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
 from domain.calls.access import EXCLUSIVE, Access
-from domain.lazy_dataclass import dataclass
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.objection import Objection
 from domain.review.path_policy import PathPolicy

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
-
-from domain.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from application.export.formats import ExportFormat

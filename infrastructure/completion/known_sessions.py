@@ -9,12 +9,12 @@ import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 from urllib.parse import quote
 
 from domain.errors import ConfigError, LedgerError
-from domain.lazy_dataclass import dataclass
 from domain.subagents.session_ids import find_owner
 from infrastructure.completion.known_settings import get_table
 from infrastructure.extras import is_installed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"

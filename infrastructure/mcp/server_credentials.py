@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from domain.lazy_dataclass import dataclass
 from domain.secrets.known import NamedSecret
 from domain.text.late_pattern import compile_late
 from infrastructure.secrets.file_values import is_worth_hiding

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
 

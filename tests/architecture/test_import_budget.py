@@ -26,10 +26,9 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def inner(loaded: set[str]) -> set[str]:
-    """What of our inner layers is loaded, but for the small pure package that makes text safe to print, and for
-    the dataclasses that cost less to define."""
+    """What of our inner layers is loaded, but for the small pure package that makes text safe to print."""
     ours = {name for name in loaded if name.split(".")[0] in OURS and not name.startswith("domain.text")}
-    return ours - {"domain", "domain.lazy_dataclass"}
+    return ours - {"domain"}
 
 
 def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argument_parser() -> None:

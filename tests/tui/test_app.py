@@ -27,7 +27,7 @@ def test_nothing_of_the_domain_but_its_texts_is_imported_before_the_first_frame(
     code = (
         "import sys, tui.app.app; "
         "heavy = ('domain.', 'application', 'infrastructure', 'rich.markdown', 'pygments'); "
-        "light = ('domain.text', 'domain.lazy_dataclass'); "
+        "light = ('domain.text',); "
         "print([name for name in sys.modules if name.startswith(heavy) and not name.startswith(light)])"
     )
 

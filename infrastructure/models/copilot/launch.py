@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from application.program_lookup import explain_missing, filter_environment, find_program
 from domain.errors import ProviderError, ProviderErrorKind
-from domain.lazy_dataclass import dataclass
 from infrastructure.models.shared.api_client import ProviderSettings
 
 _DEFAULT_PROGRAM = "copilot"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 
 SCHEME = "s3://"

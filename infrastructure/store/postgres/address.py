@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from domain.errors import ConfigError
-from domain.lazy_dataclass import dataclass
 
 SCHEME = "postgresql+psycopg"
 _EXAMPLE = f"{SCHEME}://quorum@db.example.com/quorum"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -12,7 +13,6 @@ from domain.calls.seen_file import SeenFile, build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_dialects import PATCH_TOOL
 from domain.errors import StaleSeal, ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, list_paths, parse_patch
 from infrastructure.blocking import Stop, run_in_thread

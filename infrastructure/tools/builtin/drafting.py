@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from domain.calls.seal import Seal, SealedFile
 from domain.errors import StaleSeal, ToolError
-from domain.lazy_dataclass import dataclass
 from infrastructure.blocking import Stop
 from infrastructure.files.diff import render_unified_diff
 from infrastructure.files.replacing import change, replace_file

@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from domain.calls.seen_file import SeenFile
 from domain.conversation.document import PDF_REMEDY
-from domain.lazy_dataclass import dataclass
 from infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
 from infrastructure.attachments.pdf import is_pdf
 from infrastructure.blocking import Stop

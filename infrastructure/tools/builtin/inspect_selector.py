@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from domain.errors import ToolError
-from domain.lazy_dataclass import dataclass
 from domain.text.json_text import describe_value, quote_key
 from domain.text.json_value import JsonValue
 from domain.text.late_pattern import compile_late
