@@ -109,7 +109,6 @@ __all__ = [
     "DiagnosticsReported",
     "EffectsObserved",
     "EmptyAnswerReceived",
-    "EphemeralEvent",
     "ErrorOccurred",
     "Event",
     "FilesKept",
@@ -265,18 +264,3 @@ Event: TypeAlias = (
     | TurnFinished
     | SessionFinished
 )
-
-EphemeralEvent: TypeAlias = (
-    TextDelta
-    | ReasoningDelta
-    | ToolCallDelta
-    | RetryScheduled
-    | CallQueued
-    | CallProgressed
-    | PanelResumed
-    | AnswerProgressed
-    | SubagentProgressed
-    | UserCommandProgressed
-    | JobProgressed
-)
-"""Those that are no part of a record."""
