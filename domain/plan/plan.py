@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from domain.plan.pattern_overlap import may_overlap
 from domain.replacing import replace
+from domain.struct_json import struct_to_json
 from domain.text.json_value import JsonObject
 
 
@@ -27,16 +28,6 @@ class PlanTask(Struct, frozen=True, kw_only=True):
     writes: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
-    def to_json(self) -> JsonObject:
-        """The task as a model writes it."""
-        return {
-            "id": self.id,
-            "description": self.description,
-            "depends_on": list(self.depends_on),
-            "writes": list(self.writes),
-            "commands": list(self.commands),
-        }
-
 
 class Plan(Struct, frozen=True, kw_only=True, dict=True):
     """A plan as `read_plan` and `parse_plan_text` give it: checked, so that its tasks have an order."""
@@ -47,11 +38,7 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
 
     def to_json(self) -> JsonObject:
         """The plan as a model writes it."""
-        return {
-            "objective": self.objective,
-            "reasoning": self.reasoning,
-            "tasks": [task.to_json() for task in self.tasks],
-        }
+        return struct_to_json(self)
 
     @cached_property
     def digest(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from domain.review.severity import Severity
+from domain.struct_json import struct_to_json
 from domain.text.json_value import JsonObject
 
 
@@ -23,4 +24,4 @@ class PlanObjection(Struct, frozen=True, kw_only=True):
 
     def to_json(self) -> JsonObject:
         """The objection in fields; `task` is null where it is about the whole plan."""
-        return {"claim": self.claim, "severity": self.severity.value, "task": self.task}
+        return struct_to_json(self)

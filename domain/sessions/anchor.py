@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct, field
 
 from domain.sessions.chain_hash import NO_LINK
 from domain.sessions.stored_session import StoredSession
+from domain.struct_json import Unfit, decode_struct, struct_to_json
 from domain.text.json_value import JsonObject
 
 _LINK_LETTERS = 64
@@ -19,23 +21,16 @@ class Anchor(Struct, frozen=True, kw_only=True):
     `at_ms` is when that was noted, in milliseconds since 1970, UTC. A link is empty where there was nothing.
     """
 
-    session_id: str
-    records: int
+    session_id: str = field(name="session")
+    records: Annotated[int, Meta(ge=0)]
     head: str
-    redactions: int
+    redactions: Annotated[int, Meta(ge=0)]
     redaction_head: str
-    at_ms: int
+    at_ms: Annotated[int, Meta(ge=0)]
 
     def to_json(self) -> JsonObject:
         """The anchor as JSON."""
-        return {
-            "session": self.session_id,
-            "records": self.records,
-            "head": self.head,
-            "redactions": self.redactions,
-            "redaction_head": self.redaction_head,
-            "at_ms": self.at_ms,
-        }
+        return struct_to_json(self)
 
 
 def anchor_session(stored: StoredSession, *, at_ms: int) -> Anchor:
@@ -54,28 +49,14 @@ def read_anchor(value: object) -> Anchor:
     """The anchor in a JSON value. Raises ValueError, which says what is wrong."""
     if not isinstance(value, Mapping):
         raise ValueError("it is not an object")
-    texts: dict[str, str] = {}
-    for name in ("session", "head", "redaction_head"):
-        if not isinstance(text := value.get(name), str):
-            raise ValueError(f"its {name} is not a text")
-        texts[name] = text
-    numbers: dict[str, int] = {}
-    for name in ("records", "redactions", "at_ms"):
-        number = value.get(name)
-        if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-            raise ValueError(f"its {name} is not a number from 0")
-        numbers[name] = number
+    try:
+        anchor = decode_struct(Anchor, value)
+    except Unfit as problem:
+        raise ValueError(str(problem)) from None
     for count, link in (("records", "head"), ("redactions", "redaction_head")):
-        if len(texts[link]) != (_LINK_LETTERS if numbers[count] else 0):
+        if len(getattr(anchor, link)) != (_LINK_LETTERS if getattr(anchor, count) else 0):
             raise ValueError(f"its {link} does not go with its {count}")
-    return Anchor(
-        session_id=texts["session"],
-        records=numbers["records"],
-        head=texts["head"],
-        redactions=numbers["redactions"],
-        redaction_head=texts["redaction_head"],
-        at_ms=numbers["at_ms"],
-    )
+    return anchor
 
 
 def explain_cut(anchor: Anchor, stored: StoredSession) -> str:
