@@ -6,14 +6,14 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dataclasses import replace as replace  # type checkers know the fields of structs, too
+    from dataclasses import replace as replace  # noqa: TID251 - type checkers know the fields of structs, too
 else:
 
     def replace(value: Any, /, **changes: Any) -> Any:
         """The same value with other fields. Raises TypeError for a field that there is not."""
         if hasattr(value, "__replace__"):
             return value.__replace__(**changes)
-        return dataclasses.replace(value, **changes)
+        return dataclasses.replace(value, **changes)  # noqa: TID251
 
 
 def list_fields(kind: type) -> tuple[str, ...]:

@@ -324,9 +324,7 @@ def explain_refused_edit(subject: HookSubject, before: HookSubject) -> str | Non
     editable = name_editable_field(before)
     for name in subject.__struct_fields__:
         if name != editable and getattr(subject, name) != getattr(before, name):
-            return (
-                f"changed {name}, which cannot be changed: at this point a hook may edit {editable} only"
-            )
+            return f"changed {name}, which cannot be changed: at this point a hook may edit {editable} only"
     return explain_unusable_edit(subject)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251 - loaded before the first paint
 from typing import TYPE_CHECKING
 
 from textual.strip import Strip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, replace  # noqa: TID251 - loaded before the first paint
 
 from textual import events
 from textual.content import Content

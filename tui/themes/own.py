@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251 - loaded before the first paint
 
 from textual.theme import Theme
 
