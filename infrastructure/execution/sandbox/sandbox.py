@@ -17,6 +17,7 @@ from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, S
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from infrastructure.execution.sandbox.guarded_files import FolderCache
+from infrastructure.execution.sandbox.identity_store import IdentityStore
 from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.places import (
@@ -49,10 +50,11 @@ class Sandbox:
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
-    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs.
+    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
+    keep for other sessions what was guarded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what holds a command meets here
         self,
         *,
         choice: SandboxChoice,
@@ -65,6 +67,7 @@ class Sandbox:
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
         unfinished: UnfinishedCommands | None = None,
+        identities: IdentityStore | None = None,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -79,8 +82,8 @@ class Sandbox:
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
-        self._known_files = KnownFiles()
-        self._running = RunningCommands()
+        self._known_files = KnownFiles(identities)
+        self._running = RunningCommands(identities)
 
     @property
     def known(self) -> SandboxState | None:
@@ -241,13 +244,13 @@ class Sandbox:
                 self._policy,
                 cache=self._folders,
                 known=self._known_files,
-                is_busy=self._running.are_there,
+                is_busy=self._running.are_in,
                 check=check,
             )
         except ToolError as error:
             return str(error)
         if view.guarded.complete:
-            return None
+            return self._known_files.gap
         return (
             "the workspace is too large to be looked through, and the sandbox would leave protected and "
             "sensitive files deep in it open"
@@ -298,7 +301,7 @@ class Sandbox:
             argv[0],
             cache=self._folders,
             known=self._known_files,
-            is_busy=self._running.are_there,
+            is_busy=self._running.are_in,
         )
         tmp, note = self._prepare_shared_tmp(view)
         words = (
@@ -318,13 +321,13 @@ class Sandbox:
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
-            notes=(note,) if note is not None else (),
+            notes=(*((note,) if note is not None else ()), *self._known_files.notes),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
             guards=tuple(view.list_guards()),
-            running=self._running,
-            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_there),
+            running=partial(self._running.count, view.roots),
+            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
             can_open_git=not self._is_git_open and bool(self._find_git_folders()),
         )
 
