@@ -76,6 +76,8 @@ class KnownFiles:
         self._why_unwritten: str | None = None
         self._known: dict[Inode, KnownFile] = {}
         self._places: dict[str, PathIdentity] = {}
+        # What has just been looked at.
+        self._noted: dict[str, Inode] = {}
         self._lock = Lock()
 
     @property
@@ -104,6 +106,7 @@ class KnownFiles:
         now and then, and ends the search by raising.
         """
         with self._lock:
+            self._noted = {}
             self._read_stored(roots)
             noted = [self._note(path, is_sensitive=False) for path in found.protected]
             noted += [self._note(path, is_sensitive=True) for path in (*found.sensitive, *hidden)]
@@ -190,6 +193,7 @@ class KnownFiles:
         known.is_sensitive |= is_sensitive
         known.traits, known.links = now.traits, now.links
         known.paths[path] = now.folder
+        self._noted[path] = now.inode
         return True
 
     def _note_inner(self, found: GuardedFiles) -> bool:
@@ -220,6 +224,8 @@ class KnownFiles:
             if not known.paths:  # the last search could not look everywhere
                 moved.add(inode)
             for path, folder in tuple(known.paths.items()):
+                if self._noted.get(path) == inode:
+                    continue
                 now = look_at(path)
                 if now.inode == inode and now.traits is not None and known.traits.is_of_same(now.traits):
                     known.traits, known.links = now.traits, now.links
