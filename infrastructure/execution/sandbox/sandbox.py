@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
+from domain.review.workspace_roots import is_below_any
 from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
@@ -170,7 +171,7 @@ class Sandbox:
         `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
         """
         confinement = self.confine()
-        if confinement.line is None or self._is_git_open or not (folders := self._find_git_folders()):
+        if confinement.line is None or not (folders := self._find_closed_git_folders()):
             return confinement
         return replace(
             confinement,
@@ -186,6 +187,15 @@ class Sandbox:
     def _find_git_folders(self) -> tuple[str, ...]:
         """The folders that git writes to in the working directory's repository, none of them through a link."""
         return find_written_folders(os.path.realpath(self._policy.roots[0]))
+
+    def _find_closed_git_folders(self) -> tuple[str, ...]:
+        """Those that neither the person nor the settings have opened."""
+        opened = [os.path.realpath(path) for path in self._list_writable()]
+        folders = () if self._is_git_open else self._find_git_folders()
+        return tuple(folder for folder in folders if not is_below_any(folder, opened))
+
+    def _list_writable(self) -> tuple[str, ...]:
+        return tuple(expand_path(path, self._environ, Path(self._policy.roots[0])) for path in self._writable)
 
     def confine_outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
@@ -328,7 +338,7 @@ class Sandbox:
             guards=tuple(view.list_guards()),
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
-            can_open_git=not self._is_git_open and bool(self._find_git_folders()),
+            can_open_git=bool(self._find_closed_git_folders()),
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
@@ -354,7 +364,7 @@ class Sandbox:
             secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
-            writable=tuple(expand_path(path, self._environ, root) for path in self._writable),
+            writable=self._list_writable(),
             repositories=git,
             sockets=() if network else list_bound_sockets(),
         )
