@@ -51,7 +51,7 @@ def print_inbox(options: Options, root: Path) -> int:
             cwd=escape_surrogates(str(root)),
         )
         inbox = Inbox(storage.archive, storage.answers, clock=read_wall_clock_ms, answered_by=name_answerer())
-        return asyncio.run(_act(options.action, options.inbox, inbox, store.build_mask))
+        return asyncio.run(_act(options.action, options.inbox, inbox, store.build_review_mask))
     except AnswerRefused as refusal:
         raise UsageError(str(refusal)) from refusal
     finally:

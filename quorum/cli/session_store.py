@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from application.ports.storage import ContentStore, SessionArchive
+    from domain.events.masking import SecretMask
     from domain.sessions.past_session import SessionSummary
     from infrastructure.config.schema import Settings
 
@@ -52,6 +53,13 @@ class SessionStore:
 
     def build_mask(self) -> Callable[[str], str]:
         """What hides secrets, those known by now. What is recorded was masked when it happened."""
+        return self._gather_secrets().mask_text
+
+    def build_review_mask(self) -> Callable[[str], str]:
+        """The same for a person who approves a call: its options, paths, hosts and programs are not hidden."""
+        return self._gather_secrets().in_review.mask_text
+
+    def _gather_secrets(self) -> SecretMask:
         from domain.events.masking import SecretMask
         from infrastructure.secrets.known import SessionSecrets
         from infrastructure.session_paths import build_path_policy
@@ -59,4 +67,4 @@ class SessionStore:
         mask = SecretMask()
         policy = build_path_policy(self.settings, (self.root,))
         SessionSecrets(mask, settings=self.settings, environ=os.environ, policy=policy).gather()
-        return mask.mask_text
+        return mask

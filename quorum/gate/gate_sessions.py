@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
+from quorum.gate.resident_key import select_common
 from quorum.gate.session_release import ask_residents_to_release
 from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.options import Options
@@ -148,6 +150,7 @@ class GateSessions:
                 caller=caller,
                 approver=self._make_approver(caller, root),
                 record=record,
+                hook_environ=select_common(os.environ),  # a resident decides for callers with others
             )
         except BaseException:
             await record.release()

@@ -14,7 +14,7 @@ from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.shell.git_secrets import is_secret_settings
 from infrastructure.files.opened_path import require_opened_at
 from infrastructure.files.patterns import Glob, LinePattern
-from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
 from infrastructure.files.walking import Entry, Walk
 from infrastructure.files.workspace import Location, Workspace, open_regular
 from infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
@@ -121,6 +121,8 @@ class _FolderSearch:
         self._glob = glob
         self._matches = matches
         self._sensitivity = Sensitivity(policy, base)
+        self._is_asked = policy.is_sensitive(base.path)
+        self._links = SensitiveLinks(policy)
         self._sensitive = self._binary = self._large = self._unreadable = 0
 
     def run(self, stop: Stop, controls: CallControls, report_secs: float) -> list[str]:
@@ -152,7 +154,11 @@ class _FolderSearch:
         try:
             with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
                 require_opened_at(file.fileno(), path, name)
-                if os.fstat(file.fileno()).st_size > _LARGEST:
+                status = os.fstat(file.fileno())
+                if not self._is_asked and self._links.find_name(status) is not None:
+                    self._sensitive += 1
+                    return
+                if status.st_size > _LARGEST:
                     self._large += 1
                     return
                 content = file.read(_LARGEST)
