@@ -77,12 +77,12 @@ def choose_kind(tool: str) -> ToolKind:
     return _KINDS.get(tool, "other")
 
 
-def render_title(tool: str, arguments: JsonObject) -> str:
+def render_title(tool: str, arguments: JsonObject, longest: int = 200) -> str:
     """The call in one line: a command as it is, else the tool with what tells most about it."""
     telling = next((value for key in _TELLING if isinstance(value := arguments.get(key), str) and value), "")
     if tool == "run_command" and telling:
-        return show_line(telling)
-    return show_line(f"{tool} {telling}".strip())
+        return show_line(telling, longest)
+    return show_line(f"{tool} {telling}".strip(), longest)
 
 
 def find_locations(arguments: JsonObject, diff: str | None, cwd: str) -> list[ToolCallLocation]:
