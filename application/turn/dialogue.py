@@ -17,7 +17,6 @@ from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from domain.calls.leaked_call import find_leaked_call
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -35,13 +34,14 @@ from domain.events.event import (
 )
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
+from domain.textual_calls.forms import list_argument_schemas
+from domain.textual_calls.leaked_call import find_leaked_call
 
 # Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
 _LARGER = 4
 _LEAST_OUTPUT = 16_384
 
 
-_MOST_LEAKS = 2
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
     "what you want; otherwise answer in words."
@@ -100,6 +100,7 @@ class Dialogue:
     ) -> None:
         self._offers = offers
         self.offered: frozenset[str] = frozenset()
+        self._schemas: tuple[JsonObject, ...] = ()
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -125,6 +126,7 @@ class Dialogue:
         model = self._session.model
         chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
         self.offered = frozenset(str(each.get("name")) for each in chosen)
+        self._schemas = chosen
         return chosen
 
     def begin_turn(self) -> None:
@@ -169,15 +171,21 @@ class Dialogue:
             response = await self._repeat_if_a_call_is_cut(response)
         return await self._apply_response(response)
 
-    def reply_to_leaked_call(self, response: LlmResponse, leaks: int) -> str | None:
-        """What to tell the model whose answer was nothing but a call written as text; None where it was not, or
-        where it was corrected as often as it is in one turn. `leaks` counts that."""
-        if leaks >= _MOST_LEAKS or response.holds_calls:
+    def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
+        """Note that an answer calls a tool in its text, which never runs; None where it does not."""
+        if response.holds_calls:
             return None
-        if (tool := find_leaked_call(response.text_content(), self.offered)) is None:
+        leaked = find_leaked_call(response.text_content(), list_argument_schemas(self._schemas))
+        if leaked is None:
             return None
-        self._events.note(CallLeaked(tool=tool))
-        return _LEAKED.format(tool=tool)
+        provider = self._session.answering.partition("/")[0]
+        event = CallLeaked(tool=leaked.tool, parser=leaked.parser, provider=provider)
+        self._events.note(event)
+        return event
+
+    def reply_to_leaked_call(self, leaked: CallLeaked) -> str:
+        """Return what to tell the model whose answer calls a tool in its text."""
+        return _LEAKED.format(tool=leaked.tool)
 
     def reply_to_empty_answer(self, lack: str) -> str:
         """Return what to tell the model whose answer lacked so much that it is none."""

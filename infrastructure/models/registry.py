@@ -144,6 +144,11 @@ class ProviderRegistry:
             from infrastructure.models.clouds.selection import check_type
 
             check_type(provider, settings)
+        if settings.tool_parser and settings.type != "openai-chat":
+            raise _make_configuration_error(
+                f'[providers.{provider}] tool_parser is for type "openai-chat"; with "{settings.type}" the '
+                "server reads the calls: remove it, or change the type"
+            )
         match settings.type:
             case "anthropic":
                 from infrastructure.models.anthropic.client import AnthropicMessages
@@ -159,7 +164,11 @@ class ProviderRegistry:
                 from infrastructure.models.openai_chat.client import OpenAiChat
 
                 endpoint = self._build_endpoint(provider, settings)
-                client = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+                client = OpenAiChat(
+                    endpoint,
+                    max_output_tokens=settings.max_output_tokens,
+                    tool_parser=settings.tool_parser,
+                )
             case "copilot":
                 if not is_installed("copilot"):
                     raise _make_configuration_error(

@@ -22,8 +22,11 @@ from domain.conversation.response import (
 from domain.conversation.stream import Delta, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
+from domain.textual_calls.forms import TextualCall
+from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, Thought, Words
 from infrastructure.models.openai_chat.calls import ChatCalls
 from infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part_texts
+from infrastructure.models.openai_chat.textual_calls import TextualCalls
 from infrastructure.models.shared.error_bodies import find_minimax_error
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
@@ -71,9 +74,21 @@ _FAILURES = frozenset(
 
 
 class ChatAnswer:
-    """Takes the chunks of one stream in order and tells `on_event` what can be shown."""
+    """Takes the chunks of one stream in order and tells `on_event` what can be shown.
 
-    def __init__(self, provider: str, on_event: OnStreamEvent, failures: Failures) -> None:
+    `reader` reads the calls in its text, where the server does not.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        on_event: OnStreamEvent,
+        failures: Failures,
+        reader: TextualCallReader | None = None,
+    ) -> None:
+        self._reader = reader
+        self._textual = TextualCalls(on_event)
+        self._received: list[str] = []
         self._provider = provider
         self._on_event = on_event
         self._failures = failures
@@ -126,7 +141,8 @@ class ChatAnswer:
             raise self._explain_damage("a call without the name of a tool")
         if self._calls.are_mixed:
             raise self._explain_damage("the pieces of two calls are mixed up")
-        calls = self._calls.finish()
+        textual = self._finish_text()
+        calls = self._calls.finish() or textual
         return LlmResponse(
             content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
@@ -156,9 +172,9 @@ class ChatAnswer:
         if not self.started:
             self._extend(message)
             return
-        said, content = "".join(self._texts), read_text_field(message, "content")
+        said, content = "".join(self._received), read_text_field(message, "content")
         if content.startswith(said):
-            self._say(content[len(said) :])
+            self._read_text(content[len(said) :])
         if not self._calls:
             self._take_calls(message)
 
@@ -167,6 +183,7 @@ class ChatAnswer:
         self._take_content(delta.get("content"))
         if refusal := read_text_field(delta, "refusal"):
             self._refused = True
+            self._received.append(refusal)
             self._say(refusal)
         self._take_calls(delta)
 
@@ -183,7 +200,7 @@ class ChatAnswer:
     def _take_content(self, content: JsonValue) -> None:
         match content:
             case str():
-                self._say(content)
+                self._read_text(content)
             case list():
                 for part in content:
                     self._take_content(part)
@@ -191,7 +208,43 @@ class ChatAnswer:
                 for thought in read_part_texts(content):
                     self._think(self._reasoning.add(thought))
                 self._refused = self._refused or bool(read_text_field(content, "refusal"))
-                self._say(read_text_field(content, "text") or read_text_field(content, "refusal"))
+                self._read_text(read_text_field(content, "text") or read_text_field(content, "refusal"))
+
+    def _read_text(self, text: str) -> None:
+        if not text:
+            return
+        self.started = True
+        self._received.append(text)
+        if self._reader is None:
+            self._say(text)
+        else:
+            self._take_pieces(self._reader.feed(text))
+
+    def _finish_text(self) -> tuple[ToolUseBlock, ...]:
+        """The calls in the text, which has come to its end."""
+        if self._reader is not None:
+            is_cut = parse_finish_reason(self._finish) is MAX_TOKENS
+            self._take_pieces(self._reader.finish(is_cut=is_cut))
+        calls = self._textual.build_blocks()
+        if calls and self._calls:  # the server reads calls itself, so what it left in the text is text
+            self._texts = list(self._received)
+        return calls
+
+    def _take_pieces(self, pieces: Iterable[Piece]) -> None:
+        for piece in pieces:
+            match piece:
+                case Words(text):
+                    self._say(text)
+                case Thought(text):
+                    self._think(self._reasoning.add(text))
+                case ThinkingEnded():
+                    self._reasoning.add("".join(self._texts))
+                    self._texts.clear()
+                    self._textual.drop()
+                case CallBegun(name):
+                    self._textual.begin(name)
+                case TextualCall():
+                    self._textual.add(piece)
 
     def _say(self, text: str) -> None:
         if text:
@@ -207,7 +260,8 @@ class ChatAnswer:
     def _list_content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
         if (reasoning := self._reasoning.block(self._provider)) is not None:
             yield reasoning
-        if text := replace_surrogates("".join(self._texts)):
+        text = replace_surrogates("".join(self._texts))
+        if text.strip() or (text and self._reader is None):
             yield TextBlock(text)
         yield from calls
         for payload in self._calls.list_extras():

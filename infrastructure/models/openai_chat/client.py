@@ -5,6 +5,9 @@ from __future__ import annotations
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.textual_calls.families import ToolParser, get_family
+from domain.textual_calls.forms import list_argument_schemas
+from domain.textual_calls.reader import TextualCallReader
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.openai_chat.answer import ChatAnswer
 from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
@@ -13,10 +16,13 @@ from infrastructure.models.shared.api_client import ApiRequest
 
 
 class OpenAiChat(OpenAiDialect):
-    """Implements `ApiClient` over Chat Completions."""
+    """Implements `ApiClient` over Chat Completions. `tool_parser` reads the calls that models write as text."""
 
-    def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, max_output_tokens: int | None = None, tool_parser: ToolParser = ""
+    ) -> None:
         super().__init__(endpoint, "chat", max_output_tokens=max_output_tokens)
+        self._tool_parser = tool_parser
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
             "max_completion_tokens"
@@ -33,7 +39,10 @@ class OpenAiChat(OpenAiDialect):
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
         )
-        answer = ChatAnswer(self.provider, on_event, self._failures)
+        reader = None
+        if self._tool_parser and request.tools:
+            reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
+        answer = ChatAnswer(self.provider, on_event, self._failures, reader)
         return await self._client.send(request.model, body, answer)
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:

@@ -14,6 +14,7 @@ from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
+from domain.textual_calls.families import ToolParser
 from infrastructure.provider_types import CloudClient, ProviderType
 
 
@@ -100,7 +101,8 @@ class ProviderSettings:
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
     ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
-    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit.
+    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit. `tool_parser` is
+    the family of models whose calls are read from the text; "" leaves that to the server.
     """
 
     type: ProviderType
@@ -116,3 +118,4 @@ class ProviderSettings:
     requests_per_minute: int = 0
     max_output_tokens: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    tool_parser: ToolParser = ""
