@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from application.answer_limit import AnswerTooLong, limit_answer
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from domain.calls.argument_repair import repair_arguments
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
 from domain.lazy_dataclass import dataclass
@@ -76,16 +78,23 @@ async def _ask(
         response = await session.send_tool_results(results, tool_choice=choice, on_event=on_event)
         await count(response)
     try:
-        return form.read(_read_call(response, form.tool))
+        return form.read(_read_call(response, form))
     except Unreadable as problem:
         again = _AGAIN.format(problem=problem, tool=form.tool)
     if calls := conversation.open_calls:
         repeated = [_refuse(call, again) for call in calls]
         response = await session.send_tool_results(repeated, tool_choice=forced, on_event=on_event)
     else:
-        response = await session.send_with_tools(again, offered, tool_choice=forced, on_event=on_event)
+        is_cut = response.stop_reason.kind is StopKind.MAX_TOKENS
+        response = await session.send_with_tools(
+            again,
+            offered,
+            tool_choice=forced,
+            max_output_tokens=_compute_more_room(session.model, response) if is_cut else None,
+            on_event=on_event,
+        )
     await count(response)
-    return form.read(_read_call(response, form.tool))
+    return form.read(_read_call(response, form))
 
 
 def read_confidence(given: JsonObject) -> float:
@@ -117,8 +126,10 @@ def _refuse(call: ToolCall, message: str) -> ToolResultMessage:
     )
 
 
-def _read_call(response: LlmResponse, tool: str) -> JsonObject:
-    """The arguments of the one call that an answer consists of."""
+def _read_call(response: LlmResponse, form: AnswerForm[_Answer]) -> JsonObject:
+    """The arguments of the one call that an answer consists of, with the types of the form where one reading
+    gives them."""
+    tool = form.tool
     calls = [call for call in response.tool_calls() if call.tool_name == tool]
     if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
         raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {tool}")
@@ -127,7 +138,12 @@ def _read_call(response: LlmResponse, tool: str) -> JsonObject:
     (call,) = calls
     if call.parse_error:
         raise Unreadable(f"its arguments are no JSON object: {call.parse_error}")
-    return call.arguments
+    schema = form.schema.get("input_schema")
+    return repair_arguments(schema if isinstance(schema, Mapping) else {}, call.arguments)[0]
+
+
+def _compute_more_room(model: str, cut: LlmResponse) -> int:
+    return compute_larger_output(model, cut.usage.output, least=LEAST_FOR_A_FORM)
 
 
 def _ignore_event(_event: StreamEvent) -> None:

@@ -20,7 +20,7 @@ from application.turn.switchable_session import SwitchableSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.output_limits import find_output_limit
+from domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
@@ -36,11 +36,6 @@ from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.textual_calls.forms import list_argument_schemas
 from domain.textual_calls.leaked_call import find_leaked_call
-
-# Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
-_LARGER = 4
-_LEAST_OUTPUT = 16_384
-
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
@@ -375,9 +370,7 @@ class Dialogue:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
         if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
             return None
-        larger = max(_LARGER * cut.usage.output, _LEAST_OUTPUT)
-        if (most := find_output_limit(self._session.answering)) is not None:
-            larger = min(larger, most)
+        larger = compute_larger_output(self._session.answering, cut.usage.output, least=LEAST_FOR_A_CALL)
         if self._context_keeper is not None:
             room = self._context_keeper.answer_room(self._session.answering)
             larger = larger if room is None else min(larger, room)

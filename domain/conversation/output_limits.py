@@ -31,6 +31,20 @@ _MOST_TOKENS = tuple(
 )
 
 
+# an answer that was cut off gets this many times its tokens when it is asked for again
+_LARGER = 4
+LEAST_FOR_A_CALL = 16_384
+LEAST_FOR_A_FORM = 4_096
+
+
+def compute_larger_output(model: str, used: int, *, least: int) -> int:
+    """How many tokens to ask for where an answer of so many was cut off: at least `least`, at most what
+    the model gives."""
+    larger = max(_LARGER * used, least)
+    most = find_output_limit(model)
+    return larger if most is None else min(larger, most)
+
+
 def find_output_limit(model: str) -> int | None:
     """The most that one answer of this model may have; None for a model of which that is not known.
 
