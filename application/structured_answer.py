@@ -8,16 +8,17 @@ from typing import Generic, TypeVar
 from application.answer_limit import AnswerTooLong, limit_answer
 from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
-from domain.calls.argument_repair import repair_arguments
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
 from domain.lazy_dataclass import dataclass
-from domain.text.json_value import JsonObject
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 
 _Answer = TypeVar("_Answer")
+_NUMBER = compile_late(r"-?\d{1,15}(?:\.\d{1,15})?")
 _AGAIN = "Your answer could not be read: {problem}. Call {tool} once, with its fields as described."
 
 
@@ -138,8 +139,28 @@ def _read_call(response: LlmResponse, form: AnswerForm[_Answer]) -> JsonObject:
     (call,) = calls
     if call.parse_error:
         raise Unreadable(f"its arguments are no JSON object: {call.parse_error}")
-    schema = form.schema.get("input_schema")
-    return repair_arguments(schema if isinstance(schema, Mapping) else {}, call.arguments)[0]
+    read = _read_plainly(form.schema.get("input_schema"), call.arguments)
+    return read if isinstance(read, Mapping) else call.arguments
+
+
+def _read_plainly(schema: JsonValue, value: JsonValue) -> JsonValue:
+    """The value with numbers for what is a number in quotes, and a list for its only item, where the schema has
+    these. All else stays as it is given: an answer is not made to fit."""
+    if not isinstance(schema, Mapping):
+        return value
+    match schema.get("type"), value:
+        case "number" | "integer", str() if _NUMBER.fullmatch(value.strip()):
+            number = float(value)
+            return int(number) if number.is_integer() else number
+        case "array", list():
+            return [_read_plainly(schema.get("items"), each) for each in value]
+        case "array", Mapping() if value:
+            return [_read_plainly(schema.get("items"), value)]
+        case "object", Mapping():
+            properties = schema.get("properties")
+            known = properties if isinstance(properties, Mapping) else {}
+            return {name: _read_plainly(known.get(name), each) for name, each in value.items()}
+    return value
 
 
 def _compute_more_room(model: str, cut: LlmResponse) -> int:

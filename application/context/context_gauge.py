@@ -56,12 +56,21 @@ class ContextGauge:
         self._instructions = instructions
         self._measured: Message | None = None
         self._refused: dict[str, int] = {}
+        self._served: dict[str, int] = {}
 
     def measure(self, model: str) -> ContextUse:
         """How full this model's window is, as far as it is known before the next request."""
-        known = self._known_window(model)
-        window = self._refused.get(model) if known is None else min(known, self._refused.get(model, known))
-        return ContextUse(tokens=self.estimate_request_tokens(None), window=window)
+        windows = (self._known_window(model), self._served.get(model), self._refused.get(model))
+        known = [window for window in windows if window is not None]
+        return ContextUse(tokens=self.estimate_request_tokens(None), window=min(known, default=None))
+
+    def knows_window(self, model: str) -> bool:
+        """Whether a window of this model is known without asking its server."""
+        return self._known_window(model) is not None
+
+    def take_served_window(self, model: str, tokens: int) -> None:
+        """Take note that the server gives this model a window of so many tokens."""
+        self._served[model] = tokens
 
     def find_window(self, model: str) -> int:
         """The tokens of a model's window, or what is taken for it; less where so much was refused."""

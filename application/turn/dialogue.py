@@ -54,6 +54,10 @@ class ContextKeeper(Protocol):
         """Return and reset what its own requests used and cost."""
         ...
 
+    def fit_results(self, model: str, results: ToolResults) -> ToolResults:
+        """Return the results, shortened where a request with them would not fit the window."""
+        ...
+
     def answer_room(self, model: str) -> int | None:
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
@@ -149,7 +153,7 @@ class Dialogue:
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
         """Send the results of the open calls, and after them the pending messages, unless this is the last
         request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
-        await self._note(ToolResults(tuple(results)))
+        results = (await self._note_results(ToolResults(tuple(results)))).results
         if tool_choice == "auto" and self.pending_messages.any_waiting:
             await self.settle()
             await self._say_pending(steering=True)
@@ -312,11 +316,25 @@ class Dialogue:
             case _:
                 return unreturned
 
-    async def _note(self, message: UserMessage | ToolResults | None) -> None:
+    async def _note_results(self, results: ToolResults) -> ToolResults:
+        """Note results, and return them as they are sent: shortened where they would not fit the window."""
+        self.hold(results)
+        if self._context_keeper is not None:
+            model = self._session.serving
+            await self._context_keeper.compact_if_full(model, results)
+            results = self._context_keeper.fit_results(model, results)
+            self.hold(results)
+        await self._announce(results)
+        return results
+
+    async def _note(self, message: UserMessage | None) -> None:
         if message is not None:
             self.hold(message)
         if self._context_keeper is not None:
             await self._context_keeper.compact_if_full(self._session.serving, message)
+        await self._announce(message)
+
+    async def _announce(self, message: UserMessage | ToolResults | None) -> None:
         self._noted = len(self.conversation.messages)
         if message is not None:
             self._is_held_recorded = True

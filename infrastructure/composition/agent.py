@@ -48,6 +48,7 @@ from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.servers import McpServers
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.references.github import open_references
@@ -92,6 +93,7 @@ class ConversationParts:
             gauge=self.gauge,
             budget=budget,
             values=lambda: calls.runtime.state.values,
+            ask_window=shared.gateway.find_window if isinstance(shared.gateway, ProviderRegistry) else None,
         )
         self.tool_servers: Final = McpServers(
             settings.mcp.servers,

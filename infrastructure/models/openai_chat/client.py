@@ -21,6 +21,7 @@ from infrastructure.models.openai_chat.form_by_schema import (
     take_as_call,
 )
 from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
 from infrastructure.models.openai_sdk import OpenAiDialect
 from infrastructure.models.shared.api_client import ApiRequest
 
@@ -47,6 +48,18 @@ class OpenAiChat(OpenAiDialect):
             else "max_tokens"
         )
         self._history = build_chat_history(endpoint.provider)
+
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window with which the server has the model, None where it does not say.
+
+        A server elsewhere is asked only where the window `is_known` from nothing else.
+        """
+        if self._endpoint.cloud is not None or self._endpoint.host.endswith(".openai.com"):
+            return None
+        if not self._endpoint.is_on_this_machine:
+            return None if is_known else await find_listed_window(self._client.fetch_object, model)
+        served = await ask_about_model(self._client.fetch_object, model)
+        return served.window
 
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         tool = find_forced_tool(request)

@@ -92,6 +92,18 @@ class DocumentApiClient(ApiClient, Protocol):
         ...
 
 
+@runtime_checkable
+class WindowApiClient(ApiClient, Protocol):
+    """An API client that can ask its server for the window of a model."""
+
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window that the server gives the model, None where it does not say. Raises nothing.
+
+        `is_known`: a window is known already, so that only a server nearby is worth asking.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """How one provider is reached.
