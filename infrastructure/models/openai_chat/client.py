@@ -95,6 +95,7 @@ class OpenAiChat(OpenAiDialect):
             max_tokens=request.max_output_tokens or self._max_tokens,
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
+            joins_prompts=self._endpoint.is_on_this_machine,
         )
         if response_format is not None:
             body["response_format"] = response_format
