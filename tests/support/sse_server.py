@@ -97,7 +97,7 @@ class SseServer:
         self.script: list[Reply] = []
         self.respond: Callable[[dict[str, Any]], Reply] = lambda _body: self.script.pop(0)
         self.facts: dict[str, object] = {}  # what it says beside its answers, by path
-        self.lists_models = False  # from the script; else it has no list
+        self.lists_models = False  # from the script, whatever that holds
         self.asked: list[str] = []  # "GET /v1/models?limit=1"
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -157,7 +157,7 @@ class SseServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         path = head[0].split(" ")[1]
-        if path.startswith(("/props", "/api/")) or (path == "/v1/models" and not self.lists_models):
+        if path.startswith(("/props", "/api/")) or (path == "/v1/models" and not self._has_list()):
             self._tell(writer, self.facts.get(path))
             await writer.drain()
             return True
@@ -178,6 +178,11 @@ class SseServer:
                 return await self._end(reply.how, reader, writer)
         await writer.drain()
         return True
+
+    def _has_list(self) -> bool:
+        following = self.script[0] if self.script else None
+        is_list = isinstance(following, Raw) and following.content_type == "application/json"
+        return self.lists_models or is_list
 
     def _tell(self, writer: asyncio.StreamWriter, fact: object) -> None:
         if fact is None:
