@@ -10,6 +10,7 @@ from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
+from domain.calls.short_tools import SMALL_WINDOW
 from domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
@@ -109,6 +110,14 @@ class ContextManager:
             return
         if window is not None:
             self.gauge.take_served_window(model, window)
+
+    def has_small_window(self, model: str) -> bool:
+        """Whether the usual tools would take too much of this model's window."""
+        return 0 < self.gauge.find_window(model) <= SMALL_WINDOW
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        """Why the count of the newest request is a sign that the model did not read all of it, if it is one."""
+        return self.gauge.explain_low_count(usage)
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         """The results, shortened where a request with them would not fit the window of the model."""

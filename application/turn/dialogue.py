@@ -17,6 +17,7 @@ from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
+from domain.calls.short_tools import shorten_tools
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
@@ -33,6 +34,7 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.lazy_dataclass import dataclass
+from domain.text.json_text import count_json_bytes
 from domain.text.json_value import JsonObject
 from domain.textual_calls.forms import list_argument_schemas
 from domain.textual_calls.leaked_call import find_leaked_call
@@ -52,6 +54,14 @@ class ContextKeeper(Protocol):
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """Return and reset what its own requests used and cost."""
+        ...
+
+    def has_small_window(self, model: str) -> bool:
+        """Return whether the usual tools would take too much of the window."""
+        ...
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        """Return why the count of the newest request shows that not all of it was read, if it does."""
         ...
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
@@ -100,6 +110,8 @@ class Dialogue:
         self._offers = offers
         self.offered: frozenset[str] = frozenset()
         self._schemas: tuple[JsonObject, ...] = ()
+        self._small_windows: dict[str, bool] = {}
+        self.short_tools_bytes: int | None = None
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -124,9 +136,19 @@ class Dialogue:
         theirs may run."""
         model = self._session.model
         chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
+        if self._has_small_window(model):
+            chosen = shorten_tools(chosen)
+            self.short_tools_bytes = count_json_bytes(chosen)
         self.offered = frozenset(str(each.get("name")) for each in chosen)
         self._schemas = chosen
         return chosen
+
+    def _has_small_window(self, model: str) -> bool:
+        """Whether the tools are the short ones: decided with the first request, as each change costs the model
+        all that it has read."""
+        if self._context_keeper is None:
+            return False
+        return self._small_windows.setdefault(model, self._context_keeper.has_small_window(model))
 
     def begin_turn(self) -> None:
         """Start another turn: later messages belong to it."""
@@ -413,6 +435,13 @@ class Dialogue:
         self._unreturned = None
         return answered
 
+    async def _warn_of_low_count(self, response: LlmResponse) -> None:
+        """Say once in a session that the server left out a part of the request, where its count shows that."""
+        if self.responses or self._context_keeper is None:
+            return
+        if (warning := self._context_keeper.explain_low_count(response.usage)) is not None:
+            await self._events.record(ErrorOccurred(message=warning))
+
     async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
@@ -423,6 +452,7 @@ class Dialogue:
         model, usage = self._session.answering, response.usage
         cost = self._prices.compute_cost(model, usage)
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        await self._warn_of_low_count(response)
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)

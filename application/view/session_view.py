@@ -182,6 +182,8 @@ class SessionView:
                     self.status.fall_back(event.model)
                 elif isinstance(event, ev.RequestRepeated):
                     self._end_answer()
+                elif isinstance(event, ev.CallLeaked) and event.parser:
+                    self.status.leaked_call = event
                 self._note(NoticeKind.WARNING, event.sentence)
             case ev.RetryScheduled():
                 self._count_down(event)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from domain.conversation.cost import Spending
 from domain.conversation.effort import Effort
 from domain.conversation.response import Usage
-from domain.events.event import InstructionsLoaded, QuorumConcluded, RetryScheduled, UsageCounted
+from domain.events.event import CallLeaked, InstructionsLoaded, QuorumConcluded, RetryScheduled, UsageCounted
 from domain.review.quorum_result import SparedVote
 
 _LONGEST_TITLE = 80
@@ -68,7 +68,8 @@ def _sum(one: Spending, other: Spending) -> Spending:
 class SessionStatus:
     """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
     commands run in one, None until that is known; `instructions` are those in force, None
-    before they are looked for; `retry` is the attempt that is waited for. `version` changes
+    before they are looked for; `retry` is the attempt that is waited for, `leaked_call` the last one
+    that a setting would have read. `version` changes
     with whatever is shown here or computed from the conversation."""
 
     def __init__(self) -> None:
@@ -79,6 +80,7 @@ class SessionStatus:
         self.instructions: InstructionsLoaded | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
+        self.leaked_call: CallLeaked | None = None
         self.version = 0
 
     def resume(self, *, model: str, mode: str, effort: Effort | None = None) -> None:

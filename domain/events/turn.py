@@ -185,7 +185,8 @@ class CallLeaked:
     def remedy(self) -> str:
         """What helps, as a clause."""
         if self.parser and self.provider:
-            return f'[providers.{self.provider}] tool_parser = "{self.parser}" has such calls read'
+            setting = f'[providers.{self.provider}] tool_parser = "{self.parser}"'
+            return f"{setting} has such calls read (F8 in the app writes it)"
         return "docs/local-models.md says which servers and models make calls"
 
 

@@ -77,7 +77,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=calls.tool_set.count_schema_bytes,
+            tool_bytes=lambda: self.dialogue.short_tools_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(

@@ -50,7 +50,7 @@ async def test_a_turn_that_ends_with_one_has_failed_and_says_what_helps() -> Non
     assert (report.status, report.calls) == (RunStatus.FAILED, ())
     assert report.error == (
         "the model wrote a call of read as text, so nothing ran; "
-        '[providers.fake] tool_parser = "llama" has such calls read'
+        '[providers.fake] tool_parser = "llama" has such calls read (F8 in the app writes it)'
     )
     assert len(bench.session.sent) == 2
     assert len(bench.observer.of(CallLeaked)) == 2
