@@ -46,13 +46,15 @@ TOOL_PARSERS: tuple[ToolParser, ...] = tuple(each for each in get_args(ToolParse
 class Block:
     """A stretch of an answer in which nothing is a call: thinking, or text that an answer says is text.
 
-    Where it may begin in the prompt, its end alone tells that all before it belongs to it.
+    Where it may begin in the prompt, its end alone tells that all before it belongs to it. `keeps_marks`: what
+    it begins and ends with is text, too.
     """
 
     opening: re.Pattern[str]
     closing: re.Pattern[str]
     is_thought: bool = True
     begins_in_prompt: bool = True
+    keeps_marks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,9 @@ _NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
 _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
 _BARE_JSON = r"(?=\[?\s*\{)"
 
-_TOOL_CALL_TAGS = JsonForm(compile_late(rf"<tool_call>{_OBJECT}"), compile_late(r"\s*</tool_call>"))
+_TOOL_CALL_TAGS = JsonForm(
+    compile_late(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), compile_late(r"\s*(?:```\s*)?</tool_call>")
+)
 _FUNCTION_TAGS = TaggedForm(
     compile_late(rf"(?:<(?:\w+:)?tool_call>\s*)?<function={_NAME}>(?!\s*\{{)"),
     parameter=rf"<parameter={KEY}>",
@@ -117,7 +121,7 @@ _FAMILIES: dict[ToolParser, Family] = {
                 compile_late(r"<\|python_(?:tag|start)\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|python_end\|>")
             ),
             _FUNCTION_JSON,
-            JsonForm(compile_late(_BARE_JSON), is_alone=True),
+            JsonForm(compile_late(_BARE_JSON), compile_late(r"\s*<\|e\w+_id\|>"), is_alone=True),
             PythonForm(compile_late(r"(?=\[\s*[\w.]+\()"), is_alone=True),
         ),
         ("<|python_tag|>", "<|python_start|>", "<function="),
@@ -228,6 +232,7 @@ _FAMILIES: dict[ToolParser, Family] = {
     ),
     "functionary": Family(
         (
+            NamedForm(compile_late(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
             NamedForm(compile_late(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), compile_late(r"\s*<\|eot_id\|>")),
             NamedForm(
                 compile_late(
@@ -271,7 +276,7 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             JsonForm(compile_late(rf"<\|tool_call_start\|>{_OBJECT}"), compile_late(r"\s*<\|tool_call_end\|>")),
             PythonForm(
-                compile_late(r"<\|tool_call_start\|>\s*(?=\[)"), compile_late(r"\s*<\|tool_call_end\|>")
+                compile_late(r"<\|tool_call_start\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|tool_call_end\|>")
             ),
         ),
         ("<|tool_call_start|>",),

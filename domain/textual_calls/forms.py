@@ -242,6 +242,8 @@ class TaggedForm:
             key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
             arguments[key] = self._read_value(value, kind, properties.get(key))
             position = stop.end()
+        if re.match(rf"\s*(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
+            return None  # a text in it holds a call itself, and it is not plain where it ends
         calls = [TextualCall(name, _write_json(arguments), "")]
         return _close(text, opened, closed.end(), calls, None)
 
@@ -261,7 +263,16 @@ class TaggedForm:
             alternatives.append(rf"(?=^{self.parameter.replace(KEY, next_key)})")
         # a group may have one name only
         expression = re.sub(r"\(\?P<\w+>", "(?:", "|".join(alternatives))
-        return re.compile(expression, re.MULTILINE).search(text, position)
+        ends = re.compile(expression, re.MULTILINE)
+        first = found = ends.search(text, position)
+        while found is not None and self._is_open(text[position : found.start()]):
+            found = ends.search(text, max(found.end(), found.start() + 1))
+        return found or first
+
+    def _is_open(self, value: str) -> bool:
+        """Whether a text holds the beginning of a call, and not its end."""
+        opened = sum(1 for _ in self.opening.finditer(value))
+        return opened > sum(1 for _ in re.finditer(self.closing, value))
 
     def _read_value(self, value: str, kind: str | None, schema: JsonValue) -> JsonValue:
         if self.newlines:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from domain.textual_calls.families import Block, Family
-from domain.textual_calls.forms import Form, Reading, TextualCall, Tools, Unfinished
+from domain.textual_calls.forms import Form, NamedForm, Reading, TextualCall, Tools, Unfinished
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -21,9 +21,32 @@ _MARGIN = 80
 _THINKING = Block(
     compile_late(r"<(?:seed:)?think(?:ing)?>|◁think▷"), compile_late(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
 )
+# results of tools, examples and comments: what stands in them is shown, whoever wrote it
+_SHOWN = tuple(
+    Block(
+        compile_late(opening),
+        compile_late(closing),
+        is_thought=False,
+        begins_in_prompt=False,
+        keeps_marks=True,
+    )
+    for opening, closing in (
+        (r"<tool_(?:response|result|output)s?>", r"</tool_(?:response|result|output)s?>"),
+        (r"<function_results?>", r"</function_results?>"),
+        (r"\[TOOL_RESULTS\]", r"\[/TOOL_RESULTS\]"),
+        (
+            r"<(?:example|quote|blockquote|pre|code)s?\b[^<>\n]{0,80}>",
+            r"</(?:example|quote|blockquote|pre|code)s?>",
+        ),
+        (r"<!--", r"-->"),
+    )
+)
 _FENCE = compile_late(r"`{3,}|~{3,}")
 _FENCE_PREFIX = compile_late(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
-_STARTS = ("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~")
+_STARTS = (
+    *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
+    *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
+)
 _QUOTES = "\"'`“‘«„‹「『"
 _QUOTED_LINE = compile_late(r"[ \t]*>(?!>>)|(?: {4}|\t)")
 # words that present what follows as an illustration
@@ -77,7 +100,7 @@ class TextualCallReader:
         self._tools = tools
         self._starts = (*family.starts, *_STARTS)
         self._firsts = frozenset(start[0] for start in self._starts)
-        blocks = (_THINKING, *family.blocks)
+        blocks = (_THINKING, *family.blocks, *_SHOWN)
         self._marks: tuple[Form | Block, ...] = (
             *(form for form in family.forms if not form.is_alone),
             *blocks,
@@ -193,7 +216,10 @@ class TextualCallReader:
             self._fence = match[0]
             yield from self._flush(length)
             return
-        self._pending = self._pending[length:]
+        if block.keeps_marks:
+            yield from self._flush(length)
+        else:
+            self._pending = self._pending[length:]
         if block.opening is block.closing:  # the end of a block that began in the prompt
             self._has_words, self._tail = False, ""
             yield ThinkingEnded()
@@ -210,7 +236,8 @@ class TextualCallReader:
             return end is not None
         assert self._block is not None
         closed = self._block.closing.search(self._pending)
-        until = closed.start() if closed else len(self._pending) if is_whole else self._find_block_end()
+        ends = closed.end() if closed and self._block.keeps_marks else closed.start() if closed else None
+        until = ends if ends is not None else len(self._pending) if is_whole else self._find_block_end()
         text, self._pending = self._pending[:until], self._pending[closed.end() if closed else until :]
         if text:
             yield Thought(text) if self._block.is_thought else Words(text)
@@ -222,7 +249,7 @@ class TextualCallReader:
     def _find_block_end(self) -> int:
         """Up to where it is certain that the block has not ended."""
         window = self._pending[-_WINDOW // 10 :]
-        at = min((each for mark in "<[◁" if (each := window.find(mark)) >= 0), default=len(window))
+        at = min((each for mark in "<[◁-" if (each := window.find(mark)) >= 0), default=len(window))
         return len(self._pending) - len(window) + at
 
     def _find_fence_end(self, *, is_whole: bool) -> int | None:
@@ -245,6 +272,10 @@ class TextualCallReader:
         """Whether what has come may be a call that nothing marks."""
         text = self._pending.lstrip()
         probe = text[:_WINDOW]
+        if any(isinstance(form, NamedForm) and form.is_alone for form in self._family.forms) and any(
+            name.startswith(text) or text == f"{name}\n" for name in self._tools
+        ):
+            return True
         return any(
             form.is_alone and (form.opening.match(probe) or (len(text) < _MARGIN and text[:1] in "`{["))
             for form in self._family.forms

@@ -48,8 +48,8 @@ def find_extent(text: str, start: int) -> Extent:
         elif token[0] in _CLOSING:
             depth -= 1
             if depth == 0:
-                break
-    return Extent(position, depth)
+                return Extent(position, 0)
+    return Extent(position, max(depth, 1))
 
 
 def read_json(text: str) -> tuple[JsonValue, tuple[str, ...]] | None:

@@ -272,3 +272,41 @@ def test_no_text_is_lost_and_none_fails(text: str, parser: ToolParser) -> None:
     pieces = read(f"a {text}", parser, step=1)
 
     assert list_calls(pieces) or get_words(pieces) == f"a {text}"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["<tool_response>\n{}\n</tool_response>", "<!-- {} -->", "<example>\n{}\n</example>", "<pre>{}</pre>"],
+)
+def test_results_examples_and_comments_are_shown_and_stay_in_the_text(frame: str) -> None:
+    shown = frame.replace("{}", TAGGED)
+    for step in (0, 1):
+        pieces = read(f"{shown}\nNow I read it.\n{TAGGED}", step=step)
+        assert list_calls(pieces) == [READ]
+        assert get_words(pieces) == f"{shown}\nNow I read it.\n"
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        ("llama", f"{CALL}<|eom_id|>"),
+        ("llama", '<|python_tag|>read_file.call(path="a.py")'),
+        ("lfm2", '<|tool_call_start|>read_file(path="a.py")<|tool_call_end|>'),
+        ("functionary", 'read_file\n{"path": "a.py"}'),
+        ("hermes", f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>"),
+        ("nemotron", f"<tool_calls>[{CALL}]</tool_calls>"),
+        ("gemma", "<start_function_call>call:read_file{path:<escape>a.py<escape>}<end_function_call>"),
+        ("mistral", f"[TOOL_CALLS] [{CALL}]"),
+        ("mistral", '[TOOL_CALLS]read_file[CALL_ID]1[ARGS]{"path": "a.py"}'),
+        ("granite", f"<function_call> {CALL}"),
+    ],
+)
+def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> None:
+    assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == [READ]
+
+
+def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:
+    inner = "<tool_call>\n<function=read_file>\n<parameter=path>\nx\n</parameter>\n</function>\n</tool_call>"
+    text = f"<function=write_file>\n<parameter=content>\n{inner}\n</parameter>\n</function>"
+
+    assert list_calls(read(text, "qwen-coder")) == [("write_file", {"content": inner})]
