@@ -26,8 +26,8 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.calls.tool import ToolCall
+from domain.calls.tool_parser import TOOL_PARSERS
 from domain.review.requested_scope import RequestedScope
-from domain.textual_calls.families import TOOL_PARSERS
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 

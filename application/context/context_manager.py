@@ -10,7 +10,6 @@ from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
 from application.context.summariser import Summariser
 from application.events.event_bus import EventBus
-from domain.calls.short_tools import SMALL_WINDOW
 from domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
@@ -39,6 +38,8 @@ _GROWTH = 0.1
 # A summary's request leaves the rest of the window to the answer and to errors of the estimate.
 _RECORD = 0.6
 _STUB_BYTES = 400
+# In tokens: in a window up to this size the usual tools and instructions would take a third and more.
+_SMALL_WINDOW = 12_000
 # Results have this part of the limit, however full the window is.
 _LEAST_ROOM = 10
 _MARGIN = 0.95
@@ -113,7 +114,7 @@ class ContextManager:
 
     def has_small_window(self, model: str) -> bool:
         """Whether the usual tools would take too much of this model's window."""
-        return 0 < self.gauge.find_window(model) <= SMALL_WINDOW
+        return 0 < self.gauge.find_window(model) <= _SMALL_WINDOW
 
     def explain_low_count(self, usage: Usage) -> str | None:
         """Why the count of the newest request is a sign that the model did not read all of it, if it is one."""

@@ -17,8 +17,8 @@ from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from domain.calls.short_tools import shorten_tools
 from domain.calls.tool import ToolResultMessage
+from domain.calls.tool_parser import may_hold_call
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
@@ -36,8 +36,6 @@ from domain.events.event import (
 from domain.lazy_dataclass import dataclass
 from domain.text.json_text import count_json_bytes
 from domain.text.json_value import JsonObject
-from domain.textual_calls.forms import list_argument_schemas
-from domain.textual_calls.leaked_call import find_leaked_call
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
@@ -137,6 +135,8 @@ class Dialogue:
         model = self._session.model
         chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
         if self._has_small_window(model):
+            from domain.calls.short_tools import shorten_tools
+
             chosen = shorten_tools(chosen)
             self.short_tools_bytes = count_json_bytes(chosen)
         self.offered = frozenset(str(each.get("name")) for each in chosen)
@@ -196,7 +196,13 @@ class Dialogue:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""
         if response.holds_calls:
             return None
-        leaked = find_leaked_call(response.text_content(), list_argument_schemas(self._schemas))
+        text = response.text_content()
+        if not may_hold_call(text):
+            return None
+        from domain.textual_calls.forms import list_argument_schemas
+        from domain.textual_calls.leaked_call import find_leaked_call
+
+        leaked = find_leaked_call(text, list_argument_schemas(self._schemas))
         if leaked is None:
             return None
         provider = self._session.answering.partition("/")[0]

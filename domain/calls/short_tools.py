@@ -7,9 +7,6 @@ from collections.abc import Iterable, Mapping
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.late_pattern import compile_late
 
-SMALL_WINDOW = 12_000
-"""In tokens: in a window up to this size the usual tools and instructions would take a third and more."""
-
 # Others do the same in more steps, or their work does not fit into a small window.
 _LEFT_OUT = frozenset({"glob_search", "jobs", "update_plan", "task", "load_skill", "web_search", "web_fetch"})
 # Optional arguments that small models set for no reason; a call that has them is none the worse.

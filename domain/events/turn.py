@@ -110,6 +110,16 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptProgressed:
+    """The model's server has read so many of the `total` tokens of the prompt."""
+
+    type: ClassVar = "prompt_progressed"
+    durable: ClassVar = False
+    read: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled:
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
 

@@ -1,10 +1,10 @@
-"""The families of models whose textual calls can be read: the values of the setting `tool_parser`."""
+"""How the families of models whose textual calls can be read write them."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal, TypeAlias, get_args
 
+from domain.calls.tool_parser import ToolParser
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from domain.textual_calls.forms import (
@@ -16,30 +16,6 @@ from domain.textual_calls.forms import (
     PythonForm,
     TaggedForm,
 )
-
-ToolParser: TypeAlias = Literal[
-    "",
-    "hermes",
-    "qwen-coder",
-    "llama",
-    "mistral",
-    "deepseek",
-    "glm",
-    "kimi",
-    "granite",
-    "gpt-oss",
-    "functionary",
-    "gemma",
-    "minimax",
-    "command",
-    "lfm2",
-    "internlm",
-    "phi",
-    "nemotron",
-    "json",
-]
-TOOL_PARSERS: tuple[ToolParser, ...] = tuple(each for each in get_args(ToolParser) if each)
-"""In the order in which they are tried where the family is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
+from domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
-from domain.textual_calls.families import TOOL_PARSERS, ToolParser, get_family
+from domain.textual_calls.families import get_family
 from domain.textual_calls.forms import TextualCall, Tools, read_call_names
 from domain.textual_calls.reader import TextualCallReader, Words
 from domain.textual_calls.values import find_extent

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.textual_calls.families import ToolParser
+from domain.calls.tool_parser import ToolParser
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.web_address import is_web_address
 from infrastructure.provider_types import (

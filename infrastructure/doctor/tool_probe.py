@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from domain.calls.tool_parser import ToolParser
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
@@ -9,7 +10,6 @@ from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
 from domain.text.json_text import count_json_bytes
 from domain.text.json_value import JsonObject
-from domain.textual_calls.families import ToolParser
 from domain.textual_calls.forms import list_argument_schemas
 from domain.textual_calls.leaked_call import find_leaked_call
 from infrastructure.doctor.finding import Finding, report_ok, warn

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from application.context.context_manager import ContextManager
+from application.view.session_view import SessionView
 from domain.conversation.history import ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import PromptProgressed, TextDelta
 from tests.application.test_context_manager import MODEL, Rig, _result, says
 from tests.support.builders import a_call, calls_response
 
@@ -92,3 +94,12 @@ async def test_a_small_window_has_short_tools_from_its_first_request_on() -> Non
         rig = Rig(window=window)
 
         assert rig.care.has_small_window(MODEL) is small
+
+
+def test_how_far_the_prompt_is_read_is_shown_until_something_else_arrives() -> None:
+    view = SessionView()
+    view.apply(PromptProgressed(read=68, total=200))
+    assert view.status.reading_share == "reading the prompt 34 %"
+
+    view.apply(TextDelta(text="It"))
+    assert view.status.reading_share == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -19,14 +20,11 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning
+from domain.conversation.stream import Delta, StreamedPromptProgress, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
-from domain.textual_calls.forms import TextualCall
-from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, Thought, Words
 from infrastructure.models.openai_chat.calls import ChatCalls
 from infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part_texts
-from infrastructure.models.openai_chat.textual_calls import TextualCalls
 from infrastructure.models.shared.error_bodies import find_minimax_error
 from infrastructure.models.shared.failures import Failures
 from infrastructure.models.shared.json_fields import (
@@ -39,6 +37,10 @@ from infrastructure.models.shared.json_fields import (
     require_object_field,
     require_objects_field,
 )
+
+if TYPE_CHECKING:
+    from domain.textual_calls.reader import TextualCallReader
+    from infrastructure.models.openai_chat.textual_calls import TextualCalls
 
 _STOPS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
@@ -86,8 +88,13 @@ class ChatAnswer:
         failures: Failures,
         reader: TextualCallReader | None = None,
     ) -> None:
-        self._reader = reader
-        self._textual = TextualCalls(on_event)
+        self._textual: TextualCalls | None = None
+        if reader is not None:
+            from infrastructure.models.openai_chat.textual_calls import TextualCalls
+
+            self._textual = TextualCalls(
+                reader, on_event, say=self._say, think=self._think_in_text, end_thinking=self._end_thinking
+            )
         self._received: list[str] = []
         self._provider = provider
         self._on_event = on_event
@@ -109,6 +116,7 @@ class ChatAnswer:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
         if error := _find_error(name, event):
             raise self._failures.explain_reported(error, started=self.started)
+        self._take_progress(read_object_field(event, "prompt_progress"))
         self._check_answer_id(read_text_field(event, "id"))
         self._model = read_text_field(event, "model") or self._model
         for source in (event, read_object_field(event, "x_groq")):
@@ -149,6 +157,12 @@ class ChatAnswer:
             model=self._model,
             usage=read_chat_usage(self._usage),
         )
+
+    def _take_progress(self, progress: JsonObject) -> None:
+        """Tell how much of the prompt llama.cpp has read."""
+        read, total = read_count_field(progress, "processed"), read_count_field(progress, "total")
+        if read is not None and total:
+            self._on_event(StreamedPromptProgress(read=min(read, total), total=total))
 
     def _check_answer_id(self, native_id: str) -> None:
         """Refuse two answers in one stream. Some servers give each chunk an id of its own, never one twice."""
@@ -215,36 +229,27 @@ class ChatAnswer:
             return
         self.started = True
         self._received.append(text)
-        if self._reader is None:
+        if self._textual is None:
             self._say(text)
         else:
-            self._take_pieces(self._reader.feed(text))
+            self._textual.feed(text)
 
     def _finish_text(self) -> tuple[ToolUseBlock, ...]:
         """The calls in the text, which has come to its end."""
-        if self._reader is not None:
-            is_cut = parse_finish_reason(self._finish) is MAX_TOKENS
-            self._take_pieces(self._reader.finish(is_cut=is_cut))
-        calls = self._textual.build_blocks()
+        if self._textual is None:
+            return ()
+        calls = self._textual.finish(is_cut=parse_finish_reason(self._finish) is MAX_TOKENS)
         if calls and self._calls:  # the server reads calls itself, so what it left in the text is text
             self._texts = list(self._received)
         return calls
 
-    def _take_pieces(self, pieces: Iterable[Piece]) -> None:
-        for piece in pieces:
-            match piece:
-                case Words(text):
-                    self._say(text)
-                case Thought(text):
-                    self._think(self._reasoning.add(text))
-                case ThinkingEnded():
-                    self._reasoning.add("".join(self._texts))
-                    self._texts.clear()
-                    self._textual.drop()
-                case CallBegun(name):
-                    self._textual.begin(name)
-                case TextualCall():
-                    self._textual.add(piece)
+    def _think_in_text(self, text: str) -> None:
+        self._think(self._reasoning.add(text))
+
+    def _end_thinking(self) -> None:
+        """What the text held up to here was thinking that began in the prompt."""
+        self._reasoning.add("".join(self._texts))
+        self._texts.clear()
 
     def _say(self, text: str) -> None:
         if text:
@@ -261,7 +266,7 @@ class ChatAnswer:
         if (reasoning := self._reasoning.block(self._provider)) is not None:
             yield reasoning
         text = replace_surrogates("".join(self._texts))
-        if text.strip() or (text and self._reader is None):
+        if text.strip() or (text and self._textual is None):
             yield TextBlock(text)
         yield from calls
         for payload in self._calls.list_extras():

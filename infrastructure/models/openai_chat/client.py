@@ -6,22 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from application.ports.models import OnStreamEvent
+from domain.calls.tool_parser import ToolParser
 from domain.conversation.response import LlmResponse, StopKind
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.text.json_value import JsonValue
-from domain.textual_calls.families import ToolParser, get_family
-from domain.textual_calls.forms import list_argument_schemas
-from domain.textual_calls.reader import TextualCallReader
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.openai_chat.form_by_schema import (
-    ask_by_schema,
-    build_response_format,
-    find_forced_tool,
-    take_as_call,
-)
 from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
 from infrastructure.models.openai_sdk import OpenAiDialect
 from infrastructure.models.shared.api_client import ApiRequest
 
@@ -41,6 +32,7 @@ class OpenAiChat(OpenAiDialect):
         # the models that do not call a tool though forced to, and those that take no schema for their answer
         self._by_schema: set[str] = set()
         self._without_schema: set[str] = set()
+        self._is_llama_cpp = False
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
             "max_completion_tokens"
@@ -56,14 +48,25 @@ class OpenAiChat(OpenAiDialect):
         """
         if self._endpoint.cloud is not None or self._endpoint.host.endswith(".openai.com"):
             return None
+        from infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
+
         if not self._endpoint.is_on_this_machine:
             return None if is_known else await find_listed_window(self._client.fetch_object, model)
         served = await ask_about_model(self._client.fetch_object, model)
+        self._is_llama_cpp = served.is_llama_cpp
         return served.window
 
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
-        tool = find_forced_tool(request)
-        if tool is None or request.model in self._without_schema:
+        if isinstance(request.tool_choice, str) or request.model in self._without_schema:
+            return await self._exchange_once(request, on_event)
+        from infrastructure.models.openai_chat.form_by_schema import (
+            ask_by_schema,
+            build_response_format,
+            find_forced_tool,
+            take_as_call,
+        )
+
+        if (tool := find_forced_tool(request)) is None:
             return await self._exchange_once(request, on_event)
         first = None
         if request.model not in self._by_schema:
@@ -97,10 +100,16 @@ class OpenAiChat(OpenAiDialect):
             fills_reasoning=request.model in self._plain,
             joins_prompts=self._endpoint.is_on_this_machine,
         )
+        if self._is_llama_cpp:
+            body["return_progress"] = True
         if response_format is not None:
             body["response_format"] = response_format
         reader = None
         if self._tool_parser and request.tools:
+            from domain.textual_calls.families import get_family
+            from domain.textual_calls.forms import list_argument_schemas
+            from domain.textual_calls.reader import TextualCallReader
+
             reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
         answer = ChatAnswer(self.provider, on_event, self._failures, reader)
         return await self._client.send(request.model, body, answer)

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
+from domain.calls.tool_parser import ToolParser
 from domain.conversation.document import DocumentLimits
 from domain.conversation.effort import Effort
 from domain.conversation.history import Message
@@ -14,7 +15,6 @@ from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
-from domain.textual_calls.families import ToolParser
 from infrastructure.provider_types import CloudClient, ProviderType
 
 

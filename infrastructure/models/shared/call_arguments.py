@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from domain.conversation.response import ToolUseBlock
-from domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.json_fields import parse_arguments, parse_foreign_json
 
@@ -27,6 +26,8 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
+    from domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
+
     text = raw.strip()
     for what, candidate in (
         ("it was encoded twice", _unquote(text)),

@@ -12,7 +12,15 @@ from domain.conversation.attachment import AttachmentLimits
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, StreamRetry
+from domain.conversation.stream import (
+    Completed,
+    CompletedResponse,
+    Delta,
+    Error,
+    StreamedPromptProgress,
+    StreamEvent,
+    StreamRetry,
+)
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
@@ -247,7 +255,7 @@ class _Listener:
         return "".join(self._texts)
 
     def __call__(self, event: StreamEvent) -> None:
-        self.anything = True
+        self.anything = self.anything or not isinstance(event, StreamedPromptProgress)
         if isinstance(event, Delta):
             self._texts.append(event.text)
         self.pass_on(event)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from domain.conversation.history import Conversation
-from domain.conversation.stream import StreamEvent, StreamRetry
+from domain.conversation.stream import StreamedPromptProgress, StreamEvent, StreamRetry
 from domain.errors import ProviderError
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.models.shared.session import ConversationSession
 from infrastructure.provider_types import find_public_service
-from tests.support.sse_server import Refuse, Say, SseServer
+from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
 
 @asynccontextmanager
@@ -65,3 +66,26 @@ async def test_messages_of_the_person_that_follow_each_other_are_sent_as_one() -
             await session.send("third")
 
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "first\n\nsecond\n\nthird"}]
+
+
+async def test_a_server_of_llama_cpp_is_asked_how_far_it_has_read_the_prompt() -> None:
+    events: list[StreamEvent] = []
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant"}}], "prompt_progress": progress}
+        for progress in ({"total": 200, "cache": 0, "processed": 68}, {"total": 0, "processed": 9}, ["odd"])
+    ]
+    chunks.append({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]})
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    async with SseServer("openai-chat") as server:
+        server.facts = {"/props": {"default_generation_settings": {"n_ctx": 4096}}}
+        server.script += [Raw(body=f"{body}data: [DONE]\n\n".encode()), Say(pieces=("again",))]
+        settings = ProviderSettings(type="openai-chat", base_url=server.base_url, api_key_env="")
+        client = OpenAiChat(Endpoint.of("local", settings, {}, find_public_service("openai-chat")))
+        session = ConversationSession(client, Conversation(), model="m")
+        assert await client.find_window("m", is_known=False) == 4096
+        await session.send_streaming("hello", events.append)
+        await client.aclose()
+
+    assert server.bodies[0]["return_progress"] is True
+    progress = [event for event in events if isinstance(event, StreamedPromptProgress)]
+    assert progress == [StreamedPromptProgress(read=68, total=200)]

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from application.ports.models import OnStreamEvent
+from domain.calls.tool_parser import ToolParser
 from domain.conversation.history import Conversation
 from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind, ToolUseBlock
 from domain.conversation.stream import StreamedToolCall, StreamEvent
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
-from domain.textual_calls.families import ToolParser
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Raw, SseServer
