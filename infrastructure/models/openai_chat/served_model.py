@@ -37,11 +37,15 @@ async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
     props = await fetch("/props", None)
     if settings := read_object_field(props, "default_generation_settings"):
         return ServedModel(_find_window(settings), is_llama_cpp=True)
-    running = read_objects_field(await fetch("/api/ps", None), "models")
-    if loaded := [each for each in running if model in (each.get("name"), each.get("model"))]:
-        return ServedModel(_find_window(loaded[0]))
-    if window := _read_ollama_window(await fetch("/api/show", {"model": model})):
-        return ServedModel(window)
+    running = await fetch("/api/ps", None)
+    if isinstance(running.get("models"), list):  # Ollama: no other server is posted anything but prompts
+        loaded = [
+            each
+            for each in read_objects_field(running, "models")
+            if model in (each.get("name"), each.get("model"))
+        ]
+        window = _find_window(loaded[0]) if loaded else None
+        return ServedModel(window or _read_ollama_window(await fetch("/api/show", {"model": model})))
     if window := _find_window(await fetch(f"/api/v0/models/{quote(model)}", None)):
         return ServedModel(window)
     return ServedModel(await find_listed_window(fetch, model))

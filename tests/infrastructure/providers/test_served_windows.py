@@ -55,6 +55,12 @@ async def test_a_server_says_what_window_a_model_has(facts: dict[str, object], w
     assert await _find(facts) == window
 
 
+async def test_only_ollama_is_posted_a_question_beside_prompts() -> None:
+    facts: dict[str, object] = {"/api/ps": {"data": []}, "/api/show": {"parameters": "num_ctx 16384"}}
+
+    assert await _find(facts) is None
+
+
 async def test_a_server_that_is_not_there_says_nothing() -> None:
     settings = ProviderSettings(type="openai-chat", base_url="http://127.0.0.1:9/v1", api_key_env="")
     registry = ProviderRegistry({"local": settings}, environ={})
