@@ -79,6 +79,7 @@ def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Pr
             requests_per_minute=table.requests_per_minute,
             max_output_tokens=table.max_output_tokens or None,
             headers=table.headers,
+            tool_parser=table.tool_parser,
         )
         for name, table in tables.items()
     }

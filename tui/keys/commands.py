@@ -126,6 +126,7 @@ COMMANDS = (
     Command("status", "All that holds in this session", "show_status"),
     Command("cost", "Tokens and cost of this session", "show_cost"),
     Command("context", "What fills the context window", "show_context"),
+    Command("read-calls", "Have calls that the model writes as text read", "read_calls"),
     Command("skills", "Skills that the model may load", "show_skills"),
     Command("agents", "Agents to which the model may give tasks", "show_agents"),
     Command(
