@@ -12,8 +12,10 @@ from typing import TypeAlias
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
@@ -50,6 +52,17 @@ class _CommandRequest:
     outside: bool
     background: bool
     opens_git: bool
+
+
+TRAITS = ToolTraits(
+    verb="run",
+    title="Run in",
+    output=OutputKind.TERMINAL,
+    command="command",
+    kind="execute",
+    effect=CallEffect.COMMAND,
+    can_wait=True,
+)
 
 
 class RunCommand:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.seen_file import SeenFile, build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_dialects import PATCH_TOOL
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import StaleSeal, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
@@ -53,6 +55,17 @@ class _PatchedFile:
     diff: str
     done: str
     seen: SeenFile | None = None
+
+
+TRAITS = ToolTraits(
+    verb="patch",
+    title="Edit",
+    output=OutputKind.CHANGES,
+    patch="patch",
+    kind="edit",
+    effect=CallEffect.PATCH,
+    instead=("edit_file", "write_file"),
+)
 
 
 class ApplyPatch:

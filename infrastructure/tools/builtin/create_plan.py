@@ -10,6 +10,7 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.plan import Plan
@@ -37,6 +38,16 @@ _TASK: JsonObject = {
     "required": ["id", "description"],
     "additionalProperties": False,
 }
+
+TRAITS = ToolTraits(
+    verb="plan",
+    title="Approve this plan",
+    telling=("objective",),
+    counted={"tasks": "task"},
+    kind="think",
+    is_owners=True,
+    is_planners=True,
+)
 
 
 class CreatePlan:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.seen_file import build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
@@ -38,6 +40,15 @@ _EDIT: JsonObject = {
     "required": ["old_text", "new_text"],
     "additionalProperties": False,
 }
+
+TRAITS = ToolTraits(
+    verb="edit",
+    title="Edit",
+    output=OutputKind.CHANGES,
+    kind="edit",
+    effect=CallEffect.EDIT,
+    instead=("apply_patch", "write_file"),
+)
 
 
 class EditFile:

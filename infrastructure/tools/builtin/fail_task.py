@@ -5,10 +5,16 @@ from __future__ import annotations
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.plan.phase import FAIL_TASK
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
+
+TRAITS = ToolTraits(
+    kind="think",
+    is_conditional=True,
+)
 
 
 class FailTask:

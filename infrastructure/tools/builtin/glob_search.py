@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.patterns import Glob
@@ -15,6 +17,16 @@ from infrastructure.tools.builtin.arguments import require_integer, require_text
 from infrastructure.tools.builtin.reading import declare_listing
 
 _DEFAULT_RESULTS = 1000
+
+TRAITS = ToolTraits(
+    verb="find",
+    title="Search",
+    output=OutputKind.TREE,
+    look=Look("searched", "time"),
+    kind="search",
+    effect=CallEffect.LIST,
+    program="find",
+)
 
 
 class GlobSearch:

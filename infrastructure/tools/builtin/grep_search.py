@@ -6,7 +6,9 @@ import os
 import time
 
 from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
@@ -25,6 +27,16 @@ _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
 _REPORT_SECS = 0.3
 _MOST_CONTEXT = 20
+
+TRAITS = ToolTraits(
+    verb="search",
+    title="Search",
+    output=OutputKind.MATCHES,
+    look=Look("searched", "time"),
+    kind="search",
+    effect=CallEffect.SEARCH,
+    program="grep -rn",
+)
 
 
 class GrepSearch:

@@ -10,6 +10,7 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.summary import render_header
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import BlobError, ToolError
 from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
 from domain.text.json_value import JsonObject, JsonValue
@@ -39,6 +40,13 @@ from infrastructure.tools.builtin.inspect_selector import (
 
 # Far above what a call can return: a page of a stored output is never stored itself.
 _INLINE_BYTES = 1 << 20
+
+TRAITS = ToolTraits(
+    verb="inspect",
+    output=OutputKind.SOURCE,
+    kind="read",
+    is_always_given=True,
+)
 
 
 class Inspect:

@@ -7,6 +7,7 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobPage, JobStopper
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
@@ -19,6 +20,12 @@ _INLINE_BYTES = 1 << 20
 _COMMAND_CHARS = 200
 _RESOURCE = "state:jobs"
 _STEERED = "the wait was cut short: the person says something, which follows the results"
+
+TRAITS = ToolTraits(
+    kind="execute",
+    companion_of="run_command",
+    can_wait=True,
+)
 
 
 class Jobs:

@@ -6,7 +6,9 @@ import os
 import stat
 
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
@@ -14,6 +16,16 @@ from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.reading import declare_listing
 
 _MOST_ENTRIES = 1000
+
+TRAITS = ToolTraits(
+    verb="list",
+    title="List",
+    output=OutputKind.TREE,
+    look=Look("listed", "folder"),
+    kind="read",
+    effect=CallEffect.LIST,
+    program="ls",
+)
 
 
 class ListDirectory:

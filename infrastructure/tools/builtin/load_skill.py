@@ -6,10 +6,17 @@ from application.ports.instructions import SkillPort
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 
 _INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
+
+TRAITS = ToolTraits(
+    verb="skill",
+    kind="read",
+    is_conditional=True,
+)
 
 
 class LoadSkill:

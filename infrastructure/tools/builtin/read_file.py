@@ -6,8 +6,10 @@ import os
 
 from application.ports.workspace import AttachmentViewer
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.errors import AttachmentError, ToolError
 from domain.text.amounts import format_megabytes
 from domain.text.json_value import JsonObject
@@ -24,6 +26,16 @@ from infrastructure.tools.builtin.file_page import (
 )
 from infrastructure.tools.builtin.reading import declare_reading
 from infrastructure.tools.builtin.seen import SeenFiles
+
+TRAITS = ToolTraits(
+    verb="read",
+    title="Read",
+    output=OutputKind.SOURCE,
+    look=Look("read", "file", distinct="path"),
+    kind="read",
+    effect=CallEffect.READ,
+    program="cat",
+)
 
 
 class ReadFile:

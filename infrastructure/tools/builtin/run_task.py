@@ -8,12 +8,22 @@ from application.plan.plan_service import PlanService
 from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
+
+TRAITS = ToolTraits(
+    verb="task",
+    telling=("id",),
+    kind="think",
+    is_conditional=True,
+    is_owners=True,
+    is_planners=True,
+)
 
 
 class RunTask:

@@ -9,12 +9,20 @@ from application.subagents.defined_tasks import DefinedTasks
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 NAME = "task"
+
+TRAITS = ToolTraits(
+    telling=("prompt",),
+    kind="think",
+    is_conditional=True,
+    is_owners=True,
+)
 
 
 class Task:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject, JsonValue
 
@@ -35,6 +36,12 @@ _ITEM: JsonObject = {
     "required": ["text"],
     "additionalProperties": False,
 }
+
+TRAITS = ToolTraits(
+    verb="plan",
+    output=OutputKind.PLAN,
+    kind="think",
+)
 
 
 class UpdatePlan:

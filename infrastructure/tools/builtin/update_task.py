@@ -6,6 +6,7 @@ from application.plan.plan_service import PlanService
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
@@ -17,6 +18,13 @@ _STATUSES = {
     "done": TaskStatus.DONE,
     "failed": TaskStatus.FAILED,
 }
+
+TRAITS = ToolTraits(
+    verb="task",
+    kind="think",
+    is_owners=True,
+    is_planners=True,
+)
 
 
 class UpdateTask:

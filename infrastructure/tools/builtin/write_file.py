@@ -7,9 +7,11 @@ from collections.abc import Mapping
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
@@ -26,6 +28,15 @@ from infrastructure.tools.builtin.drafting import (
 from infrastructure.tools.builtin.file_text import encode_like
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
+
+TRAITS = ToolTraits(
+    verb="write",
+    title="Write",
+    output=OutputKind.CHANGES,
+    kind="edit",
+    effect=CallEffect.WRITE,
+    instead=("edit_file", "apply_patch"),
+)
 
 
 class WriteFile:

@@ -12,6 +12,7 @@ from pathlib import Path
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
@@ -32,6 +33,15 @@ _DEFAULT_LENGTH = 10_000
 _MOST_LENGTH = 1_000_000
 _INLINE_BYTES = 40_000  # four bytes a character: what is asked for by default stays in the conversation
 _ERROR_LENGTH = 500
+
+TRAITS = ToolTraits(
+    verb="fetch",
+    title="Fetch",
+    kind="fetch",
+    turned_on_by="tools.web.fetch = true",
+    can_wait=True,
+    program="curl",
+)
 
 
 class WebFetch:

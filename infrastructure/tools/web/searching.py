@@ -11,6 +11,7 @@ import httpx2
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
@@ -24,6 +25,13 @@ _HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": ACCEPTED_ENCODINGS,
 }
+
+TRAITS = ToolTraits(
+    verb="web",
+    title="Search for",
+    kind="fetch",
+    turned_on_by="tools.web.search to a service",
+)
 
 
 class WebSearch:
