@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -27,6 +28,9 @@ from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.hunks import apply_hunks
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _MOST_FILES = 200
 _DESCRIPTION = """\
@@ -66,6 +70,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.PATCH,
     instead=("edit_file", "write_file"),
 )
+
+
+def build(parts: ToolParts) -> ApplyPatch:
+    """The tool of a session."""
+    return ApplyPatch(parts.workspace, parts.seen)
 
 
 class ApplyPatch:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from application.calls.tool_set import ToolSet
 from application.plan.plan_service import PlanService
@@ -17,6 +18,9 @@ from domain.plan.plan import Plan
 from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.json_value import JsonObject
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
 _TASK: JsonObject = {
@@ -48,6 +52,11 @@ TRAITS = ToolTraits(
     is_owners=True,
     is_planners=True,
 )
+
+
+def build(parts: ToolParts) -> CreatePlan:
+    """The tool of a session."""
+    return CreatePlan(parts.plans, str(parts.root), tools=parts.get_tool_set)
 
 
 class CreatePlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -30,6 +30,9 @@ from infrastructure.tools.builtin.matching import replace_text
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _EDIT: JsonObject = {
     "type": "object",
     "properties": {
@@ -49,6 +52,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.EDIT,
     instead=("apply_patch", "write_file"),
 )
+
+
+def build(parts: ToolParts) -> EditFile:
+    """The tool of a session."""
+    return EditFile(parts.workspace, parts.seen)
 
 
 class EditFile:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
@@ -11,10 +13,18 @@ from domain.plan.phase import FAIL_TASK
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 TRAITS = ToolTraits(
     kind="think",
     is_conditional=True,
 )
+
+
+def build(parts: ToolParts) -> FailTask | None:
+    """The tool; there only for a subagent that carries out a task of a plan."""
+    return FailTask() if parts.is_owned and parts.asker.plan_task else None
 
 
 class FailTask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
@@ -16,6 +17,9 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.arguments import require_integer, require_text
 from infrastructure.tools.builtin.reading import declare_listing
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _DEFAULT_RESULTS = 1000
 
 TRAITS = ToolTraits(
@@ -27,6 +31,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.LIST,
     program="find",
 )
+
+
+def build(parts: ToolParts) -> GlobSearch:
+    """The tool of a session."""
+    return GlobSearch(parts.workspace)
 
 
 class GlobSearch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import CallControls, ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
@@ -23,6 +24,9 @@ from infrastructure.tools.builtin.arguments import require_flag, require_integer
 from infrastructure.tools.builtin.matches import Matches
 from infrastructure.tools.builtin.reading import declare_reading
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
 _REPORT_SECS = 0.3
@@ -37,6 +41,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.SEARCH,
     program="grep -rn",
 )
+
+
+def build(parts: ToolParts) -> GrepSearch:
+    """The tool of a session."""
+    return GrepSearch(parts.workspace, parts.paths)
 
 
 class GrepSearch:

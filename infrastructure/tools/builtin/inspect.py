@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from application.ports.storage import BlobStore
 from domain.calls.access import Access
@@ -38,6 +38,9 @@ from infrastructure.tools.builtin.inspect_selector import (
     shorten_piece,
 )
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 # Far above what a call can return: a page of a stored output is never stored itself.
 _INLINE_BYTES = 1 << 20
 
@@ -47,6 +50,11 @@ TRAITS = ToolTraits(
     kind="read",
     is_always_given=True,
 )
+
+
+def build(parts: ToolParts) -> Inspect | None:
+    """The tool; none where no output can be kept."""
+    return Inspect(parts.store, parts.outputs.refers_to) if parts.store is not None else None
 
 
 class Inspect:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.jobs.background_jobs import BackgroundJobs, RunningJob
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -12,6 +14,9 @@ from domain.errors import ToolError
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_integer, require_text
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 MOST_CHARS = 12_000
 MOST_WAIT_SECS = 600
@@ -26,6 +31,11 @@ TRAITS = ToolTraits(
     companion_of="run_command",
     can_wait=True,
 )
+
+
+def build(parts: ToolParts) -> Jobs:
+    """The tool of a session."""
+    return Jobs(parts.jobs)
 
 
 class Jobs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
@@ -14,6 +15,9 @@ from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.reading import declare_listing
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _MOST_ENTRIES = 1000
 
@@ -26,6 +30,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.LIST,
     program="ls",
 )
+
+
+def build(parts: ToolParts) -> ListDirectory:
+    """The tool of a session."""
+    return ListDirectory(parts.workspace)
 
 
 class ListDirectory:

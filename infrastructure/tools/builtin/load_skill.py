@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.ports.instructions import SkillPort
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -10,6 +12,9 @@ from domain.calls.tool_traits import ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
 
 TRAITS = ToolTraits(
@@ -17,6 +22,11 @@ TRAITS = ToolTraits(
     kind="read",
     is_conditional=True,
 )
+
+
+def build(parts: ToolParts) -> LoadSkill | None:
+    """The tool; none where the session has no skills, trusted or not."""
+    return LoadSkill(parts.skills) if parts.skills is not None else None
 
 
 class LoadSkill:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from application.ports.workspace import AttachmentViewer
 from domain.calls.execution import ToolExecutionContext
@@ -27,6 +28,9 @@ from infrastructure.tools.builtin.file_page import (
 from infrastructure.tools.builtin.reading import declare_reading
 from infrastructure.tools.builtin.seen import SeenFiles
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 TRAITS = ToolTraits(
     verb="read",
     title="Read",
@@ -36,6 +40,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.READ,
     program="cat",
 )
+
+
+def build(parts: ToolParts) -> ReadFile:
+    """The tool, which looks at pictures as well."""
+    return ReadFile(parts.workspace, parts.seen, parts.attachments)
 
 
 class ReadFile:

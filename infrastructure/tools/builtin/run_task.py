@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from application.plan.plan_service import PlanService
 from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
@@ -16,6 +17,9 @@ from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 TRAITS = ToolTraits(
     verb="task",
     telling=("id",),
@@ -24,6 +28,11 @@ TRAITS = ToolTraits(
     is_owners=True,
     is_planners=True,
 )
+
+
+def build(parts: ToolParts) -> RunTask | None:
+    """The tool; none for a subagent, whose calls its owner reviews."""
+    return RunTask(parts.plans, parts.get_plan_tasks) if not parts.is_owned else None
 
 
 class RunTask:

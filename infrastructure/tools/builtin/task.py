@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from application.ports.subagents import SubagentPort
 from application.subagents.defined_tasks import DefinedTasks
@@ -15,6 +16,9 @@ from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 NAME = "task"
 
 TRAITS = ToolTraits(
@@ -23,6 +27,11 @@ TRAITS = ToolTraits(
     is_conditional=True,
     is_owners=True,
 )
+
+
+def build(parts: ToolParts) -> Task | None:
+    """The tool; none for a subagent, whose calls its owner reviews."""
+    return Task(parts.get_subagents, parts.get_tasks) if not parts.is_owned else None
 
 
 class Task:

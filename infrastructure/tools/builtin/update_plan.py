@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -10,6 +11,9 @@ from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject, JsonValue
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
 # Other words for a status, as models and other programs write them.
@@ -42,6 +46,11 @@ TRAITS = ToolTraits(
     output=OutputKind.PLAN,
     kind="think",
 )
+
+
+def build(parts: ToolParts) -> UpdatePlan:
+    """The tool of a session."""
+    return UpdatePlan()
 
 
 class UpdatePlan:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.plan.plan_service import PlanService
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -11,6 +13,9 @@ from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
 from domain.text.json_value import JsonObject
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _STATUSES = {
     "started": TaskStatus.IN_PROGRESS,
@@ -25,6 +30,11 @@ TRAITS = ToolTraits(
     is_owners=True,
     is_planners=True,
 )
+
+
+def build(parts: ToolParts) -> UpdateTask:
+    """The tool of a session."""
+    return UpdateTask(parts.plans)
 
 
 class UpdateTask:

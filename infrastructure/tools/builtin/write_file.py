@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -29,6 +30,9 @@ from infrastructure.tools.builtin.file_text import encode_like
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 TRAITS = ToolTraits(
     verb="write",
     title="Write",
@@ -37,6 +41,11 @@ TRAITS = ToolTraits(
     effect=CallEffect.WRITE,
     instead=("edit_file", "apply_patch"),
 )
+
+
+def build(parts: ToolParts) -> WriteFile:
+    """The tool of a session."""
+    return WriteFile(parts.workspace, parts.seen)
 
 
 class WriteFile:

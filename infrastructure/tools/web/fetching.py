@@ -8,6 +8,7 @@ import sys
 from asyncio.subprocess import PIPE
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
@@ -21,8 +22,12 @@ from infrastructure.execution.program import open_program
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind
 from infrastructure.tools.builtin.arguments import require_integer, require_text
+from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.media_type import decode_text
 from infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _CPU_SECS = 10
 _MEMORY_BYTES = 1024**3
@@ -42,6 +47,14 @@ TRAITS = ToolTraits(
     can_wait=True,
     program="curl",
 )
+
+
+def build(parts: ToolParts) -> WebFetch | None:
+    """The tool, where the settings ask for it."""
+    web = parts.settings.tools.web
+    if not web.fetch:
+        return None
+    return WebFetch(Retrieval(AddressGuard(), max_bytes=web.max_bytes, timeout_secs=web.timeout_secs))
 
 
 class WebFetch:

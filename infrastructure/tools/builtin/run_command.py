@@ -7,7 +7,7 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
@@ -27,6 +27,9 @@ from infrastructure.execution.commands.running_command import RunningCommand
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from infrastructure.execution.sandbox.confinement import Confinement
 from infrastructure.execution.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 
@@ -63,6 +66,23 @@ TRAITS = ToolTraits(
     effect=CallEffect.COMMAND,
     can_wait=True,
 )
+
+
+def build(parts: ToolParts) -> RunCommand:
+    """The tool of a session."""
+    workspace, table = parts.workspace, parts.settings.tools.run_command
+    return RunCommand(
+        jobs=parts.jobs,
+        root=parts.root,
+        resolve_directory=lambda named: Path(workspace.locate(named).path),
+        timeout_secs=table.timeout_secs,
+        max_output_bytes=table.max_output_bytes,
+        limits=parts.command_limits,
+        secret_names=parts.secret_names,
+        open_spill=parts.open_spill,
+        judge=parts.gate.judge,
+        sandbox=parts.sandbox,
+    )
 
 
 class RunCommand:
