@@ -68,6 +68,7 @@ TRAITS = ToolTraits(
     patch="patch",
     kind="edit",
     effect=CallEffect.PATCH,
+    arguments=("patch",),
     instead=("edit_file", "write_file"),
 )
 

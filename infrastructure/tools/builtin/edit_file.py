@@ -50,6 +50,7 @@ TRAITS = ToolTraits(
     output=OutputKind.CHANGES,
     kind="edit",
     effect=CallEffect.EDIT,
+    arguments=("path", "old_text", "new_text", "replace_all", "edits"),
     instead=("apply_patch", "write_file"),
 )
 

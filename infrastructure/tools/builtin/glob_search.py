@@ -29,6 +29,7 @@ TRAITS = ToolTraits(
     look=Look("searched", "time"),
     kind="search",
     effect=CallEffect.LIST,
+    arguments=("pattern", "base_dir", "max_results"),
     program="find",
 )
 

@@ -39,6 +39,7 @@ TRAITS = ToolTraits(
     look=Look("searched", "time"),
     kind="search",
     effect=CallEffect.SEARCH,
+    arguments=("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),
     program="grep -rn",
 )
 

@@ -28,6 +28,7 @@ TRAITS = ToolTraits(
     look=Look("listed", "folder"),
     kind="read",
     effect=CallEffect.LIST,
+    arguments=("path", "depth", "show_hidden"),
     program="ls",
 )
 

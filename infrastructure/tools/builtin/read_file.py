@@ -38,6 +38,7 @@ TRAITS = ToolTraits(
     look=Look("read", "file", distinct="path"),
     kind="read",
     effect=CallEffect.READ,
+    arguments=("path", "offset", "limit", "raw"),
     program="cat",
 )
 

@@ -64,6 +64,7 @@ TRAITS = ToolTraits(
     command="command",
     kind="execute",
     effect=CallEffect.COMMAND,
+    arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),
     can_wait=True,
 )
 

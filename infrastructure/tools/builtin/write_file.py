@@ -39,6 +39,7 @@ TRAITS = ToolTraits(
     output=OutputKind.CHANGES,
     kind="edit",
     effect=CallEffect.WRITE,
+    arguments=("path", "content", "create_dirs"),
     instead=("edit_file", "apply_patch"),
 )
 
