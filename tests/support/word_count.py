@@ -35,17 +35,13 @@ class WordCount:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="word_count",
             description="Count the words of a file.",
             parameters=(FILE_PARAMETER,),
             risk=RiskLevel.LOW,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         location = self._workspace.locate(require_text(arguments, "path"))

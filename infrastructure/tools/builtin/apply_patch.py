@@ -84,7 +84,7 @@ class ApplyPatch:
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=PATCH_TOOL,
             description=_DESCRIPTION,
             parameters=(
@@ -98,11 +98,6 @@ class ApplyPatch:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """Every file with its diff, on what it holds or will hold. Raises ToolError if one cannot change."""

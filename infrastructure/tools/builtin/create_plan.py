@@ -67,7 +67,7 @@ class CreatePlan:
 
     def __init__(self, plans: PlanService, cwd: str, tools: Callable[[], ToolSet] | None = None) -> None:
         self._plans, self._cwd, self._tools = plans, cwd, tools
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=CREATE_PLAN,
             description=(
                 "You are making a plan: look at what you need with the other tools, change nothing, then call "
@@ -90,11 +90,6 @@ class CreatePlan:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """Touches nothing. Raises ToolError for what is no plan, before anybody is asked about it."""

@@ -66,7 +66,7 @@ class EditFile:
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="edit_file",
             description=(
                 "Replace a passage of a file, or with edits several at once. old_text must occur exactly once "
@@ -102,11 +102,6 @@ class EditFile:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff on what the file holds or will hold. Raises ToolError if the edit cannot succeed."""

@@ -31,7 +31,7 @@ class FailTask:
     """Says it: the record of the call is what counts. Only subagents that carry out tasks of a plan have it."""
 
     def __init__(self) -> None:
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=FAIL_TASK,
             description=(
                 "Say that your task cannot be done, or not as it is meant. What comes after it in the plan "
@@ -48,11 +48,6 @@ class FailTask:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access(),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """What the subagent does next. Raises ToolError without a reason."""

@@ -44,7 +44,7 @@ class GlobSearch:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="glob_search",
             description=(
                 "Find files by name, in path order. The pattern is matched against the path from base_dir: "
@@ -72,11 +72,6 @@ class GlobSearch:
                 workspace.resolve(require_text(arguments, "base_dir", "."))
             ),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One path a line, from the working directory. Raises ToolError."""

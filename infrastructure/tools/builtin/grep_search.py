@@ -57,7 +57,7 @@ class GrepSearch:
         self._workspace = workspace
         self._policy = policy
         self._report_secs = report_secs
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="grep_search",
             description=(
                 "Search file contents for a regular expression, line by line. Matches come as path:line:text, "
@@ -94,11 +94,6 @@ class GrepSearch:
             inline_bytes=30_000,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The matches, and what was left out. Raises ToolError."""

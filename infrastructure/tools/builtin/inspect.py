@@ -63,7 +63,7 @@ class Inspect:
     def __init__(self, store: BlobStore, known: Callable[[str], bool]) -> None:
         self._store = store
         self._known = known
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="inspect",
             description=(
                 "Read more of a long output of which only a summary was given; the summary begins with "
@@ -92,11 +92,6 @@ class Inspect:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text. Raises ToolError that names what would work."""

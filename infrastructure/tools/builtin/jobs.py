@@ -47,7 +47,7 @@ class Jobs:
 
     def __init__(self, jobs: BackgroundJobs) -> None:
         self._jobs = jobs
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="jobs",
             description=(
                 "The background commands of this session. action = list: all of them. read: what the job "
@@ -76,11 +76,6 @@ class Jobs:
             access=_determine_access,
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The answer as text. Raises ToolError for an action or a job that there is not.

@@ -43,7 +43,7 @@ class ListDirectory:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="list_directory",
             description=(
                 "List a folder, hidden entries included: folders first, with a slash; then files with their "
@@ -61,11 +61,6 @@ class ListDirectory:
             inline_bytes=20_000,
             access=lambda arguments: declare_listing(workspace.resolve(require_text(arguments, "path", "."))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One entry a line. Raises ToolError."""

@@ -34,7 +34,7 @@ class LoadSkill:
 
     def __init__(self, skills: SkillPort) -> None:
         self._skills = skills
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="load_skill",
             description=(
                 "Read the instructions of a skill that the system prompt names, and the list of its files; "
@@ -54,11 +54,6 @@ class LoadSkill:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text. Raises ToolError that names what can be loaded."""

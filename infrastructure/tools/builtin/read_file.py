@@ -59,7 +59,7 @@ class ReadFile:
         self._workspace = workspace
         self._pages = PageReader(workspace)
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="read_file",
             description=(
                 "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or a PDF. Each line comes with "
@@ -92,11 +92,6 @@ class ReadFile:
             inline_bytes=70_000,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text, or the label of what is shown with the result. Raises ToolError."""

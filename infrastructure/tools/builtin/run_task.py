@@ -44,7 +44,7 @@ class RunTask:
     def __init__(self, plans: PlanService, runner: Callable[[], PlanTaskRunner]) -> None:
         self._plans = plans
         self._runner = runner
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=RUN_TASK,
             description=(
                 "Have a subagent carry out a task of the approved plan, and get its report. Call it for every "
@@ -67,11 +67,6 @@ class RunTask:
             inline_bytes=INLINE_BYTES,
             summary_bytes=SUMMARY_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The report, and what can be started next. Raises ToolError where the task failed or cannot begin, and

@@ -43,7 +43,7 @@ class Task:
     def __init__(self, subagents: Callable[[], SubagentPort], tasks: Callable[[], DefinedTasks]) -> None:
         self._subagents = subagents
         self._tasks = tasks
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=NAME,
             description=(
                 "Give a part of your work to a subagent: an agent with a fresh conversation, which knows only "
@@ -73,11 +73,6 @@ class Task:
             inline_bytes=INLINE_BYTES,
             summary_bytes=SUMMARY_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The last message of the subagent. Raises ToolError where there is none to use, and Interrupted where

@@ -57,7 +57,7 @@ class UpdatePlan:
     """Takes the whole plan anew, puts it into the run's state, and gives it back as text."""
 
     def __init__(self) -> None:
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="update_plan",
             description=(
                 "Show the person your plan for a task of several steps. Give the complete list each time, "
@@ -75,11 +75,6 @@ class UpdatePlan:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One step a line: number, mark, text. Raises ToolError if the list is no plan.

@@ -42,7 +42,7 @@ class UpdateTask:
 
     def __init__(self, plans: PlanService) -> None:
         self._plans = plans
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=UPDATE_TASK,
             description=(
                 "Say that you start a task of the approved plan, that it is done, or that it has failed. A "
@@ -57,11 +57,6 @@ class UpdateTask:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Tell the model what it can start next. Raises ToolError where no plan or no such task is there."""

@@ -55,7 +55,7 @@ class WriteFile:
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="write_file",
             description=(
                 "Create a file as UTF-8 text exactly as given, or replace the whole content of one, whose "
@@ -77,11 +77,6 @@ class WriteFile:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff against what the file holds or will hold. Raises ToolError if it cannot be written."""

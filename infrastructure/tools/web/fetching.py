@@ -62,7 +62,7 @@ class WebFetch:
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="web_fetch",
             description=(
                 "Get a public web page or text file: HTML as Markdown, other text as it is, of anything else "
@@ -85,11 +85,6 @@ class WebFetch:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text, under lines that say where it is from and what was cut. Raises ToolError."""

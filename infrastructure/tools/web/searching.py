@@ -101,7 +101,7 @@ class WebSearch:
         self._max_bytes = max_bytes
         self._timeout_secs = timeout_secs
         self._certificates = certificates
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="web_search",
             description=(
                 f"Search the web: at most {MOST_RESULTS} results with title, address and a few words. What a "
@@ -119,11 +119,6 @@ class WebSearch:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The results, numbered. Raises ToolError."""
