@@ -38,12 +38,14 @@ MODULES: Final = {
 `ToolParts`, or None for a session that has no use for it."""
 
 
-@cache
 def find_built_in_traits(name: str) -> ToolTraits | None:
     """The traits that the module of a built-in tool states; None for any other tool."""
     module = MODULES.get(name)
-    if module is None:
-        return None
+    return _load_traits(module) if module is not None else None
+
+
+@cache
+def _load_traits(module: str) -> ToolTraits:
     traits: object = import_module(module, __package__).TRAITS
     assert isinstance(traits, ToolTraits)
     return traits

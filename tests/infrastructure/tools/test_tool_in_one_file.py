@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from domain.calls.tool import RiskLevel, ToolCall
 from domain.calls.tool_traits import find_traits
 from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from infrastructure.container import Container
-from infrastructure.tools.table import MODULES, find_built_in_traits
+from infrastructure.tools.table import MODULES
 from quorum.acp_agent.tool_calls import choose_kind, render_title
 from quorum.gate.own_calls import read_own_call
 from quorum.gate.payload import BadPayload
@@ -31,11 +30,8 @@ CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_ind
 
 
 @pytest.fixture(autouse=True)
-def _table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(MODULES, "word_count", "tests.support.word_count")
-    find_built_in_traits.cache_clear()
-    yield
-    find_built_in_traits.cache_clear()
 
 
 @pytest.fixture
