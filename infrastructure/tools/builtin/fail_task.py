@@ -16,10 +16,7 @@ from infrastructure.tools.builtin.arguments import require_text
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from infrastructure.tools.builtin.parts import ToolParts
 
-TRAITS = ToolTraits(
-    kind="think",
-    is_conditional=True,
-)
+TRAITS = ToolTraits(kind="think", is_conditional=True)
 
 
 def build(parts: ToolParts) -> FailTask | None:

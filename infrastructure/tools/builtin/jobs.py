@@ -26,11 +26,7 @@ _COMMAND_CHARS = 200
 _RESOURCE = "state:jobs"
 _STEERED = "the wait was cut short: the person says something, which follows the results"
 
-TRAITS = ToolTraits(
-    kind="execute",
-    companion_of="run_command",
-    can_wait=True,
-)
+TRAITS = ToolTraits(kind="execute", companion_of="run_command", can_wait=True)
 
 
 def build(parts: ToolParts) -> Jobs:

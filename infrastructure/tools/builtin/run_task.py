@@ -21,12 +21,7 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from infrastructure.tools.builtin.parts import ToolParts
 
 TRAITS = ToolTraits(
-    verb="task",
-    telling=("id",),
-    kind="think",
-    is_conditional=True,
-    is_owners=True,
-    is_planners=True,
+    verb="task", telling=("id",), kind="think", is_conditional=True, is_owners=True, is_planners=True
 )
 
 

@@ -32,12 +32,7 @@ _HEADERS = {
     "Accept-Encoding": ACCEPTED_ENCODINGS,
 }
 
-TRAITS = ToolTraits(
-    verb="web",
-    title="Search for",
-    kind="fetch",
-    turned_on_by="tools.web.search to a service",
-)
+TRAITS = ToolTraits(verb="web", title="Search for", kind="fetch", turned_on_by="tools.web.search to a service")
 
 
 def build(parts: ToolParts) -> WebSearch | None:
