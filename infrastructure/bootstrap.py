@@ -13,7 +13,6 @@ from application.ports.people import Approver, Observer
 from application.program_lookup import note_writable
 from application.session.session_folders import WantedFolder
 from application.session.session_record import SessionRecord
-from domain.calls.tool_traits import use_built_in_traits
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.event import ModelChanged, SessionResumed, SessionStarted
@@ -36,11 +35,8 @@ from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.session_paths import list_writable_paths
 from infrastructure.storage import open_blob_store, open_record
 from infrastructure.telemetry_choice import send_telemetry
-from infrastructure.tools.table import find_built_in_traits
+from infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
-
-# Not where a session is built: front ends show past calls without one.
-use_built_in_traits(find_built_in_traits)
 
 
 def open_session(

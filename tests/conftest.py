@@ -17,14 +17,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tests.support.examples  # registers the profile before the command line chooses one  # noqa: F401
-from domain.calls.tool_traits import use_built_in_traits
-from infrastructure.tools.table import find_built_in_traits
+from infrastructure.tools import table as _table  # screens draw calls by what it knows  # noqa: F401
 
 if TYPE_CHECKING:  # most tests need neither database nor bucket
     from tests.support.bucket_server import BucketForTests
     from tests.support.postgres_server import PostgresForTests
-
-use_built_in_traits(find_built_in_traits)  # as the composition root does
 
 _LONGEST_TEMPORARY_FOLDER = 20
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from domain.calls.tool_traits import ToolTraits
+from domain.calls.tool_traits import ToolTraits, use_built_in_traits
 
 if TYPE_CHECKING:  # who only asks for traits imports no session
     from application.ports.tools import Tool
@@ -58,3 +58,7 @@ def build_tools(parts: ToolParts) -> tuple[Tool, ...]:
     builds = (import_module(MODULES[name], __package__).build for name in MODULES if name not in turned_off)
     built: Iterator[Tool | None] = (build(parts) for build in builds)
     return tuple(tool for tool in built if tool is not None)
+
+
+# Here, so that no process can build tools without knowing which of them subagents may not have.
+use_built_in_traits(find_built_in_traits)
