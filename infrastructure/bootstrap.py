@@ -35,6 +35,7 @@ from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.session_paths import list_writable_paths
 from infrastructure.storage import open_blob_store, open_record
 from infrastructure.telemetry_choice import send_telemetry
+from infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 

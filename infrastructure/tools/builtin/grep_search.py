@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
@@ -21,10 +24,29 @@ from infrastructure.tools.builtin.arguments import require_flag, require_integer
 from infrastructure.tools.builtin.matches import Matches
 from infrastructure.tools.builtin.reading import declare_reading
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
 _REPORT_SECS = 0.3
 _MOST_CONTEXT = 20
+
+TRAITS = ToolTraits(
+    verb="search",
+    title="Search",
+    output=OutputKind.MATCHES,
+    look=Look("searched", "time"),
+    kind="search",
+    effect=CallEffect.SEARCH,
+    arguments=("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),
+    program="grep -rn",
+)
+
+
+def build(parts: ToolParts) -> GrepSearch:
+    """The tool of a session."""
+    return GrepSearch(parts.workspace, parts.paths)
 
 
 class GrepSearch:
@@ -35,7 +57,7 @@ class GrepSearch:
         self._workspace = workspace
         self._policy = policy
         self._report_secs = report_secs
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="grep_search",
             description=(
                 "Search file contents for a regular expression, line by line. Matches come as path:line:text, "
@@ -72,11 +94,6 @@ class GrepSearch:
             inline_bytes=30_000,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The matches, and what was left out. Raises ToolError."""

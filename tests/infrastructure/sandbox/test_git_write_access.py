@@ -11,7 +11,7 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, needs_bubblewrap
 

@@ -7,13 +7,15 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from application.jobs.background_jobs import BackgroundJobs
 from application.ports.storage import Spill
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
@@ -25,6 +27,9 @@ from infrastructure.execution.commands.running_command import RunningCommand
 from infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from infrastructure.execution.sandbox.confinement import Confinement
 from infrastructure.execution.sandbox.sandbox import Sandbox
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 
@@ -50,6 +55,35 @@ class _CommandRequest:
     outside: bool
     background: bool
     opens_git: bool
+
+
+TRAITS = ToolTraits(
+    verb="run",
+    title="Run in",
+    output=OutputKind.TERMINAL,
+    command="command",
+    kind="execute",
+    effect=CallEffect.COMMAND,
+    arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),
+    can_wait=True,
+)
+
+
+def build(parts: ToolParts) -> RunCommand:
+    """The tool of a session."""
+    workspace, table = parts.workspace, parts.settings.tools.run_command
+    return RunCommand(
+        jobs=parts.jobs,
+        root=parts.root,
+        resolve_directory=lambda named: Path(workspace.locate(named).path),
+        timeout_secs=table.timeout_secs,
+        max_output_bytes=table.max_output_bytes,
+        limits=parts.command_limits,
+        secret_names=parts.secret_names,
+        open_spill=parts.open_spill,
+        judge=parts.gate.judge,
+        sandbox=parts.sandbox,
+    )
 
 
 class RunCommand:
