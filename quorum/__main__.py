@@ -148,7 +148,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 
 def _is_gate(arguments: Sequence[str]) -> bool:
-    from quorum.cli.command_words import split_command
+    from quorum.command_line.words import split_command
 
     return split_command(arguments)[0] == ("gate",)
 
@@ -164,7 +164,7 @@ def _run_gate(arguments: Sequence[str]) -> int:
             if (answered := answer_quickly(list(arguments))) is not None:
                 return answered
         elif arguments[1:2] == ["--resident"]:
-            from quorum.cli.gate_resident import serve_calls
+            from quorum.cli.gate.resident import serve_calls
 
             return serve_calls()
         else:
@@ -200,7 +200,7 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from quorum.cli.errors import ForkedCommand, UsageError
+    from quorum.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
 
     try:
@@ -214,7 +214,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
-        from quorum.cli.starting import is_explained
+        from quorum.starting import is_explained
         from tui.agent.start_failure import StartFailure
 
         if isinstance(error, StartFailure):
@@ -226,19 +226,19 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
 
 def _run_app() -> int:
     """The app where nothing else is asked for: it takes keys before anything more is imported."""
-    from quorum.cli.app_terminal import take_terminal
+    from quorum.app.terminal import take_terminal
     from quorum.standard_streams import release_streams
 
     release_streams()
     with take_terminal() as early_prompt:
-        from quorum.cli.full_screen import run_app
+        from quorum.app.full_screen import run_app
 
         options = _parse_options(())
         return run_app(options, _find_working_directory(options), early_prompt)
 
 
 def _run_asked(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from quorum.cli.errors import UsageError
+    from quorum.errors import UsageError
     from quorum.standard_streams import release_streams
 
     options = _parse_options(arguments)
@@ -253,11 +253,11 @@ def _run_asked(arguments: Sequence[str], signals: RunSignals | None, *, has_outp
 
         return print_decision(options)
     if options.demo:
-        from quorum.cli.demo import run_demo
+        from quorum.app.demo import run_demo
 
         return run_demo(options)
     if options.debug:
-        from quorum.cli.debug_log import open_debug_logging
+        from quorum.debug_log import open_debug_logging
 
         with open_debug_logging(options):
             return _run_command(options, _find_working_directory(options), signals)
@@ -270,13 +270,13 @@ def _parse_options(arguments: Sequence[str]) -> Options:
 
     if not arguments:
         return Options(command="app")
-    from quorum.cli.command_line import parse
+    from quorum.command_line.reading import parse
 
     return parse(arguments)
 
 
 def _find_working_directory(options: Options) -> Path:
-    from quorum.cli.errors import UsageError
+    from quorum.errors import UsageError
 
     try:
         root = options.workdir.resolve(strict=True)
@@ -288,7 +288,7 @@ def _find_working_directory(options: Options) -> Path:
 
 
 def _refuse(error: Exception, code: int = USAGE) -> int:
-    from quorum.cli.errors import complain
+    from quorum.errors import complain
 
     complain([str(error)])
     return code
@@ -297,28 +297,28 @@ def _refuse(error: Exception, code: int = USAGE) -> int:
 def _run_command(options: Options, root: Path, signals: RunSignals | None) -> int:
     match options.command:
         case "app":
-            from quorum.cli.app_terminal import take_terminal
+            from quorum.app.terminal import take_terminal
 
             with take_terminal(options) as early_prompt:
-                from quorum.cli.full_screen import run_app
+                from quorum.app.full_screen import run_app
 
                 return run_app(options, root, early_prompt)
         case "run" | "ask" | "discuss" | "debate":
             import gc
 
             gc.disable()  # until everything is imported; the composed session turns it on again
-            from quorum.cli.starting import explain_start_failures
+            from quorum.starting import explain_start_failures
 
             with explain_start_failures():
-                from quorum.cli.run import run_prompt
+                from quorum.headless.session import run_prompt
 
                 if options.leave_open:
-                    from quorum.cli.leave_open import run_leaving_open as run_prompt
+                    from quorum.headless.leave_open import run_leaving_open as run_prompt
 
             assert signals is not None  # the command is a word of the command line
             return run_prompt(options, root, signals)
         case "review":
-            from quorum.cli.starting import explain_start_failures
+            from quorum.starting import explain_start_failures
 
             with explain_start_failures():
                 from quorum.cli.review import review_change
@@ -347,11 +347,11 @@ def _report(options: Options, root: Path) -> int:
 
             return print_keys(options, root)
         case "bench" if options.bench.results is not None:
-            from quorum.cli.bench_reviewers import ask_reviewers
+            from quorum.cli.bench.reviewers import ask_reviewers
 
             return ask_reviewers(options, root)
         case "bench":
-            from quorum.cli.bench import measure_review
+            from quorum.cli.bench.measure import measure_review
 
             return measure_review(options.bench, root)
         case "rpc":
@@ -359,7 +359,7 @@ def _report(options: Options, root: Path) -> int:
 
             return print_answer(options.rpc)
         case "completion":
-            from quorum.cli.completion.answer import print_completion
+            from quorum.command_line.completion.answer import print_completion
 
             return print_completion(options.completion)
         case "config":

@@ -46,7 +46,7 @@ from quorum.acp_agent.tool_calls import (
     identify_call,
     render_title,
 )
-from quorum.cli.errors import complain
+from quorum.errors import complain
 
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
 FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]

@@ -15,7 +15,7 @@ from acp.interfaces import Agent
 from quorum.acp_agent.protocol_agent import ProtocolAgent
 from quorum.acp_agent.session_composer import SessionComposer
 from quorum.acp_agent.standard_io import StandardIoTransport
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.options import Options
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -25,9 +25,9 @@ from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.storage import open_storage
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
-from quorum.cli.errors import complain, mask_complaints
-from quorum.cli.settings import load
+from quorum.errors import complain, mask_complaints
 from quorum.options import Options
+from quorum.settings import load
 from tui.keys.commands import RESERVED_NAMES
 
 

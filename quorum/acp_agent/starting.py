@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from infrastructure.extras import is_installed, render_install_command
-from quorum.cli.errors import UsageError
-from quorum.cli.starting import explain_start_failures
+from quorum.errors import UsageError
 from quorum.options import Options
+from quorum.starting import explain_start_failures
 
 
 def start_server(options: Options) -> int:

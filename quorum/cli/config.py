@@ -24,11 +24,10 @@ from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
 from infrastructure.instructions.project_contents import list_wanted_contents
 from infrastructure.trust.decisions import open_trust_decisions
 from infrastructure.trust.trust_file import open_trust_file
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.key_checks import check_keys
-from quorum.cli.settings import build_trust_question, load, load_trusting
-from quorum.cli.settings_service import PROJECT, FileSettingsService
+from quorum.app.settings_service import PROJECT, FileSettingsService
+from quorum.errors import UsageError, complain
 from quorum.options import Options
+from quorum.settings import build_trust_question, check_keys, load, load_trusting
 from tui.keys.keymap import build_keymap, group_by_context
 from tui.keys.names import label_key
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from domain.errors import ConfigError
 from domain.text.amounts import format_amount
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.settings import load
+from quorum.errors import UsageError, complain
 from quorum.options import Options
+from quorum.settings import load
 
 if TYPE_CHECKING:
     from infrastructure.config.schema import StorageTable

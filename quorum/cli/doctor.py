@@ -11,8 +11,8 @@ from infrastructure.config.loading import LoadedSettings
 from infrastructure.doctor.diagnosis import diagnose
 from infrastructure.doctor.finding import render_findings
 from infrastructure.secrets.key_ring import KeyRing
-from quorum.cli.settings import load
 from quorum.options import Options
+from quorum.settings import load
 
 
 def print_diagnosis(options: Options, root: Path) -> int:

@@ -11,10 +11,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.session_store import SessionStore
-from quorum.cli.settings import load
+from quorum.errors import UsageError, complain
 from quorum.options import Options
+from quorum.session_store import SessionStore
+from quorum.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ def run_fleet(options: Options, root: Path) -> int:
     """
     parent = None
     if options.action == "work":
-        from quorum.cli.fleet_work import fork_processes
+        from quorum.fleet.work import fork_processes
 
         forked = fork_processes(options)
         if isinstance(forked, int):
@@ -43,7 +43,7 @@ def run_fleet(options: Options, root: Path) -> int:
 
     from domain.errors import LedgerError
     from infrastructure.storage import open_fleet
-    from quorum.cli.fleet_advance import BUSY, advance_fleet_session
+    from quorum.fleet.advance import BUSY, advance_fleet_session
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
@@ -65,7 +65,7 @@ def run_fleet(options: Options, root: Path) -> int:
             case "cancel":
                 return _cancel(fleet, options)
             case "work":
-                from quorum.cli.fleet_work import advance_sessions
+                from quorum.fleet.work import advance_sessions
 
                 assert parent is not None
                 return asyncio.run(advance_sessions(fleet, options, root, loaded, parent))
@@ -89,7 +89,7 @@ def _submit(fleet: Fleet, options: Options, root: Path) -> int:
 
 
 def _gather_requests(options: Options, root: Path) -> list[FleetRequest]:
-    from quorum.cli.fleet_requests import build_pull_request_requests, read_requests
+    from quorum.fleet.requests import build_pull_request_requests, read_requests
 
     asked = options.fleet
     if bool(asked.file) == asked.pull_requests:
@@ -106,7 +106,7 @@ def _gather_requests(options: Options, root: Path) -> list[FleetRequest]:
 
 def _print_status(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:
     from infrastructure.wall_clock import read_wall_clock_ms
-    from quorum.cli.fleet_report import encode_session, render_fleet
+    from quorum.fleet.report import encode_session, render_fleet
 
     mask = _build_mask(loaded, root)
     if options.fleet.json:
@@ -137,8 +137,8 @@ def _print_status(fleet: Fleet, options: Options, loaded: LoadedSettings, root: 
 def _print_results(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:
     from domain.errors import LedgerError
     from infrastructure.storage import open_storage
-    from quorum.cli.fleet_report import encode_result
-    from quorum.cli.headless import render_json_line
+    from quorum.fleet.report import encode_result
+    from quorum.headless.printer import render_json_line
 
     mask = _build_mask(loaded, root)
     sessions = _choose(fleet.list_sessions(), options.fleet.sessions)

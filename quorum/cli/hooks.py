@@ -9,8 +9,8 @@ from pathlib import Path
 from infrastructure.hooks.registrations import build_hook_registrations
 from infrastructure.hooks.trial import find_registration, read_call, try_hook
 from infrastructure.settings_conversion import list_key_names
-from quorum.cli.settings import load
 from quorum.options import Options
+from quorum.settings import load
 
 
 def print_trial(options: Options, root: Path) -> int:

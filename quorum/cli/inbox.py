@@ -10,10 +10,10 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.session_store import SessionStore
-from quorum.cli.settings import load
+from quorum.errors import UsageError, complain
 from quorum.options import InboxOptions, Options
+from quorum.session_store import SessionStore
+from quorum.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,41 +11,23 @@ from domain.sessions.waiting_review import WaitingReview
 from domain.text.ages import format_wait
 from domain.text.json_value import JsonObject
 from domain.text.printable import make_printable
-from quorum.cli.session_table import fit_text, measure_text_cells
+from quorum.text_table import Column, render_text_table
 
 _NARROWEST_CALL = 20
-_GAP = "  "
 
 
 def render_inbox(
     waiting: Sequence[WaitingReview], mask: Callable[[str], str], *, now_ms: int, width: int | None
 ) -> list[str]:
     """One line for each decision under a line of headings. `width` in cells; None: nothing is cut."""
-    rows = [("DIGEST", "WAITS", "WHERE", "WHO ASKS", "CALL")]
-    rows += [
-        (
-            review.short_digest,
-            format_wait(review.since_ms, now_ms),
-            _make_line(review.session.holder or "not running", mask),
-            _make_line(describe_asker(review), mask),
-            describe_call(review.packet, mask),
-        )
-        for review in waiting
-    ]
-    widths = [max(measure_text_cells(row[column]) for row in rows) for column in range(4)]
-    room = None if width is None else max(_NARROWEST_CALL, width - sum(widths) - 4 * len(_GAP))
-    return [
-        _GAP.join(
-            (
-                *(
-                    cell + " " * (wide - measure_text_cells(cell))
-                    for cell, wide in zip(row, widths, strict=False)
-                ),
-                row[4] if room is None else fit_text(row[4], room),
-            )
-        ).rstrip()
-        for row in rows
-    ]
+    columns: tuple[Column[WaitingReview], ...] = (
+        Column("DIGEST", lambda review: review.short_digest),
+        Column("WAITS", lambda review: format_wait(review.since_ms, now_ms)),
+        Column("WHERE", lambda review: _make_line(review.session.holder or "not running", mask)),
+        Column("WHO ASKS", lambda review: _make_line(describe_asker(review), mask)),
+        Column("CALL", lambda review: describe_call(review.packet, mask)),
+    )
+    return render_text_table(columns, waiting, width=width, narrowest=_NARROWEST_CALL)
 
 
 def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: int) -> str:

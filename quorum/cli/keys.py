@@ -15,9 +15,9 @@ from infrastructure.models.shared.stored_keys import list_key_variables
 from infrastructure.provider_types import find_public_service
 from infrastructure.secrets.key_ring import KeyRing
 from infrastructure.settings_conversion import build_provider_settings
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.settings import load
+from quorum.errors import UsageError, complain
 from quorum.options import Options
+from quorum.settings import load
 
 INTERRUPTED = 130
 

@@ -19,11 +19,9 @@ from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
 from infrastructure.settings_conversion import list_key_names
-from quorum.cli.config_diff import list_changed_lines
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.own_file import open_own_file
-from quorum.cli.settings import load
+from quorum.errors import UsageError, complain
 from quorum.options import McpOptions, Options
+from quorum.settings import load, open_own_file
 from quorum.version import __version__
 
 _TABLE: KeyPath = ("mcp", "servers")
@@ -173,7 +171,7 @@ def _load(options: Options, root: Path) -> LoadedSettings:
 
 def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
     print(f"{escape_path(file.path)}:")
-    for line in list_changed_lines(change):
+    for line in change.changed_lines:
         print(hide_credentials(make_printable(line)))
 
 

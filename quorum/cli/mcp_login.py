@@ -9,7 +9,7 @@ from domain.errors import LoginError
 from domain.text.printable import make_printable
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.extras import is_installed, render_install_command
-from quorum.cli.errors import UsageError, complain
+from quorum.errors import UsageError, complain
 from tui.terminal.browser import open_address
 
 

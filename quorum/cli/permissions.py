@@ -12,10 +12,10 @@ from infrastructure.bootstrap import build_unused
 from infrastructure.container import Container
 from infrastructure.permissions.in_force import open_rule_file
 from infrastructure.permissions.trial import find_saved_rule, render_rule_list, try_call
-from quorum.cli.errors import complain
-from quorum.cli.headless import Unobserved
-from quorum.cli.settings import load
+from quorum.errors import complain
+from quorum.headless.printer import Unobserved
 from quorum.options import Options
+from quorum.settings import load
 
 CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 """The exit code of `quorum permissions check` for each answer."""

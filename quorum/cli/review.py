@@ -22,13 +22,13 @@ from domain.review.ballot import Verdict
 from domain.text.printable import make_printable
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.loading import LoadedSettings
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.headless import HeadlessPrinter, render_json_line, run_headless
-from quorum.cli.run import close_session, compose_session
-from quorum.cli.settings import load
-from quorum.cli.starting import explain_start_failures
+from quorum.errors import UsageError, complain
+from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
+from quorum.headless.session import close_session, compose_session
 from quorum.options import Options, ReviewOptions
 from quorum.run_signals import RunSignals
+from quorum.settings import load
+from quorum.starting import explain_start_failures
 from quorum.version import __version__
 
 _MOST_BYTES = 64 * 1024 * 1024

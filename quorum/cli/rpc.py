@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from quorum.cli.errors import UsageError
+from quorum.errors import UsageError
 from quorum.options import RpcOptions
 from quorum.rpc.client import NoAnswer, send_request
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from infrastructure.extras import is_installed, render_install_command
-from quorum.cli.errors import UsageError, complain
+from quorum.errors import UsageError, complain
 from quorum.options import Options
 
 if TYPE_CHECKING:

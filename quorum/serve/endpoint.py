@@ -8,7 +8,7 @@ import socket
 import ssl
 from dataclasses import dataclass
 
-from quorum.cli.errors import UsageError
+from quorum.errors import UsageError
 from quorum.options import ServeOptions
 
 _LOOPBACK = "127.0.0.1"

@@ -9,10 +9,10 @@ import pytest
 
 from domain.review.mode import Mode
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from quorum.cli.sandbox_offer import SandboxOffer
-from quorum.cli.settings import load
-from quorum.cli.settings_service import FileSettingsService
+from quorum.app.sandbox_offer import SandboxOffer
+from quorum.app.settings_service import FileSettingsService
 from quorum.options import Options
+from quorum.settings import load
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson
 

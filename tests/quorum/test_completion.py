@@ -9,10 +9,10 @@ import pytest
 from infrastructure.completion.known_models import list_known_models, list_known_providers
 from infrastructure.completion.known_sessions import list_known_sessions
 from infrastructure.completion.known_settings import read_own_settings
-from quorum.cli.completion.answer import print_completion
-from quorum.cli.completion.candidates import Candidate, ShellCompletionKind, complete
-from quorum.cli.completion.partial_line import PartialLine, read_line
-from quorum.cli.parser_tree import ACTIONS, COMMANDS
+from quorum.command_line.completion.answer import print_completion
+from quorum.command_line.completion.candidates import Candidate, ShellCompletionKind, complete
+from quorum.command_line.completion.partial_line import PartialLine, read_line
+from quorum.command_line.parser_tree import ACTIONS, COMMANDS
 from quorum.options import CompletionOptions
 from tui.keys.choices import MODES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError, ProviderError, QuorumError
-from quorum.cli.local_servers import LocalServerSettings
+from quorum.app.local_servers import LocalServerSettings
 from quorum.options import Options
 from tests.support.model_list_server import OwnFile, list_models_on_loopback
 

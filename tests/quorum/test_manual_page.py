@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.manual_page import render_manual_page
-from quorum.cli.parser_tree import ACTIONS, build_parser, list_paths
+from quorum.command_line.manual_page import render_manual_page
+from quorum.command_line.parser_tree import ACTIONS, build_parser, list_paths
 
 PAGE = Path(__file__).parents[2] / "docs" / "quorum.1"
-RENEW = ".venv/bin/python -m quorum.cli.manual_page > docs/quorum.1"
+RENEW = ".venv/bin/python -m quorum.command_line.manual_page > docs/quorum.1"
 
 
 def test_the_page_is_current() -> None:

@@ -12,9 +12,9 @@ import pytest
 from domain.errors import ConfigError
 from infrastructure.config.loading import load_settings
 from infrastructure.config.policy_file import PolicyPlace
-from quorum.cli.command_line import parse
-from quorum.cli.errors import UsageError
 from quorum.cli.mcp import print_mcp
+from quorum.command_line.reading import parse
+from quorum.errors import UsageError
 from tests.infrastructure.mcp.server_bench import SERVER, a_tool
 
 SETTINGS = """# mine

@@ -12,9 +12,9 @@ import keyring.core
 import pytest
 
 import quorum.cli.mcp_login
-from quorum.cli.command_line import parse
-from quorum.cli.errors import UsageError
 from quorum.cli.mcp import print_mcp
+from quorum.command_line.reading import parse
+from quorum.errors import UsageError
 from tests.infrastructure.secrets.keyrings import FileKeyring
 from tests.support.oauth_mcp_server import Authority, browse, oauth_server
 

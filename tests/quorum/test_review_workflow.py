@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 
 
 def read_workflow() -> dict[str, Any]:

@@ -19,8 +19,8 @@ from domain.sessions.past_session import ContinuedSession, NewSession, SessionCh
 from domain.subagents.session_ids import build_subagent_id
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
-from quorum.cli.errors import UsageError
 from quorum.cli.sessions import BROKEN, print_sessions
+from quorum.errors import UsageError
 from quorum.options import Options, SessionsOptions
 from tests.support.headless_run import configure, environment
 

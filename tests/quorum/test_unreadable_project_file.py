@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from quorum.cli.command_line import parse
 from quorum.cli.config import print_config
 from quorum.cli.permissions import print_permissions
+from quorum.command_line.reading import parse
 
 RUBBISH = b"this is not [toml\n"
 

@@ -11,9 +11,9 @@ from domain.sessions.trust import TrustQuestion
 from infrastructure.config.paths import locate_worktrees
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from infrastructure.worktrees.git_worktrees import GitWorktrees
-from quorum.cli.settings import build_trust_question, load
-from quorum.cli.worktree_service import describe_worktrees, share_trust
+from quorum.app.worktree_service import describe_worktrees, share_trust
 from quorum.options import Options
+from quorum.settings import build_trust_question, load
 from tests.support.real_session import SessionStage
 
 

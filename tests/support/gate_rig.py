@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from quorum.cli.command_line import parse
 from quorum.cli.gate import print_decision
+from quorum.command_line.reading import parse
 from tests.support.headless_run import configure, environment
 
 

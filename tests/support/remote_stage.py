@@ -82,8 +82,8 @@ async def on_remote_stage(
         given.set_result(answer)
 
     async def open_gate() -> Any:
-        from quorum.cli.settings import load
         from quorum.gate.gate_service import GateService
+        from quorum.settings import load
 
         return GateService(app, Options(command="app"), load)
 

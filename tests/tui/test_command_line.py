@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
-from quorum.cli.command_line import parse
-from quorum.cli.command_words import VALUED
-from quorum.cli.parser_tree import build_parser, list_paths
+from quorum.command_line.parser_tree import build_parser, list_paths
+from quorum.command_line.reading import parse
+from quorum.command_line.words import VALUED
 from quorum.options import Options, SessionsOptions
 from quorum.version import __version__
 

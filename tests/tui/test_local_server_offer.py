@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.local_servers import LocalServerSettings
+from quorum.app.local_servers import LocalServerSettings
 from quorum.options import Options
 from tests.support.app_stage import Stage, on_stage
 from tests.support.model_list_server import OwnFile, list_models_on_loopback

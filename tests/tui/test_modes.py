@@ -7,7 +7,7 @@ import pytest
 from domain.panel.consensus import ConsensusLevel, Strategy
 from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 from tui.keys.choices import (
     CONSENSUS_LEVELS,
     CYCLED_MODES,

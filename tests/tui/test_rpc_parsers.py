@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 from quorum.options import ListenOptions, RpcOptions
 
 

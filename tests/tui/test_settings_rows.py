@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from quorum.cli.command_line import parse
+from quorum.app.settings_service import FileSettingsService
 from quorum.cli.config import print_config
-from quorum.cli.settings_service import FileSettingsService
+from quorum.command_line.reading import parse
 from quorum.options import Options
 from tests.support.settings_machine import Machine
 from tui.agent.settings_service import Setting, Target

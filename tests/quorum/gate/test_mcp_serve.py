@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from quorum.cli.settings import load
 from quorum.gate.permission_tool import PermissionTool
 from quorum.options import GateOptions, Options
+from quorum.settings import load
 from tests.support.gate_rig import GateRig
 from tests.support.headless_run import QUORUM
 

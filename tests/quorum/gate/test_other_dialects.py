@@ -7,8 +7,8 @@ import json
 import pytest
 
 from domain.shell.git_commands import GIT_ENVIRONMENT
-from quorum.cli.command_line import parse
 from quorum.cli.gate import print_decision
+from quorum.command_line.reading import parse
 from tests.support.gate_rig import GateRig
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.errors import UsageError
+from quorum.errors import UsageError
 from quorum.options import ServeOptions
 from quorum.serve.endpoint import WebEndpoint, open_endpoint
 from quorum.serve.password import VARIABLE, find_password, forget_password

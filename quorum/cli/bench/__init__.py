@@ -1,0 +1,1 @@
+"""`quorum bench`: the review of calls, measured on labelled ones."""
