@@ -12,14 +12,13 @@ from contextlib import contextmanager
 from domain.events.masking import SecretMask
 from infrastructure.debug_log.log_file import open_debug_log
 from quorum.errors import complain
-from quorum.options import Options
 from quorum.version import __version__
 
 _log = logging.getLogger("quorum")
 
 
 @contextmanager
-def open_debug_logging(options: Options) -> Iterator[None]:
+def open_debug_logging(command: str, *, quiet: bool) -> Iterator[None]:
     """Log what happens inside, and how it ends; say on stderr afterwards where. Raises ConfigError.
 
     Libraries log from INFO on: below that, the SDKs of providers log whole requests.
@@ -33,7 +32,7 @@ def open_debug_logging(options: Options) -> Iterator[None]:
     _log.info(
         "quorum %s, command %s, Python %s on %s, TERM=%s",
         __version__,
-        options.command,
+        command,
         platform.python_version(),
         platform.platform(),
         os.environ.get("TERM", ""),
@@ -47,7 +46,7 @@ def open_debug_logging(options: Options) -> Iterator[None]:
         _log.info("ended")
     finally:
         sys.stdout.flush()
-        if not options.quiet:
+        if not quiet:
             complain([_build_closing(str(log.path), log.failure)])
 
 

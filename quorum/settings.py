@@ -19,14 +19,14 @@ from infrastructure.instructions.project_contents import list_wanted_contents
 from infrastructure.session_paths import list_writable_paths
 from infrastructure.trust.decisions import AskTrust, TrustDecisions
 from infrastructure.trust.trust_file import TrustedFiles, open_trust_file
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
 
 if TYPE_CHECKING:
     from infrastructure.config.config_file import ConfigFile
 
 
 def load(
-    options: Options, root: Path, instead: TomlFile | None = None, *, needs_project: bool = True
+    options: StartOptions, root: Path, instead: TomlFile | None = None, *, needs_project: bool = True
 ) -> LoadedSettings:
     """Files, environment and options, the later ones first; nobody is asked. Raises ConfigError.
 
@@ -37,7 +37,7 @@ def load(
 
 
 async def load_with_trust(
-    options: Options, root: Path, decisions: TrustDecisions, ask: AskTrust
+    options: StartOptions, root: Path, decisions: TrustDecisions, ask: AskTrust
 ) -> LoadedSettings:
     """The same once the person was asked about what the project brings along, if there is something to ask.
 
@@ -68,7 +68,7 @@ def build_trust_question(loaded: LoadedSettings, root: Path, decisions: TrustDec
     return loaded.question.extend(items)
 
 
-def load_trusting(options: Options, root: Path, trusted: TrustedFiles) -> LoadedSettings:
+def load_trusting(options: StartOptions, root: Path, trusted: TrustedFiles) -> LoadedSettings:
     """The settings as they are where this is trusted. Raises ConfigError."""
     return _load(options, root, trusted)
 
@@ -79,7 +79,7 @@ def _load_trusted() -> TrustedFiles:
 
 
 def _load(
-    options: Options,
+    options: StartOptions,
     root: Path,
     trusted: TrustedFiles,
     instead: TomlFile | None = None,
@@ -101,7 +101,7 @@ def _load(
     return replace(loaded, warnings=(trusted.warning, *loaded.warnings))
 
 
-def open_own_file(options: Options, root: Path, loaded: LoadedSettings) -> ConfigFile:
+def open_own_file(options: StartOptions, root: Path, loaded: LoadedSettings) -> ConfigFile:
     """The file that is the person's own, or that --config names. Raises ConfigError where there is none."""
     from infrastructure.config.account import list_writable_files
     from infrastructure.config.config_file import ConfigFile

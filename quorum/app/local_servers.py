@@ -16,7 +16,7 @@ from infrastructure.config.toml_text import KeyPath
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
 from infrastructure.provider_types import ProviderType
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
 from quorum.settings import load, open_own_file
 from tui.agent.local_servers import LocalServerProposal
 
@@ -36,7 +36,7 @@ class _SettingsChange:
 class LocalServerSettings:
     """Implements `LocalServers` over the person's own file of settings, or that which --config names."""
 
-    def __init__(self, options: Options, root: Path) -> None:
+    def __init__(self, options: StartOptions, root: Path) -> None:
         self._options, self._root = options, root
         self._changes: dict[LocalServerProposal, _SettingsChange] = {}
 

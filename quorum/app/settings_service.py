@@ -25,7 +25,7 @@ from infrastructure.config.loading import LoadedSettings, list_setting_values
 from infrastructure.config.paths import locate
 from infrastructure.config.toml_file import TomlFile, escape_path
 from infrastructure.config.toml_text import KeyPath, format_key, format_literal
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
 from quorum.settings import check_keys, load
 from tui.agent.settings_service import Setting, Target, Written
 
@@ -36,7 +36,7 @@ _KEYS = ("tui", "keys")
 class FileSettingsService:
     """Implements `SettingsService` for the settings of a command line. Files are read at each call."""
 
-    def __init__(self, options: Options, root: Path) -> None:
+    def __init__(self, options: StartOptions, root: Path) -> None:
         self._options, self._root = options, root
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from codecs import lookup
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from quorum.errors import UsageError
 
 if TYPE_CHECKING:
-    from quorum.options import Options
     from tui.terminal.early_prompt import EarlyPrompt
 
 # How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
@@ -26,19 +25,21 @@ _SWITCH_SECS = 0.0005
 
 
 @contextmanager
-def take_terminal(options: Options | None = None) -> Iterator[EarlyPrompt | None]:
+def take_terminal(
+    *, headless: bool = False, is_tour: bool = False, overrides: Mapping[str, object] | None = None
+) -> Iterator[EarlyPrompt | None]:
     """Show a prompt that takes keys, if the app is to have a terminal, and give that back if the app did not
-    come to take it. None where the app is the first to show something. Without `options` none were given.
+    come to take it. None where the app is the first to show something. `overrides` are settings by dotted key.
 
     Raises UsageError where there is no terminal for the app.
     """
     sys.setswitchinterval(_SWITCH_SECS)
-    if (options is not None and options.listen.headless) or os.environ.get("TEXTUAL_DRIVER"):
+    if headless or os.environ.get("TEXTUAL_DRIVER"):
         yield None
         return
     if problem := describe_terminal_problem():
         raise UsageError(problem)
-    if (options is not None and options.demo) or wants_reader(options):
+    if is_tour or wants_reader(overrides):
         yield None
         return
     from tui.terminal.early_prompt import show_early_prompt
@@ -51,10 +52,10 @@ def take_terminal(options: Options | None = None) -> Iterator[EarlyPrompt | None
             prompt.close()
 
 
-def wants_reader(options: Options | None) -> bool:
+def wants_reader(overrides: Mapping[str, object] | None = None) -> bool:
     """Whether that is known before the settings are read: a reader should not read out another screen."""
     in_environment = os.environ.get("QUORUM_TUI__SCREEN_READER") == "true"
-    return bool(options.overrides.get("tui.screen_reader", in_environment)) if options else in_environment
+    return bool((overrides or {}).get("tui.screen_reader", in_environment))
 
 
 def tune_textual() -> None:

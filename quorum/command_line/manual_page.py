@@ -9,8 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterator
 
-from quorum.command_line.argument_parser import CommandParser
-from quorum.command_line.parser_tree import ACTIONS, build_parser, list_paths
+from quorum.command_line.parser import CommandParser, build_parser, list_actions, list_paths
 from quorum.version import __version__
 
 _FILES = (
@@ -40,8 +39,9 @@ def render_manual_page() -> str:
 
 def _render_lines() -> Iterator[str]:
     app = build_parser(())
+    summary = app.command.summary
     yield f'.TH QUORUM 1 "" "quorum {__version__}" "User Commands"'
-    yield from (".SH NAME", f"quorum \\- {_escape_text(app.summary[0].lower() + app.summary[1:].rstrip('.'))}")
+    yield from (".SH NAME", f"quorum \\- {_escape_text(summary[0].lower() + summary[1:].rstrip('.'))}")
     yield ".SH SYNOPSIS"
     yield from (
         f".B {_escape_text(app.prog)}",
@@ -53,7 +53,7 @@ def _render_lines() -> Iterator[str]:
     yield from _render_options(app, ".SH OPTIONS")
     yield ".SH COMMANDS"
     for path in list_paths():
-        if path and path not in {(command,) for command in ACTIONS}:
+        if path and not (len(path) == 1 and list_actions(path[0])):
             yield from _render_command(build_parser(path))
     yield from (
         ".SH EXIT STATUS",
@@ -61,20 +61,20 @@ def _render_lines() -> Iterator[str]:
         _escape_text("quorum run has further codes: see docs/headless.md."),
     )
     yield from (".SH ENVIRONMENT", *_list(_VARIABLES), ".SH FILES", *_list(_FILES))
-    yield from (".SH EXAMPLES", *_list(tuple((each.command, each.meaning) for each in app.examples)))
+    yield from (".SH EXAMPLES", *_list(app.command.examples))
 
 
 def _render_command(parser: CommandParser) -> Iterator[str]:
     yield f".SS {_escape_text(parser.format_synopsis())}"
     yield _escape_text(parser.description or "")
     yield from _render_options(parser, "")
-    for example in parser.examples:
+    for words, meaning in parser.command.examples:
         yield from (
             ".PP",
             "Example:",
-            f".B {_escape_text(example.command)}",
+            f".B {_escape_text(words)}",
             ".br",
-            _escape_text(example.meaning),
+            _escape_text(meaning),
         )
 
 

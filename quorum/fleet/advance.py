@@ -16,11 +16,11 @@ from domain.events.report import RunReport, RunStatus
 from domain.fleet.fleet_session import FleetSession
 from domain.sessions.past_session import ContinuedSession
 from infrastructure.config.loading import LoadedSettings
+from quorum.command_line.options import SessionOptions
 from quorum.errors import complain
 from quorum.headless.leave_open import advance_opened, end_process
 from quorum.headless.printer import HeadlessPrinter
 from quorum.headless.session import SessionInUseElsewhere, close_session, compose_session
-from quorum.options import Options
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
@@ -30,13 +30,16 @@ BUSY = 75
 _ORPHANED = 137
 
 
-def advance_fleet_session(options: Options, session: FleetSession, root: Path) -> int:
+def advance_fleet_session(
+    options: SessionOptions, session: FleetSession, root: Path, *, owner: int | None
+) -> int:
     """Advance it in this process; the exit code. Workers serve only folders in `root`.
 
-    BUSY where another process, later or elsewhere, can advance it. Raises as `quorum run` does.
+    `owner` is a descriptor: once its other end is closed, the process ends. BUSY where another process, later
+    or elsewhere, can advance it. Raises as `quorum run` does.
     """
-    if options.fleet.owner is not None:
-        _watch_owner(options.fleet.owner)
+    if owner is not None:
+        _watch_owner(owner)
     folder = Path(session.cwd)
     if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
         complain([f"{session.cwd!a} is no folder in {str(root)!a}, where this worker runs sessions"])
@@ -46,14 +49,20 @@ def advance_fleet_session(options: Options, session: FleetSession, root: Path) -
         loaded = load(replace(options, workdir=folder), folder)
     complain(loaded.warnings)
     try:
-        return asyncio.run(_advance(options, folder, loaded, session, signals))
+        return asyncio.run(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
     except (SessionInUseElsewhere, LedgerError) as busy:
         complain([str(busy)])
         return BUSY
 
 
 async def _advance(
-    options: Options, folder: Path, loaded: LoadedSettings, session: FleetSession, signals: RunSignals
+    options: SessionOptions,
+    folder: Path,
+    loaded: LoadedSettings,
+    session: FleetSession,
+    signals: RunSignals,
+    *,
+    has_owner: bool,
 ) -> int:
     printer = HeadlessPrinter("json", quiet=True, verbose=False)
     advance = SessionAdvance(printer)
@@ -86,7 +95,6 @@ async def _advance(
             )
             printer.leave(report, ())
             return report.exit_code
-        has_owner = options.fleet.owner is not None
         match await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner):
             case Ended(report):
                 await agent.close(report)

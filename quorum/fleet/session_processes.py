@@ -17,9 +17,9 @@ from application.ports.fleet import SessionBusy
 from application.session.advance import REVIEW_OPEN
 from domain.fleet.fleet_session import Advance, FleetSession, FleetState
 from domain.text.printable import make_printable
+from quorum.command_line.options import StartOptions
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER
-from quorum.options import Options
 
 _END_SECS = 15.0
 """How long a session that is cancelled has to end in order."""
@@ -76,7 +76,7 @@ class _SessionProcess:
 class SessionProcesses:
     """Has the parent start `quorum fleet advance` for a session, and reads what came of it."""
 
-    def __init__(self, options: Options, root: Path, parent: socket.socket) -> None:
+    def __init__(self, options: StartOptions, root: Path, parent: socket.socket) -> None:
         self._root = root
         self._arguments = ["fleet", "advance", *_forward(options, root), "--owner", str(OWNER), "--"]
         self._quiet = options.quiet
@@ -195,7 +195,7 @@ def read_advance(code: int, out: bytes, err: bytes) -> Advance:
     return Advance(state=FleetState.ENDED, status=status, error=error[-_LONGEST_ERROR:])
 
 
-def _forward(options: Options, root: Path) -> list[str]:
+def _forward(options: StartOptions, root: Path) -> list[str]:
     """The options of the worker for the process of a session."""
     words = ["-C", str(root)]
     if options.config_file is not None:

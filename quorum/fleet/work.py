@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from quorum.command_line.options import StartOptions
 from quorum.errors import ForkedCommand, complain
 from quorum.fleet.fork_server import ForkedSession, ForkedWorker, ForkServer
-from quorum.options import Options
 
 if TYPE_CHECKING:
     from application.ports.fleet import Fleet
@@ -28,6 +28,8 @@ OF_WORKERS = (
 OF_SESSIONS = (
     "quorum.__main__",
     "quorum.command_line.reading",
+    "quorum.cli.fleet",
+    "quorum.cli.app",
     "quorum.fleet.advance",
     "tui.keys.commands",
     "infrastructure.bootstrap",
@@ -54,7 +56,7 @@ OF_PROVIDERS = {
 _OF_BUCKETS = ("infrastructure.store.objects.former_contents", "obstore.store")
 
 
-def fork_processes(options: Options) -> ForkedWorker | int:
+def fork_processes(options: StartOptions) -> ForkedWorker | int:
     """Start a worker and what it asks for, until it ends; the exit code. In the worker: how it asks.
 
     Raises ForkedCommand in the process of a session, and OSError where no process can be started.
@@ -78,7 +80,14 @@ def _execute(*arguments: str) -> NoReturn:
 
 
 async def advance_sessions(
-    fleet: Fleet, options: Options, root: Path, loaded: LoadedSettings, parent: socket.socket
+    fleet: Fleet,
+    options: StartOptions,
+    root: Path,
+    loaded: LoadedSettings,
+    parent: socket.socket,
+    *,
+    concurrency: int,
+    until_empty: bool,
 ) -> int:
     """Advance sessions until the parent says to stop; the exit code.
 
@@ -98,8 +107,8 @@ async def advance_sessions(
     working = asyncio.ensure_future(
         fleet.advance_sessions(
             processes.advance,
-            concurrency=options.fleet.concurrency,
-            until_empty=options.fleet.until_empty,
+            concurrency=concurrency,
+            until_empty=until_empty,
         )
     )
     stopping = False

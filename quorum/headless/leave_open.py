@@ -14,16 +14,16 @@ from application.session.agent_session import AgentSession
 from domain.errors import ConfigError, ConversationError
 from domain.events.report import RunReport, RunStatus
 from infrastructure.config.loading import LoadedSettings
+from quorum.command_line.options import PromptOptions
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, watch_reader
 from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt
-from quorum.options import Options
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
 
 
-def run_leaving_open(options: Options, root: Path, signals: RunSignals) -> int:
+def run_leaving_open(options: PromptOptions, root: Path, signals: RunSignals) -> int:
     """Carry the prompt, or what is unfinished, to its end or to an open review; the exit code.
 
     Raises as `run_prompt` does, and UsageError where there is nothing to continue.
@@ -36,7 +36,7 @@ def run_leaving_open(options: Options, root: Path, signals: RunSignals) -> int:
 
 
 async def advance_session(
-    options: Options,
+    options: PromptOptions,
     root: Path,
     loaded: LoadedSettings,
     prompt: str,

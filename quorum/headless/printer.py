@@ -57,9 +57,9 @@ from domain.text.amounts import format_duration
 from domain.text.json_value import JsonObject
 from domain.text.late_pattern import compile_late
 from domain.text.printable import make_printable
+from quorum.command_line.options import OutputFormat
 from quorum.headless.panel_report import PanelReport
 from quorum.headless.plan_report import FinalReviewReport, PlanReport
-from quorum.options import OutputFormat
 from quorum.standard_streams import OutputLost
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,

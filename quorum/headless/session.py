@@ -1,4 +1,4 @@
-"""`quorum run`: one prompt without a screen."""
+"""A session without a screen: composed, closed, and asked one prompt."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from application.session.agent_session import AgentSession
 from domain.errors import AttachmentError, LedgerError
 from infrastructure.config.loading import LoadedSettings
+from quorum.command_line.options import PromptOptions, SessionOptions
 from quorum.errors import UsageError, complain, mask_complaints
-from quorum.options import Options
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
@@ -31,7 +31,7 @@ class SessionInUseElsewhere(UsageError):
     """Another process writes the session."""
 
 
-def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
+def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
     """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
 
     Raises UsageError for an empty prompt, an attachment that cannot be shown, a session in use and a debate of
@@ -48,7 +48,7 @@ def run_prompt(options: Options, root: Path, signals: RunSignals) -> int:
         gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
 
 
-def read_prompt(options: Options) -> str:
+def read_prompt(options: PromptOptions) -> str:
     """The prompt that the options name. Raises UsageError for an empty one."""
     prompt = options.prompt or ""
     if prompt == "-":
@@ -72,7 +72,7 @@ async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path
 
 
 async def _answer(
-    options: Options, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
+    options: PromptOptions, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
 ) -> int:
     with explain_start_failures():
         from quorum.headless.printer import HeadlessPrinter, run_headless
@@ -115,7 +115,7 @@ async def close_session(agent: AgentSession, signals: RunSignals) -> AsyncIterat
 
 
 async def compose_session(
-    options: Options,
+    options: SessionOptions,
     root: Path,
     loaded: LoadedSettings,
     observer: Observer,

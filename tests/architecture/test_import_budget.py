@@ -39,13 +39,13 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 @pytest.mark.long
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import quorum.__main__, quorum.options, quorum.app.full_screen, tui.app.app")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen, tui.app.app")
 
     assert not inner(loaded) | loaded & (HEAVY | {"rich.markdown", "pygments", "markdown_it"})
 
 
 def test_without_arguments_the_app_starts_without_a_parser() -> None:
-    loaded = loaded_by("import quorum.app.full_screen, quorum.__main__ as program; program._parse_options([])")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen; quorum.cli.app.AppOptions()")
 
     assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.command_line.reading"})
 
@@ -53,7 +53,8 @@ def test_without_arguments_the_app_starts_without_a_parser() -> None:
 @pytest.mark.long
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.command_line.reading, quorum.app.full_screen, infrastructure.bootstrap"
+        "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
+        "infrastructure.bootstrap"
     )
 
     assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
@@ -62,7 +63,8 @@ def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
 @pytest.mark.long
 def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.command_line.reading, quorum.app.full_screen, infrastructure.bootstrap"
+        "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
+        "infrastructure.bootstrap"
     )
 
     assert not {name for name in loaded if name.split(".")[0] in {"aiohttp", "textual_serve"}}

@@ -28,10 +28,10 @@ from infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read
 from infrastructure.bootstrap import build_unused
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.container import Container
+from quorum.cli.bench import BenchOptions
 from quorum.cli.bench.measure import measure_review, show_progress
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import Unobserved
-from quorum.options import Options
 from quorum.settings import load
 from quorum.starting import explain_start_failures
 
@@ -43,14 +43,14 @@ INTERRUPTED = 130
 _CAP = "agent.max_cost_usd"
 
 
-def ask_reviewers(options: Options, root: Path) -> int:
+def ask_reviewers(options: BenchOptions, root: Path) -> int:
     """Ask for the ballots that the results file lacks, then measure all that it has; the exit code.
 
     Raises ConfigError, ProviderError and UsageError where no reviewer can be asked.
     """
-    bench = options.bench
-    assert bench.results is not None
-    calls = read_labelled_calls(root / bench.data if bench.data else SMALL_SET)
+    assert options.results is not None
+    path = root / options.results
+    calls = read_labelled_calls(root / options.data if options.data else SMALL_SET)
     # Reviewers are measured as they are: a calibration that cannot be read must not be in the way of a new one.
     options = replace(options, overrides={**options.overrides, "quorum.calibration": ""})
     with explain_start_failures():
@@ -58,9 +58,8 @@ def ask_reviewers(options: Options, root: Path) -> int:
     complain(loaded.warnings)
     if not loaded.settings.models.review:
         raise UsageError("there are no reviewers to ask: name them in [models] review, or with -m review=MODEL")
-    if bench.calibration is not None:
-        check_target(root / bench.calibration)
-    path = root / bench.results
+    if options.write_calibration is not None:
+        check_target(root / options.write_calibration)
     with BallotFile(path) as file:
         loaded = _reduce_cap(options, root, loaded, file.sum_costs())
         container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
@@ -68,7 +67,7 @@ def ask_reviewers(options: Options, root: Path) -> int:
         left = file.select_open(questions)
         kept: list[PolledBallot] = []
         try:
-            end = asyncio.run(_ask(container, left, file, kept, bench.concurrency, len(questions)))
+            end = asyncio.run(_ask(container, left, file, kept, options.concurrency, len(questions)))
         except KeyboardInterrupt:
             show_progress("")
             _report_rest(path, len(left) - len(kept), len(questions))
@@ -79,9 +78,11 @@ def ask_reviewers(options: Options, root: Path) -> int:
         _report_rest(path, len(left) - len(kept), len(questions))
     code = 0
     if kept or len(left) < len(questions):
-        code = measure_review(replace(bench, data=bench.data or SMALL_SET, ballots=bench.results), root)
-    if bench.calibration is not None:
-        _write_calibration(root / bench.calibration, path, calls, container.parts().reviews.quorum_policy)
+        code = measure_review(replace(options, data=options.data or SMALL_SET, ballots=options.results), root)
+    if options.write_calibration is not None:
+        _write_calibration(
+            root / options.write_calibration, path, calls, container.parts().reviews.quorum_policy
+        )
     return CAP_REACHED if end.cap_reached else UNREACHED if end.unreached else code
 
 
@@ -111,7 +112,7 @@ def _write_calibration(
     write_calibration(target, found)
 
 
-def _reduce_cap(options: Options, root: Path, loaded: LoadedSettings, spent: float) -> LoadedSettings:
+def _reduce_cap(options: BenchOptions, root: Path, loaded: LoadedSettings, spent: float) -> LoadedSettings:
     """The settings with what is left of the cap: it holds for all ballots in the file."""
     cap = loaded.settings.agent.max_cost_usd
     if not cap or not spent:

@@ -2,100 +2,106 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
-import json
-import os
-import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from domain.review.gate_decision import GateDecision
-from domain.review.permissions import Answer
-from domain.shell.git_commands import GIT_ENVIRONMENT
-from quorum.gate import held_call, tui_client
-from quorum.gate.dialects import DIALECTS, Dialect, Reply
-from quorum.gate.held_call import HeldCall
-from quorum.gate.payload import BadPayload, parse_payload, read_payload
-from quorum.gate.plain_arguments import read_folder
-from quorum.options import GateOptions, Options
-
-if TYPE_CHECKING:
-    from infrastructure.config.loading import LoadedSettings
-    from quorum.gate.gate_sessions import Load
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import Argument, ArgumentGroup, Command, argument, flag
+from quorum.command_line.options import StandaloneOptions
+from quorum.command_line.shared import MODE, MODELS, PLACES
+from quorum.command_line.values import refuse_value
+from quorum.gate.plain_arguments import DIALECTS, USUAL_SECS
 
 
-def print_decision(options: Options) -> int:
-    """Answer the caller; the exit code that its form has for the answer. Never raises for what a call holds."""
-    gc.disable()  # the process ends soon
-    if not options.gate.dialect:
-        print(json.dumps(dict(GIT_ENVIRONMENT), indent=2))
-        return 0
-    dialect = DIALECTS[options.gate.dialect]
-    kept_minutes = 0
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions(StandaloneOptions):
+    """Whose call `quorum gate` decides about, and within what time. `workdir` of None: as the call says.
 
-    def load(options: Options, root: Path) -> LoadedSettings:
-        nonlocal kept_minutes
-        from quorum import settings
+    `print_environment` asks for the environment that git needs. `tui` is the socket of a quorum that runs.
+    """
 
-        loaded = settings.load(options, root)
-        kept_minutes = loaded.settings.gate.idle_minutes
-        return loaded
+    dialect: str = ""
+    print_environment: bool = False
+    tui: Path | None = None
+    timeout_secs: float = USUAL_SECS
 
-    reply = _reply(dialect, options, load)
-    if reply.err:
-        print(reply.err, file=sys.stderr)
-    if reply.out:
-        print(reply.out, flush=True)
-    if kept_minutes and _is_plain(options):
-        from quorum.cli.gate.resident_start import start_resident
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        asks_more = self.workdir or self.config_file or self.models or "review.mode" in self.overrides
+        if self.dialect and self.tui is not None and asks_more:
+            return "with --tui the quorum that runs decides, by its own settings: only --timeout goes with it"
+        return ""
 
-        with suppress(OSError):  # the next call is decided in a process of its own, too
-            start_resident()
-    return reply.code
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing on the command line changes what is decided: a resident knows of no options."""
+        unasked = replace(self, dialect="", timeout_secs=USUAL_SECS, quiet=False, verbose=False)
+        return unasked == GateOptions()
 
 
-def _is_plain(options: Options) -> bool:
-    """Whether nothing on the command line changes what is decided: a resident knows of no options."""
-    gate = options.gate
-    plain = replace(gate, dialect="", timeout_secs=GateOptions.timeout_secs) == GateOptions()
-    return plain and options.config_file is None and not options.models and not options.overrides
-
-
-def _reply(dialect: Dialect, options: Options, load: Load) -> Reply:
-    event = ""
+def _parse_seconds(text: str) -> float:
     try:
-        if sys.stdin is None:
-            raise BadPayload("standard input is closed, so there is no call to decide about")
-        gate, held = options.gate, held_call.held
-        if held is None:
-            held = HeldCall(read_payload(sys.stdin.buffer))
-            if gate.tui is not None:
-                try:
-                    return Reply(
-                        *tui_client.ask_running(str(gate.tui), gate.dialect, held.content, gate.timeout_secs)
-                    )
-                except tui_client.Unreachable as error:
-                    held = held._replace(trouble=str(error))
-        payload = parse_payload(held.content)
-        dialect = dialect.adapt(payload, os.environ)
-        request = dialect.read(payload, dict(os.environ), read_folder())
-        event = request.event
-        if held.verdict:
-            return dialect.reply(event, GateDecision.ask(held.verdict))
-        from quorum.gate.gate_sessions import decide_here
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise refuse_value(f"{text!r} is not a number of seconds from above 0 to 86400")
+    return seconds
 
-        left = replace(gate, timeout_secs=max(1.0, gate.timeout_secs - held.spent_secs))
-        decision = asyncio.run(decide_here(request, replace(options, gate=left), load))
-        if held.trouble and decision.answer is Answer.ASK:
-            decision = replace(decision, reasons=(*decision.reasons, held.trouble))
-    except BadPayload as error:
-        event = event or error.event
-        decision = GateDecision.ask(str(error))
-    except KeyboardInterrupt:
-        decision = GateDecision.ask("quorum was interrupted")
-    except Exception as error:  # noqa: BLE001 - a failure of ours must not let a call run
-        decision = GateDecision.ask(f"quorum failed: {type(error).__name__}: {error}")
-    return dialect.reply(event, decision)
+
+def _print_decision(options: GateOptions, _root: Path) -> int:
+    from quorum.cli.gate.decision import print_decision
+
+    return print_decision(options)
+
+
+def list_answer_arguments() -> tuple[Argument, ...]:
+    """Who answers what is to be asked about, and by when."""
+    return (
+        argument(
+            "--tui",
+            metavar="SOCKET",
+            type=Path,
+            help="have the quorum decide that listens here, and ask you on its screen; not with other options",
+        ),
+        argument(
+            "--timeout",
+            dest="timeout_secs",
+            metavar="SECS",
+            type=_parse_seconds,
+            help=f"ask when nothing is decided by then; default {USUAL_SECS}",
+        ),
+    )
+
+
+COMMAND = Command(
+    GateOptions,
+    _print_decision,
+    details="Whatever fails asks. With --dialect quorum exit code 0: allow; 1: deny; 3: ask. See docs/gate.md.",
+    arguments=(
+        ArgumentGroup(
+            (
+                argument(
+                    "--dialect",
+                    metavar="FORM",
+                    choices=DIALECTS,
+                    help=f"who calls, and in whose form: one of {', '.join(DIALECTS)}",
+                ),
+                flag(
+                    "--print-environment",
+                    help="print the environment in which git cannot run programs that a repository names",
+                ),
+            ),
+            is_exclusive=True,
+            is_required=True,
+        ),
+        *list_answer_arguments(),
+        *MODELS,
+        MODE,
+        *PLACES,
+    ),
+    examples=(
+        ("quorum gate --dialect claude", "as a PreToolUse hook of Claude Code"),
+        ("quorum gate --dialect quorum < call.json", "for a program of your own"),
+    ),
+)

@@ -21,13 +21,13 @@ from infrastructure.execution.process_privacy import close_process_to_inspection
 from infrastructure.remote.peer import Peer
 from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Server
+from quorum.command_line.options import StartOptions
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions
 from quorum.gate.payload import BadPayload, parse_payload
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from quorum.gate.session_release import RELEASE
 from quorum.gate.unasked_approver import UnaskedApprover
-from quorum.options import Options
 from quorum.rpc.json_rpc import (
     JsonParams,
     build_invalid_params,
@@ -82,7 +82,7 @@ class _Resident:
     def __init__(self, key: ResidentKey, place: SocketPath) -> None:
         self._key, self._place = key, place
         self._sessions = GateSessions(
-            Options(command="gate"),
+            StartOptions(),
             self._load,
             lambda _caller, _root: UnaskedApprover(),
             idle_secs=_SESSION_SECS,
@@ -129,7 +129,7 @@ class _Resident:
         except OSError:
             return False
 
-    def _load(self, options: Options, root: Path) -> LoadedSettings:
+    def _load(self, options: StartOptions, root: Path) -> LoadedSettings:
         loaded = load(options, root)
         self._idle_secs = 60.0 * loaded.settings.gate.idle_minutes
         return loaded

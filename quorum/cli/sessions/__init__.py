@@ -2,207 +2,338 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import sys
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from domain.text.printable import make_printable
-from quorum.errors import UsageError, complain
-from quorum.options import Options, SessionsOptions
-from quorum.session_store import SessionStore
-from quorum.settings import load
+from domain.lazy_dataclass import dataclass
+from quorum.cli.app import AppOptions, run_app
+from quorum.command_line import shared
+from quorum.command_line.command import Command, CommandGroup, argument, flag
+from quorum.command_line.options import StartOptions
+from quorum.command_line.values import parse_amount, parse_count, parse_session_name
 
 if TYPE_CHECKING:
-    from domain.sessions.past_session import SessionSummary, Verification
+    from application.export.formats import ExportFormat
 
-_LONGEST_ID = 100
-BROKEN = 1
-"""The exit code of `verify` where a record does not fit."""
-_ANCHOR = (
-    "That the last records of a session were cut off cannot be seen from what is left: quorum sessions anchor "
-    "notes how far it has come. Keep that elsewhere, and compare with --anchors."
+_NOT_BOTH = "--all or one session, not both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions(StartOptions):
+    """Which sessions are listed, and how."""
+
+    all: bool = False
+    json: bool = False
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSessionOptions(StartOptions):
+    """The id of a session, the beginning of one, "latest", or empty where none was given."""
+
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportOptions(OneSessionOptions):
+    """The form of an export, and the file it is written to; None: standard output."""
+
+    format: ExportFormat = "md"
+    file: Path | None = None
+    signed: bool = False
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        if self.signed and self.file is None:
+            return "--signed writes bytes, not text: name the file with -o"
+        if self.signed and self.format != "md":
+            return "--signed has a format of its own; leave --format out"
+        return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForkOptions(OneSessionOptions):
+    """`before` is the turn, counted from 1, up to which the session is copied; None: all of it."""
+
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyOptions(OneSessionOptions):
+    """Which sessions are verified. `anchors` is a file of anchors that were noted elsewhere."""
+
+    all: bool = False
+    anchors: Path | None = None
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        return _NOT_BOTH if self.all and self.session else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnchorOptions(OneSessionOptions):
+    """Which sessions are anchored, and the `file` that the anchors are added to, too."""
+
+    all: bool = False
+    file: Path | None = None
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        return _NOT_BOTH if self.all and self.session else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PruneOptions(StartOptions):
+    """Which sessions are deleted: those not used for `older_than` days, and all but the `keep` used last."""
+
+    older_than: int | None = None
+    keep: int | None = None
+    all: bool = False
+    dry_run: bool = False
+    yes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedactOptions(OneSessionOptions):
+    """The text that is removed; "-": standard input."""
+
+    text: str = ""
+
+
+def _list(options: ListOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, list_sessions
+
+    return act_on_sessions(options, root, list_sessions)
+
+
+def _show(options: OneSessionOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, show
+
+    return act_on_sessions(options, root, show)
+
+
+def _diff(options: OneSessionOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, diff
+
+    return act_on_sessions(options, root, diff)
+
+
+def _export(options: ExportOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, export
+
+    return act_on_sessions(options, root, export)
+
+
+def _fork(options: ForkOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, fork
+
+    return act_on_sessions(options, root, fork)
+
+
+def _verify(options: VerifyOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, verify
+
+    return act_on_sessions(options, root, verify)
+
+
+def _anchor(options: AnchorOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions
+    from quorum.cli.sessions.anchors import print_anchors
+
+    return act_on_sessions(options, root, print_anchors)
+
+
+def _prune(options: PruneOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions
+    from quorum.cli.sessions.clearing import prune
+
+    return act_on_sessions(options, root, prune)
+
+
+def _redact(options: RedactOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions
+    from quorum.cli.sessions.clearing import redact
+
+    return act_on_sessions(options, root, redact)
+
+
+_USUAL_SESSION = argument(
+    "session", metavar="ID", type=parse_session_name, nargs="?", help=f"{shared.SESSION_HELP}, the default"
 )
-
-
-def print_sessions(options: Options, root: Path) -> int:
-    """Do what is asked about recorded sessions; the exit code.
-
-    Raises ConfigError, LedgerError and UsageError.
-    """
-    from domain.errors import DamagedLedger
-    from domain.sessions.session_facts import escape_surrogates
-    from infrastructure.storage import open_storage
-
-    loaded = load(options, root, needs_project=False)
-    complain([loaded.left_out] if loaded.left_out else [])
-    settings = loaded.settings
-    storage = open_storage(settings.storage, os.environ)
-    sessions = SessionStore(
-        archive=storage.archive,
-        contents=storage.contents,
-        settings=settings,
-        root=root,
-        cwd=escape_surrogates(str(root)),
-    )
-    complain(storage.notices)
-    try:
-        return asyncio.run(_act(options, sessions))
-    except DamagedLedger as damage:
-        if options.action == "verify":
-            complain([str(damage)])
-            return BROKEN
-        storage.mend()
-        complain(storage.notices[-1:])
-        return asyncio.run(_act(options, sessions))
-    finally:
-        storage.close()
-
-
-async def _act(options: Options, store: SessionStore) -> int:
-    wish = options.sessions
-    match options.action:
-        case "list":
-            return await _list(wish, store)
-        case "fork":
-            return await _fork(wish, store)
-        case "show":
-            return await _show(wish, store)
-        case "diff":
-            return await _diff(wish, store)
-        case "export":
-            return await _export(wish, store)
-        case "verify":
-            return 0 if await _verify(wish, store) else BROKEN
-        case "anchor":
-            from quorum.cli.sessions.anchors import print_anchors
-
-            return await print_anchors(wish, store)
-        case action:
-            from quorum.cli.sessions import clearing
-
-            return await (clearing.prune if action == "prune" else clearing.redact)(wish, store)
-
-
-async def _list(wish: SessionsOptions, store: SessionStore) -> int:
-    shown = (await store.list_chosen(everywhere=wish.all))[: wish.limit]
-    if wish.json:
-        from application.export.session_json import encode_ascii_json, encode_summary
-
-        print(encode_ascii_json([encode_summary(session) for session in shown], indent=1))
-    elif not shown:
-        complain([store.explain_nothing(everywhere=wish.all)])
-    else:
-        from quorum.cli.sessions.table import print_table
-
-        width = get_terminal_size().columns if sys.stdout.isatty() else None
-        print_table(shown, await store.list_chosen(everywhere=True), width=width, folders=wish.all)
-    return 0
-
-
-async def _fork(wish: SessionsOptions, store: SessionStore) -> int:
-    session = await store.find_named(wish.session)
-    before = None if wish.before is None else await _find_beginning(session, wish.before, store)
-    print(await store.archive.fork(session.id, before=before))
-    return 0
-
-
-async def _find_beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
-    """The place of the record with which the turn of this number begins, counted from 1."""
-    from domain.events.event import TurnStarted
-
-    records = await store.archive.read(session.id)
-    places = [record.seq for record in records if isinstance(record.event, TurnStarted)]
-    if turn > len(places):
-        turns = f"{len(places)} turn{'' if len(places) == 1 else 's'}"
-        raise UsageError(f"the session has {turns}; quorum sessions show {session.id} numbers them")
-    return places[turn - 1]
-
-
-async def _verify(wish: SessionsOptions, store: SessionStore) -> bool:
-    """Whether every record of these sessions fits; what was found is printed."""
-    from quorum.cli.sessions.anchors import AnchorComparison
-
-    sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
-    anchors = AnchorComparison.open(wish.anchors)
-    holds = True
-    for session in sessions:
-        checked = await anchors.check(await store.archive.verify(session.id), store.archive)
-        print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
-        holds = holds and checked.holds
-    if wish.all and (
-        gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])
-    ):
-        print("\n".join(f"{_show_id(id)}: BROKEN: it was anchored, and is not there any more" for id in gone))
-        holds = False
-    complain([_ANCHOR if sessions else store.explain_nothing(everywhere=True)])
-    return holds
-
-
-def _render_lines(checked: Verification) -> list[str]:
-    count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
-    name = _show_id(checked.session_id)
-    if not checked.holds:
-        found = f"{name}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
-    elif checked.records:
-        found = f"{name}: {count}, every one fits; head {checked.head}"
-    else:
-        found = f"{name}: {count}"
-    lines = [found]
-    recorded = [place for place in checked.redacted if place not in checked.unrecorded]
-    if recorded:
-        places, last = ", ".join(map(str, recorded)), checked.redaction_head
-        lines.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
-    if checked.unrecorded:
-        places = ", ".join(map(str, checked.unrecorded))
-        lines.append(
-            f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
-        )
-    return lines
-
-
-def _show_id(session_id: str) -> str:
-    """An id from a file of anchors or a storage that others write, as no terminal obeys it."""
-    return make_printable(session_id[:_LONGEST_ID], newlines=False)
-
-
-async def _show(wish: SessionsOptions, store: SessionStore) -> int:
-    """Print it as plain text, long outputs cut; always 0."""
-    from application.export.narration import build_account
-    from application.export.plain import render_plain
-
-    session = await store.find_named(wish.session)
-    sys.stdout.write(
-        render_plain(build_account(session, await store.archive.read(session.id), store.build_mask()))
-    )
-    return 0
-
-
-async def _diff(wish: SessionsOptions, store: SessionStore) -> int:
-    from quorum.cli.sessions.diff import print_session_diff
-
-    session = await store.find_named(wish.session)
-    records = await store.archive.read(session.id)
-    return await print_session_diff(records, store.contents, store.build_mask(), cwd=session.cwd)
-
-
-async def _export(wish: SessionsOptions, store: SessionStore) -> int:
-    """Write all of it to the file asked for, or to stdout; always 0."""
-    from application.export.formats import render_export
-
-    session = await store.find_named(wish.session)
-    if wish.signed and wish.file is not None:
-        from quorum.cli.sessions.signing import write_signed_export
-
-        return await write_signed_export(session.id, wish.file, store.archive, store.build_mask())
-    text = render_export(wish.format, session, await store.archive.read(session.id), store.build_mask())
-    if wish.file is None:
-        sys.stdout.write(text)
-        return 0
-    try:
-        wish.file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
-    return 0
+COMMAND = CommandGroup(
+    {
+        "list": Command(
+            ListOptions,
+            _list,
+            summary="List the sessions of this folder, most recently used first.",
+            arguments=(
+                flag("--all", help="of all folders"),
+                flag("--json", help="as one array of JSON objects"),
+                argument("-n", metavar="N", type=parse_count, dest="limit", help="at most this many"),
+                *shared.PLACES,
+            ),
+            examples=(
+                ("quorum sessions list -n 5", "the five used last"),
+                ("quorum sessions list --all --json", "of all folders, for another program"),
+            ),
+        ),
+        "show": Command(
+            OneSessionOptions,
+            _show,
+            summary="Print what happened in a session; long outputs are shortened.",
+            arguments=(*shared.PLACES, shared.SESSION),
+            examples=(("quorum sessions show latest | less", "the session of this folder used last"),),
+        ),
+        "diff": Command(
+            OneSessionOptions,
+            _diff,
+            summary="Print what a session changed in the files, as a unified diff.",
+            details="It compares the recorded contents: how the session left the files with how they were "
+            "before it.",
+            arguments=(*shared.PLACES, shared.SESSION),
+            examples=(
+                ("quorum sessions diff latest", "the session of this folder used last"),
+                ("quorum sessions diff 0199ab > changes.patch", "to a file, without colours"),
+            ),
+        ),
+        "export": Command(
+            ExportOptions,
+            _export,
+            summary="Export a complete session.",
+            arguments=(
+                argument(
+                    "--format",
+                    metavar="FORMAT",
+                    choices=("md", "json", "html", "canonical"),
+                    help="md (the default), json, html, or canonical: deterministic, without times and ids",
+                ),
+                argument(
+                    "-o", metavar="FILE", type=Path, dest="file", help="write to this file, not to stdout"
+                ),
+                flag(
+                    "--signed",
+                    help="write one file (-o) with your signature, which can be checked without quorum",
+                ),
+                *shared.PLACES,
+                shared.SESSION,
+            ),
+            examples=(
+                ("quorum sessions export latest -o session.md", "as Markdown, to a file"),
+                ("quorum sessions export --format html 0199ab > session.html", "as a page"),
+                ("quorum sessions export --signed latest -o session.cose", "signed, for an audit"),
+            ),
+        ),
+        "fork": Command(
+            ForkOptions,
+            _fork,
+            summary="Copy a session and print the id of the copy.",
+            arguments=(
+                argument(
+                    "--before",
+                    metavar="TURN",
+                    type=parse_count,
+                    help="only the part before the turn with this number, see show",
+                ),
+                *shared.PLACES,
+                shared.SESSION,
+            ),
+            examples=(("quorum sessions fork latest --before 3", "only its first two turns"),),
+        ),
+        "verify": Command(
+            VerifyOptions,
+            _verify,
+            summary="Check that no event was changed.",
+            details="Exit code 0: all sessions are intact; 1: an event does not match.",
+            arguments=(
+                flag("--all", help="every session of every folder"),
+                argument(
+                    "--anchors", metavar="FILE", type=Path, help="compare with the anchors in this file, too"
+                ),
+                *shared.PLACES,
+                _USUAL_SESSION,
+            ),
+            examples=(("quorum sessions verify --all", "every session of every folder"),),
+        ),
+        "anchor": Command(
+            AnchorOptions,
+            _anchor,
+            summary="Print and note how far sessions have come.",
+            details="Kept elsewhere, that shows later whether events were cut off: quorum sessions verify "
+            "--anchors FILE.",
+            arguments=(
+                flag("--all", help="every session of every folder, and of subagents"),
+                argument("-o", metavar="FILE", type=Path, dest="file", help="add them to this file, too"),
+                *shared.PLACES,
+                _USUAL_SESSION,
+            ),
+            examples=(
+                ("quorum sessions anchor latest", "the session of this folder used last"),
+                (
+                    "quorum sessions anchor --all -o /mnt/backup/anchors.jsonl",
+                    "all, also to another disk",
+                ),
+            ),
+        ),
+        "prune": Command(
+            PruneOptions,
+            _prune,
+            summary="Delete sessions of this folder permanently.",
+            details="It deletes those that match every given option, except sessions in use.",
+            arguments=(
+                argument(
+                    "--older-than", metavar="DAYS", type=parse_amount, help="those not used for this many days"
+                ),
+                argument("--keep", metavar="N", type=parse_amount, help="all but the N used last"),
+                flag("--all", help="of all folders"),
+                flag("--dry-run", help="only list what would be deleted"),
+                flag("--yes", help="do not ask"),
+                *shared.PLACES,
+            ),
+            examples=(
+                ("quorum sessions prune --older-than 30 --dry-run", "list what would be deleted"),
+                (
+                    "quorum sessions prune --all --keep 100 --yes",
+                    "keep the 100 used last; do not ask",
+                ),
+            ),
+        ),
+        "redact": Command(
+            RedactOptions,
+            _redact,
+            summary="Remove a text from the events of a session permanently.",
+            arguments=(
+                *shared.PLACES,
+                shared.SESSION,
+                argument(
+                    "text",
+                    metavar="TEXT",
+                    help="the text; - reads it from stdin, so that it is not in the shell history",
+                ),
+            ),
+            examples=(
+                (
+                    "quorum sessions redact latest - < secret.txt",
+                    "the text is not in the shell history",
+                ),
+            ),
+        ),
+        "resume": Command(
+            AppOptions,
+            run_app,
+            is_full_screen=True,
+            summary="Resume a session, as quorum --resume ID does.",
+            arguments=(
+                shared.FORK,
+                *shared.MODELS,
+                shared.MODE,
+                *shared.LIMITS,
+                *shared.list_places(quiet=shared.QUIET_APP),
+                shared.DEBUG,
+                argument("resume", metavar="ID", type=parse_session_name, help=shared.SESSION_HELP),
+                argument("prompt", metavar="PROMPT", nargs="?", help="the first prompt"),
+            ),
+            examples=(("quorum sessions resume latest --fork", "continue in a copy"),),
+        ),
+    },
+    example=("quorum sessions list", "the sessions of this folder"),
+)

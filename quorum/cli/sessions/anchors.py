@@ -12,8 +12,8 @@ from domain.errors import LedgerError
 from domain.sessions.anchor import Anchor, anchor_session, explain_cut
 from infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
 from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.cli.sessions import AnchorOptions
 from quorum.errors import UsageError, complain
-from quorum.options import SessionsOptions
 from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from domain.sessions.past_session import Verification
 
 
-async def print_anchors(wish: SessionsOptions, store: SessionStore) -> int:
+async def print_anchors(wish: AnchorOptions, store: SessionStore) -> int:
     """Print the anchors of sessions, and add them to the file of this machine and the one named; always 0.
 
     Raises LedgerError that names the sessions that are broken already, once all others are anchored.

@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING
 
 from domain.text.amounts import format_amount
+from quorum.cli.sessions import PruneOptions, RedactOptions
 from quorum.cli.sessions.table import print_table
 from quorum.errors import UsageError, complain
-from quorum.options import SessionsOptions
 from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _DAY_MS = 86_400_000
 
 
-async def prune(wish: SessionsOptions, store: SessionStore) -> int:
+async def prune(wish: PruneOptions, store: SessionStore) -> int:
     """Delete what fits once the person agreed, or said so before; always 0."""
     if wish.older_than is None and wish.keep is None:
         raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
@@ -50,7 +50,7 @@ async def prune(wish: SessionsOptions, store: SessionStore) -> int:
     return 0
 
 
-def _select_sessions(sessions: Sequence[SessionSummary], wish: SessionsOptions) -> list[str]:
+def _select_sessions(sessions: Sequence[SessionSummary], wish: PruneOptions) -> list[str]:
     """The ids of what fits every option given. The sessions stand with the one used last first."""
     latest = time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS
     return [
@@ -76,7 +76,7 @@ def _render_amount(pruned: Pruned) -> str:
     return f"{format_amount(count, 'session')}{kept} ({format_amount(pruned.bytes, 'byte')})"
 
 
-async def redact(wish: SessionsOptions, store: SessionStore) -> int:
+async def redact(wish: RedactOptions, store: SessionStore) -> int:
     """Take a text out of a session's record: 0 where that was done, 1 where the text is in no record."""
     text = wish.text
     if text == "-":

@@ -11,21 +11,21 @@ from pathlib import Path
 
 from quorum.command_line.completion.candidates import Candidate, complete
 from quorum.command_line.completion.partial_line import read_line
-from quorum.options import CompletionOptions
 
 
-def print_completion(options: CompletionOptions) -> int:
-    """Print the script, or what can follow on a line that was typed; always 0.
+def print_script(shell: str) -> None:
+    """Print the script for a shell."""
+    script = resources.files("quorum.command_line.completion").joinpath(f"quorum.{shell}")
+    sys.stdout.write(script.read_text(encoding="utf-8"))
 
-    The answer begins with a line that says what is offered: words, files or folders. Each further line is a
-    word, and behind a tab what it means.
+
+def print_answer(line: str, wordbreaks: str) -> None:
+    """Print what can follow on a line that was typed.
+
+    The first line says what is offered: words, files or folders. Each further line is a word, and behind a tab
+    what it means.
     """
-    if options.line is None:
-        script = resources.files("quorum.command_line.completion").joinpath(f"quorum.{options.shell}")
-        sys.stdout.write(script.read_text(encoding="utf-8"))
-        return 0
-    print("\n".join(_answer(options.line, options.wordbreaks)))
-    return 0
+    print("\n".join(_answer(line, wordbreaks)))
 
 
 def _answer(line: str, wordbreaks: str) -> Iterator[str]:
@@ -36,7 +36,7 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
     found = complete(
         typed,
         {
-            "model": _list_models,
+            "models": _list_models,
             "session": _list_sessions,
             "resume": _list_sessions,
             "provider": _list_providers,
@@ -87,5 +87,5 @@ def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidat
 def _read_settings(given: argparse.Namespace) -> dict[str, object]:
     from infrastructure.completion.known_settings import read_own_settings
 
-    named = getattr(given, "config", None)
+    named = getattr(given, "config_file", None)
     return dict(read_own_settings(os.environ, Path(os.path.expanduser(named)) if named else None))

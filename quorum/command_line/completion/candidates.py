@@ -10,16 +10,17 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from domain.text.printable import make_printable
-from quorum.command_line.argument_parser import CommandParser
+from quorum.command_line.command import CommandGroup
 from quorum.command_line.completion.partial_line import PartialLine
-from quorum.command_line.parser_tree import ACTIONS, COMMANDS, MakeParser, build_parser
+from quorum.command_line.parser import CommandParser, build_parser, list_actions, load_command
+from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
 
 # What is offered goes onto the prompt of a shell: nothing is offered that a shell reads as anything but a word.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+=,%-]+")
 _LONGEST_MEANING = 76
 _FOLDERS = frozenset({"workdir"})
-_FILES = frozenset({"mcp_json", "config", "image", "call", "file", "listen", "socket"})
+_FILES = frozenset({"mcp_json", "config_file", "images", "call", "file", "listen", "socket"})
 
 
 class ShellCompletionKind(StrEnum):
@@ -47,7 +48,7 @@ class ShellCompletion:
 
 
 NameSource: TypeAlias = Callable[[argparse.Namespace, str], Sequence[Candidate]]
-"""Names of one kind, for the options typed so far (`config`, `workdir`) and the word at the cursor."""
+"""Names of one kind, for the options typed so far (`config_file`, `workdir`) and the word at the cursor."""
 
 
 def complete(line: PartialLine, names: Mapping[str, NameSource]) -> ShellCompletion:
@@ -61,7 +62,7 @@ def complete(line: PartialLine, names: Mapping[str, NameSource]) -> ShellComplet
         return _complete_argument(path, typed, line.current, names)
     option, equals, value = line.current.partition("=")
     if equals:
-        action = parser._option_string_actions.get(option)
+        action = parser.find_option(option)
         if action is None or action.nargs == 0:
             return ShellCompletion()
         return _complete_value(action, value, f"{option}=", typed.namespace, names)
@@ -103,7 +104,7 @@ class _TypedArguments:
             self.options_ended = True
         elif is_option:
             name, equals, value = word.partition("=")
-            action = self.parser._option_string_actions.get(name)
+            action = self.parser.find_option(name)
             if action is None:
                 return
             self.used.add(action)
@@ -121,7 +122,7 @@ def _complete_argument(
     """What can stand where an argument stands."""
     if path == ("help",):
         return _choose(_list_names_below(tuple(typed.arguments)), current)
-    if not path or path in {(command,) for command in ACTIONS}:
+    if not path or (len(path) == 1 and list_actions(path[0])):
         wanted = path if not typed.arguments and not typed.options_ended else None
         return _choose(_list_names_below(wanted), current)
     arguments = [action for action in typed.parser.shown_actions if not action.option_strings]
@@ -134,12 +135,11 @@ def _list_names_below(path: tuple[str, ...] | None) -> Iterable[Candidate]:
     """The commands, or the actions of one."""
     match path:
         case ():
-            makers: Mapping[str, MakeParser] = COMMANDS
-        case (command,):
-            makers = ACTIONS.get(command, {})
+            return (Candidate(name, entry.summary) for name, entry in COMMANDS.items())
+        case (command,) if command in COMMANDS and isinstance(group := load_command(command), CommandGroup):
+            return (Candidate(name, action.summary) for name, action in group.actions.items())
         case _:
             return ()
-    return (Candidate(name, make().summary) for name, make in makers.items())
 
 
 def _complete_value(
@@ -154,7 +154,7 @@ def _complete_value(
         return ShellCompletion(
             ShellCompletionKind.FOLDERS if action.dest in _FOLDERS else ShellCompletionKind.FILES
         )
-    if action.dest == "model" and "=" in current:  # review=openai/…
+    if action.dest == "models" and "=" in current:  # review=openai/…
         role, _, current = current.partition("=")
         before = f"{before}{role}="
     if action.choices is not None:

@@ -1,4 +1,4 @@
-"""`quorum review`: a change reviewed by several models, without a screen."""
+"""A change reviewed by several models, without a screen."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from domain.review.ballot import Verdict
 from domain.text.printable import make_printable
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.loading import LoadedSettings
+from quorum.cli.review import ReviewOptions
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
 from quorum.headless.session import close_session, compose_session
-from quorum.options import Options, ReviewOptions
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
@@ -38,9 +38,9 @@ _NOT_APPROVED = 1
 class ReviewPrinter(HeadlessPrinter):
     """Observes a code review, and prints its result in the format that is asked for."""
 
-    def __init__(self, options: ReviewOptions, *, quiet: bool, verbose: bool) -> None:
+    def __init__(self, options: ReviewOptions) -> None:
         stream = options.format == "stream-json"
-        super().__init__("stream-json" if stream else "text", quiet=quiet, verbose=verbose)
+        super().__init__("stream-json" if stream else "text", quiet=options.quiet, verbose=options.verbose)
         self._format = options.format
         self.result: ReviewResult | None = None
         self._models: dict[str, str] = {}
@@ -112,12 +112,12 @@ class ReviewPrinter(HeadlessPrinter):
             self._print_result(report)
 
 
-def review_change(options: Options, root: Path, signals: RunSignals) -> int:
+def review_change(options: ReviewOptions, root: Path, signals: RunSignals) -> int:
     """Have the change reviewed and print the result; the exit code says whether it is approved.
 
     Raises UsageError where there is nothing to review or it cannot be read; else as `run_prompt` does.
     """
-    text = _read_diff(options.review.diff, root)
+    text = _read_diff(options.diff, root)
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
@@ -142,18 +142,17 @@ def _read_diff(name: str, root: Path) -> str | None:
 
 
 async def _review(
-    options: Options, root: Path, loaded: LoadedSettings, text: str | None, signals: RunSignals
+    options: ReviewOptions, root: Path, loaded: LoadedSettings, text: str | None, signals: RunSignals
 ) -> int:
-    asked = options.review
-    printer = ReviewPrinter(asked, quiet=options.quiet, verbose=options.verbose)
+    printer = ReviewPrinter(options)
     read_change = ReadChange()
     with explain_start_failures():
         agent, container = await compose_session(options, root, loaded, printer, read_change=read_change)
     request = CodeReviewRequest(
-        pull_request=asked.pull_request,
-        commits=asked.commits,
-        focus=asked.focus,
-        is_all=asked.all,
+        pull_request=options.pr,
+        commits=options.range,
+        focus=options.focus.strip(),
+        is_all=options.all,
         is_given=text is not None,
     )
     async with close_session(agent, signals):
@@ -162,7 +161,7 @@ async def _review(
                 f"the session {agent.session_id} is no code review; quorum run --resume continues it"
             )
         try:
-            change = await _read(container.changes(), asked.diff, text, request)
+            change = await _read(container.changes(), options.diff, text, request)
         except AlreadyApproved as approved:
             printer.conclude_approved(str(approved))
             return 0

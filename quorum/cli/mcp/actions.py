@@ -1,4 +1,4 @@
-"""`quorum mcp`: the MCP servers of the settings, listed, added, removed and tested; and quorum as one."""
+"""The MCP servers of the settings, listed, added, removed and tested; and quorum as one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.server_trial import try_server
 from infrastructure.mcp.transports import describe_target, find_obstacle
 from infrastructure.settings_conversion import list_key_names
+from quorum.cli.mcp import AddServerOptions, ServeReviewsOptions, ServerOptions
+from quorum.cli.mcp.login import print_login, print_logout
+from quorum.command_line.options import StartOptions
 from quorum.errors import UsageError, complain
-from quorum.options import McpOptions, Options
 from quorum.settings import load, open_own_file
 from quorum.version import __version__
 
@@ -28,30 +30,8 @@ _TABLE: KeyPath = ("mcp", "servers")
 _LONGEST_LINE = 100
 
 
-def print_mcp(options: Options, root: Path) -> int:
-    """Do what is asked about the servers; the exit code. Raises ConfigError, and UsageError."""
-    match options.action:
-        case "list":
-            return _list(options, root)
-        case "serve":
-            return _serve_reviews(options, root)
-        case "add":
-            return _add(options, root)
-        case "remove":
-            return _remove(options, root)
-        case "login" | "logout":
-            from quorum.cli.mcp_login import print_login, print_logout
-
-            loaded = _load(options, root)
-            name = options.mcp.server
-            if options.action == "logout":
-                return print_logout(name, loaded.settings.mcp.servers.get(name))
-            return print_login(name, _find(name, loaded))
-        case _:
-            return _test(options, root)
-
-
-def _list(options: Options, root: Path) -> int:
+def list_servers(options: StartOptions, root: Path) -> int:
+    """Print the servers, and where each is defined; always 0. Raises ConfigError."""
     loaded = _load(options, root)
     servers = loaded.settings.mcp.servers
     if servers and not is_installed("mcp"):
@@ -70,31 +50,31 @@ def _describe_state(table: McpServerTable, loaded: LoadedSettings) -> str:
     return f"on, but {obstacle}" if obstacle else "on"
 
 
-def _add(options: Options, root: Path) -> int:
-    asked = options.mcp
-    if [bool(asked.url), bool(asked.program), asked.mcp_json is not None].count(True) != 1:
+def add_server(options: AddServerOptions, root: Path) -> int:
+    """Write a server to the person's own settings; always 0. Raises ConfigError and UsageError."""
+    if [bool(options.url), bool(options.after_dashes), options.mcp_json is not None].count(True) != 1:
         raise UsageError("give either --url URL or, behind --, the program: quorum mcp add NAME -- PROGRAM")
     loaded = _load(options, root)
-    if asked.server in loaded.settings.mcp.servers:
+    if options.server in loaded.settings.mcp.servers:
         raise UsageError(
-            f"there is a server {asked.server} already ({_place(loaded, asked.server)}); take another name, or "
-            f"quorum mcp remove {asked.server}"
+            f"there is a server {options.server} already ({_place(loaded, options.server)}); take another "
+            f"name, or quorum mcp remove {options.server}"
         )
     file = open_own_file(options, root, loaded)
-    values = {(*_TABLE, asked.server, key): value for key, value in _collect_settings(asked).items()}
+    values = {(*_TABLE, options.server, key): value for key, value in _collect_settings(options).items()}
     change = file.preview(values)
-    if asked.server not in change.loaded.settings.mcp.servers:  # the managed policy leaves it out
+    if options.server not in change.loaded.settings.mcp.servers:  # the managed policy leaves it out
         new = [warning for warning in change.loaded.warnings if warning not in loaded.warnings]
-        raise UsageError("\n".join((*new, f"the MCP server {asked.server} was not added")))
+        raise UsageError("\n".join((*new, f"the MCP server {options.server} was not added")))
     _print_change(file, file.set_all(values, seen=change))
-    print(f"added the MCP server {asked.server}; quorum mcp test {asked.server} tries it")
+    print(f"added the MCP server {options.server}; quorum mcp test {options.server} tries it")
     return 0
 
 
-def _collect_settings(asked: McpOptions) -> dict[str, object]:
+def _collect_settings(asked: AddServerOptions) -> dict[str, object]:
     """The keys of its table that were given, in the order of the schema."""
     every: dict[str, object] = {
-        "command": asked.program,
+        "command": asked.after_dashes,
         "url": asked.url,
         "pass_env": asked.pass_env,
         "bearer_token_env": asked.bearer_token_env,
@@ -105,9 +85,10 @@ def _collect_settings(asked: McpOptions) -> dict[str, object]:
     return {**taken, **{name: value for name, value in every.items() if value}}
 
 
-def _remove(options: Options, root: Path) -> int:
+def remove_server(options: ServerOptions, root: Path) -> int:
+    """Take a server out of them; always 0. Raises ConfigError and UsageError."""
     loaded = _load(options, root)
-    name = options.mcp.server
+    name = options.server
     file = open_own_file(options, root, loaded)
     if not file.holds_table((*_TABLE, name)):  # one that the managed policy leaves out is held all the same
         _find(name, loaded)
@@ -118,9 +99,10 @@ def _remove(options: Options, root: Path) -> int:
     return 0
 
 
-def _test(options: Options, root: Path) -> int:
+def test_server(options: ServerOptions, root: Path) -> int:
+    """Start a server, print its tools, and end it; 1 where it does not come up. Raises UsageError."""
     loaded = _load(options, root)
-    name = options.mcp.server
+    name = options.server
     table = _find(name, loaded)
     if not is_installed("mcp"):
         raise UsageError(f"no MCP server can be started: for that, {render_install_command('mcp')}")
@@ -163,7 +145,7 @@ def _place(loaded: LoadedSettings, name: str) -> str:
     return loaded.locate((*_TABLE, name, "url" if table.url else "command"))
 
 
-def _load(options: Options, root: Path) -> LoadedSettings:
+def _load(options: StartOptions, root: Path) -> LoadedSettings:
     loaded = load(options, root, needs_project=False)
     complain(loaded.warnings)
     return loaded
@@ -175,18 +157,28 @@ def _print_change(file: ConfigFile, change: ConfigFileEdit) -> None:
         print(hide_credentials(make_printable(line)))
 
 
-def _serve_reviews(options: Options, root: Path) -> int:
+def log_in(options: ServerOptions, root: Path) -> int:
+    """Log the person in to a server over HTTP; the exit code. Raises ConfigError and UsageError."""
+    return print_login(options.server, _find(options.server, _load(options, root)))
+
+
+def log_out(options: ServerOptions, root: Path) -> int:
+    """End the login to a server; the exit code. Raises ConfigError and UsageError."""
+    return print_logout(options.server, _load(options, root).settings.mcp.servers.get(options.server))
+
+
+def serve_reviews(options: ServeReviewsOptions, root: Path) -> int:
     """Serve until standard input ends. Raises UsageError without the extra, ConfigError and LedgerError."""
     if not is_installed("mcp"):
         raise UsageError(f"MCP needs a package that is not installed: {render_install_command('mcp')}")
     return asyncio.run(_serve(options, root))
 
 
-async def _serve(options: Options, root: Path) -> int:
+async def _serve(options: ServeReviewsOptions, root: Path) -> int:
     from infrastructure.mcp.tool_server import serve_tool
     from quorum.gate.permission_tool import DESCRIPTION, NAME, SCHEMA, PermissionTool
 
-    tool = PermissionTool(options, root, load)
+    tool = PermissionTool(options, root, load, tui=options.tui, timeout_secs=options.timeout_secs)
     try:
         await serve_tool(NAME, DESCRIPTION, SCHEMA, tool.answer, version=__version__)
     finally:

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from quorum.cli.app import AppOptions
 from quorum.errors import UsageError
-from quorum.options import Options
 
 _FILES = {
     "shop.py": '''"""What a basket costs."""
@@ -62,10 +62,10 @@ def open_demo_place() -> Iterator[DemoPlace]:
 _OFFLINE = "offline/offline"
 
 
-def run_demo(options: Options) -> int:
+def run_demo(options: AppOptions) -> int:
     """Show the tour until it is left; its exit code. Raises UsageError where it cannot be shown."""
-    from quorum.app.full_screen import run_app
     from quorum.app.terminal import take_terminal
+    from quorum.cli.app.full_screen import show_app
 
     with ExitStack() as stack:
         try:
@@ -80,5 +80,5 @@ def run_demo(options: Options) -> int:
         for name in [name for name in os.environ if name.startswith("QUORUM_")]:
             del os.environ[name]
         toured = replace(options, workdir=place.project, models=(_OFFLINE,), quiet=True)
-        with take_terminal(toured) as early_prompt:
-            return run_app(toured, place.project, early_prompt)
+        with take_terminal(is_tour=True, overrides=toured.overrides) as early_prompt:
+            return show_app(toured, place.project, early_prompt)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from infrastructure.config.loading import LoadedSettings
     from infrastructure.container import Container
     from infrastructure.trust.decisions import TrustDecisions
-    from quorum.app.listening import Listening
-    from quorum.options import Options
+    from quorum.cli.app import AppOptions
+    from quorum.cli.app.listening import Listening
     from tui.agent.local_servers import LocalServers
     from tui.agent.settings_service import SettingsService
     from tui.agent.worktrees import WorktreesPort
@@ -45,22 +45,22 @@ if TYPE_CHECKING:
     from tui.themes.looks import PrintStatusLine
 
 
-def run_app(options: Options, root: Path, early_prompt: EarlyPrompt | None) -> int:
+def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) -> int:
     """Show the app until it is left; its exit code. The terminal is checked, and `early_prompt` may have it.
 
     Raises UsageError where its driver is none, and StartFailure where it cannot be shown.
     """
-    size = options.listen.size if options.listen.headless else None
+    size = options.screen_size
     with explain_start_failures():
         tune_textual()
-        if not options.listen.headless and os.environ.get("TEXTUAL_DRIVER"):
+        if not options.headless and os.environ.get("TEXTUAL_DRIVER"):
             check_driver()
             size = take_environment_of_driver()
     gc.disable()  # imports make much that lives on; it collects again once the session is warm
     return asyncio.run(_show(options, root, size, early_prompt))
 
 
-def _choose_app(options: Options, listening: Listening | None) -> Callable[..., QuorumApp]:
+def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..., QuorumApp]:
     if listening is not None:
         return listening.build_app
     if options.demo:
@@ -73,13 +73,13 @@ def _choose_app(options: Options, listening: Listening | None) -> Callable[..., 
 
 
 async def _show(
-    options: Options, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
+    options: AppOptions, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
 ) -> int:
     with explain_start_failures():
         from domain.text.printable import make_printable
 
         listening = _build_listening(options, root)
-    headless = options.listen.headless
+    headless = options.headless
     sessions = _Sessions(options, root, listening)
     try:
         with explain_start_failures():
@@ -101,16 +101,16 @@ async def _show(
     return 1 if app.return_code is None else app.return_code
 
 
-def _build_listening(options: Options, root: Path) -> Listening | None:
-    if options.listen.socket is None:
+def _build_listening(options: AppOptions, root: Path) -> Listening | None:
+    if options.listen is None:
         return None
-    from quorum.app.listening import Listening
+    from quorum.cli.app.listening import Listening
 
     return Listening(options, root)
 
 
 def _make_app(
-    options: Options, root: Path, sessions: _Sessions, listening: Listening | None
+    options: AppOptions, root: Path, sessions: _Sessions, listening: Listening | None
 ) -> tuple[QuorumApp, Shutdown]:
     from tui.terminal.shutdown import Shutdown
 
@@ -120,7 +120,7 @@ def _make_app(
         choose=lambda: options.session,
         open_archive=sessions.open_archive,
         initial_prompt=options.prompt,
-        screen_reader=wants_reader(options),
+        screen_reader=wants_reader(options.overrides),
     )
     sessions.app = app
     shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
@@ -135,7 +135,7 @@ class _Sessions:
 
     app: QuorumApp
 
-    def __init__(self, options: Options, root: Path, listening: Listening | None = None) -> None:
+    def __init__(self, options: AppOptions, root: Path, listening: Listening | None = None) -> None:
         self._options, self._root, self._listening = options, root, listening
         self._checks: set[asyncio.Task[None]] = set()
         self._trust: TrustDecisions | None = None

@@ -13,8 +13,8 @@ from domain.errors import ConfigError
 from infrastructure.remote.approval_token import write_new_token
 from infrastructure.remote.place import SocketPath
 from infrastructure.remote.server import Server
+from quorum.cli.app import AppOptions
 from quorum.errors import UsageError, complain
-from quorum.options import Options
 
 if TYPE_CHECKING:
     from domain.events.masking import SecretMask
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 class Listening:
     """The socket of an app, from before its first frame to after its last. Raises UsageError."""
 
-    def __init__(self, options: Options, root: Path) -> None:
-        assert options.listen.socket is not None
+    def __init__(self, options: AppOptions, root: Path) -> None:
+        assert options.listen is not None
         self._options, self._root = options, root
         self._app: ListeningApp
         self._gate: RemoteGate
         try:
-            self._place = SocketPath(options.listen.socket)
+            self._place = SocketPath(options.listen)
         except ConfigError as error:
             raise UsageError(str(error)) from error
         try:
             self._token = (
-                write_new_token(options.listen.approve) if options.listen.approve is not None else None
+                write_new_token(options.listen_approve) if options.listen_approve is not None else None
             )
         except ConfigError as error:
             self._place.leave()
             raise UsageError(str(error)) from error
-        if options.listen.headless and not options.quiet:
+        if options.headless and not options.quiet:
             complain(
                 [f"listens at {self._place.path}; quorum rpc --socket {self._place.path} state.get asks it"]
             )
@@ -83,7 +83,7 @@ class Listening:
     async def _serve(self, answer: Callable[[bytes], Awaitable[bytes | None]]) -> None:
         from quorum.rpc.json_rpc import encode_invalid_request
 
-        if self._options.listen.headless:
+        if self._options.headless:
             self._end_on_signals()
         try:
             await Server(self._place.socket, answer, encode_invalid_request).run()

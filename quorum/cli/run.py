@@ -1,0 +1,56 @@
+"""`quorum run`: one prompt without a screen."""
+
+from __future__ import annotations
+
+from domain.lazy_dataclass import dataclass
+from quorum.command_line import shared
+from quorum.command_line.command import Command, argument, flag
+from quorum.command_line.options import PromptOptions
+from quorum.headless.answer_prompt import answer_prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions(PromptOptions):
+    """What `quorum run` was asked."""
+
+    def find_conflict(self) -> str:
+        """A session can be continued without a prompt where its reviews are left open."""
+        if conflict := PromptOptions.find_conflict(self):
+            return conflict
+        if self.prompt is None and not (self.leave_open and (self.continues or self.resume is not None)):
+            return "the following arguments are required: PROMPT"
+        return ""
+
+
+COMMAND = Command(
+    RunOptions,
+    answer=answer_prompt,
+    details=shared.EXIT_CODES,
+    arguments=(
+        shared.OUTPUT,
+        shared.CONTINUED,
+        shared.FORK,
+        flag(
+            "--leave-open",
+            help="leave a review that needs you open, for quorum inbox, and end with code 3; without PROMPT, "
+            "continue what is unfinished in the session",
+        ),
+        shared.IMAGES,
+        *shared.MODELS,
+        shared.MODE,
+        shared.SCOPE,
+        *shared.CONSENSUS,
+        *shared.LIMITS,
+        shared.FOLDERS,
+        *shared.PLACES_OF_PROMPTS,
+        shared.DEBUG,
+        argument("prompt", metavar="PROMPT", nargs="?", help="the prompt; - reads it from stdin"),
+    ),
+    examples=(
+        ('quorum run "why does test_retry fail?"', "the answer on stdout"),
+        ("git diff | quorum run -", "the prompt from stdin"),
+        ('quorum run --output json --max-cost-usd 0.50 "fix the lint errors"', "one JSON object"),
+        ('quorum run --continue "and now the tests"', "in the latest session of this folder"),
+        ("quorum run --leave-open --resume latest", "after quorum inbox has answered its review"),
+    ),
+)
