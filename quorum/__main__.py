@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 USAGE = 2
 INTERRUPTED = 130
+_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # they run without a screen
 _GATE_GRACE_SECS = 4.0  # what takes the call has answered before that; agents wait for 60 s
 
 
@@ -125,10 +126,8 @@ def _end_process(code: int) -> None:
 
 
 def _exit_code(arguments: Sequence[str]) -> int:
-    from quorum.command_line.table import PROMPT_COMMANDS
-
     signals = None
-    if not PROMPT_COMMANDS.isdisjoint(arguments):  # the command, or a word of another one: not known yet
+    if not _PROMPT_COMMANDS.isdisjoint(arguments):  # the command, or a word of another one: not known yet
         from quorum.run_signals import RunSignals
 
         signals = RunSignals(arguments)
@@ -268,6 +267,10 @@ def _run_command(command: Command[Any], options: StartOptions, signals: RunSigna
     if command.answer is not None:
         assert signals is not None  # the command is a word of the command line
         return command.answer(options, root, signals)
+    if not command.is_long_lived:
+        import gc
+
+        gc.disable()  # what is imported lives on, and the command ends soon
     assert command.run is not None
     return command.run(options, root)
 

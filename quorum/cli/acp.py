@@ -25,6 +25,7 @@ def _serve(options: StartOptions, _root: Path) -> int:
 COMMAND = Command(
     StartOptions,
     _serve,
+    is_long_lived=True,
     details="The editor starts it: docs/acp.md says how, for Zed, JetBrains and Neovim.",
     arguments=(
         *shared.MODELS,

@@ -302,6 +302,7 @@ COMMAND = CommandGroup(
         "status": Command(
             StatusOptions,
             _print_status,
+            is_long_lived=True,
             summary="List the submitted sessions and how far they are.",
             arguments=(
                 flag("--watch", help="show it again every two seconds"),
@@ -313,6 +314,7 @@ COMMAND = CommandGroup(
         "work": Command(
             WorkOptions,
             _work,
+            is_long_lived=True,
             summary="Run submitted sessions, on this machine, until interrupted.",
             details="Only sessions in this folder or below are run, in the review mode and with the models of "
             "this machine's settings: a submission chooses neither. A call that needs you is left open for "
@@ -335,6 +337,7 @@ COMMAND = CommandGroup(
         "advance": Command(
             AdvanceOptions,
             _advance,
+            is_long_lived=True,
             summary="Run one submitted session until it ends or a review needs you, as a worker does.",
             details="It prints one JSON object. The exit code is 3 where a review is left open and 75 where "
             "the session cannot be run now, because another process has it or the database is away.",

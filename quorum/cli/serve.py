@@ -145,6 +145,7 @@ _REVIEWS = ArgumentGroup(
 COMMAND = Command(
     ServeOptions,
     _serve,
+    is_long_lived=True,
     details="It listens on this machine only, and the link that it prints works once.",
     arguments=(
         _LISTENING,

@@ -49,7 +49,8 @@ class Command(NamedTuple, Generic[Options]):
     `summary` is the first sentence of its help, that of a command stands in the table; `details` are further
     sentences, and `examples` command lines that can be copied, and what they do. `after_dashes` is how the
     usage names what may follow `--`, which is then read as it stands into the field of that name; empty: such
-    words are arguments. `is_full_screen`: it draws on the terminal.
+    words are arguments. `is_full_screen`: it draws on the terminal. `is_long_lived`: it may
+    run for so long that memory must be collected.
     """
 
     options: type[Options]
@@ -61,6 +62,7 @@ class Command(NamedTuple, Generic[Options]):
     examples: tuple[tuple[str, str], ...] = ()
     after_dashes: str = ""
     is_full_screen: bool = False
+    is_long_lived: bool = False
 
 
 class CommandGroup(NamedTuple):

@@ -19,8 +19,9 @@ _GAP = 4
 
 def load_command(name: str) -> Command[Any] | CommandGroup:
     """What is declared of a command. Raises KeyError where there is none of this name."""
-    declared: Command[Any] | CommandGroup = import_module(COMMANDS[name].module).COMMAND
-    return declared._replace(summary=COMMANDS[name].summary)
+    module, summary = COMMANDS[name]
+    declared: Command[Any] | CommandGroup = import_module(module).COMMAND
+    return declared._replace(summary=summary)
 
 
 def load_app() -> Command[Any]:
@@ -49,7 +50,7 @@ def build_parser(path: Sequence[str]) -> CommandParser:
     prog = " ".join(("quorum", *path))
     if not path:
         parser = CommandParser(prog, load_app())
-        parser.subcommands = tuple((name, entry.summary) for name, entry in COMMANDS.items())
+        parser.subcommands = tuple((name, summary) for name, (_, summary) in COMMANDS.items())
         return parser
     declared = load_command(path[0])
     match declared, tuple(path[1:]):

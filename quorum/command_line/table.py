@@ -5,65 +5,44 @@ A module declares `COMMAND`, which is a `Command`, or a `CommandGroup` of severa
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class CommandEntry(NamedTuple):
-    """The module that declares a command, and its line in the list of commands."""
-
-    module: str
-    summary: str
-
-
 APP_MODULE = "quorum.cli.app"
 """Declares what `quorum` does without a command."""
 
-PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))
-"""Those that answer a prompt without a screen: signals have their own ending from the first moment on."""
-COMMANDS: dict[str, CommandEntry] = {
-    "run": CommandEntry("quorum.cli.run", "Answer one prompt without the full-screen app."),
-    "ask": CommandEntry("quorum.cli.ask", "Answer one question with tools that only look."),
-    "discuss": CommandEntry(
-        "quorum.cli.discuss", "Have several models answer one question, review each other and agree on a text."
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("quorum.cli.run", "Answer one prompt without the full-screen app."),
+    "ask": ("quorum.cli.ask", "Answer one question with tools that only look."),
+    "discuss": (
+        "quorum.cli.discuss",
+        "Have several models answer one question, review each other and agree on a text.",
     ),
-    "debate": CommandEntry(
+    "debate": (
         "quorum.cli.debate",
         "Have one model answer a question and others object to the answer, and rule on each objection.",
     ),
-    "review": CommandEntry(
-        "quorum.cli.review", "Have several models review a change; by default what is not committed."
+    "review": ("quorum.cli.review", "Have several models review a change; by default what is not committed."),
+    "acp": ("quorum.cli.acp", "Serve an editor that speaks the Agent Client Protocol, on stdin and stdout."),
+    "sessions": (
+        "quorum.cli.sessions",
+        "List, show, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
-    "acp": CommandEntry(
-        "quorum.cli.acp", "Serve an editor that speaks the Agent Client Protocol, on stdin and stdout."
-    ),
-    "sessions": CommandEntry(
-        "quorum.cli.sessions", "List, show, diff, export, fork, verify, anchor, delete or resume sessions."
-    ),
-    "inbox": CommandEntry("quorum.cli.inbox", "List and answer decisions that wait in any session."),
-    "fleet": CommandEntry("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),
-    "config": CommandEntry(
-        "quorum.cli.config", "Show, check, find or change the settings; trust what a project asks for."
-    ),
-    "permissions": CommandEntry("quorum.cli.permissions", "Try, list and remove permission rules."),
-    "keys": CommandEntry("quorum.cli.keys", "Keep API keys in the keyring of this machine."),
-    "mcp": CommandEntry("quorum.cli.mcp", "List, add, remove, log in to and test MCP servers."),
-    "hooks": CommandEntry("quorum.cli.hooks", "Test the hooks of your quorum.toml."),
-    "db": CommandEntry("quorum.cli.db", "Show, upgrade or copy the database that keeps sessions."),
-    "bench": CommandEntry("quorum.cli.bench", "Measure the review of calls on labelled ones."),
-    "gate": CommandEntry(
-        "quorum.cli.gate", "Decide about one call of another agent, read from stdin: allow, ask or deny."
-    ),
-    "doctor": CommandEntry("quorum.cli.doctor", "Check what works on this machine and what does not."),
-    "rpc": CommandEntry(
-        "quorum.cli.rpc", "Send one request to a listening quorum and print the result as JSON."
-    ),
-    "serve": CommandEntry(
-        "quorum.cli.serve", "Open the app in a browser, and answer reviews on a page for a phone."
-    ),
-    "completion": CommandEntry(
+    "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
+    "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),
+    "config": ("quorum.cli.config", "Show, check, find or change the settings; trust what a project asks for."),
+    "permissions": ("quorum.cli.permissions", "Try, list and remove permission rules."),
+    "keys": ("quorum.cli.keys", "Keep API keys in the keyring of this machine."),
+    "mcp": ("quorum.cli.mcp", "List, add, remove, log in to and test MCP servers."),
+    "hooks": ("quorum.cli.hooks", "Test the hooks of your quorum.toml."),
+    "db": ("quorum.cli.db", "Show, upgrade or copy the database that keeps sessions."),
+    "bench": ("quorum.cli.bench", "Measure the review of calls on labelled ones."),
+    "gate": ("quorum.cli.gate", "Decide about one call of another agent, read from stdin: allow, ask or deny."),
+    "doctor": ("quorum.cli.doctor", "Check what works on this machine and what does not."),
+    "rpc": ("quorum.cli.rpc", "Send one request to a listening quorum and print the result as JSON."),
+    "serve": ("quorum.cli.serve", "Open the app in a browser, and answer reviews on a page for a phone."),
+    "completion": (
         "quorum.cli.completion",
         "Print the script that has a shell complete commands, options, models and sessions.",
     ),
-    "version": CommandEntry("quorum.cli.version", "Print the version, as quorum --version does."),
-    "help": CommandEntry("quorum.cli.help", "Print what a command does, its options and examples."),
+    "version": ("quorum.cli.version", "Print the version, as quorum --version does."),
+    "help": ("quorum.cli.help", "Print what a command does, its options and examples."),
 }
+"""The module that declares a command, and its line in the list of commands, by its name."""

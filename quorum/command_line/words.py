@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from domain.text.late_pattern import compile_late
-from domain.text.nearest import count_edits
 from quorum.command_line.command import Argument, ArgumentGroup, Command, CommandGroup
 from quorum.command_line.parser import load_app, load_command
 from quorum.command_line.table import COMMANDS
@@ -60,6 +59,8 @@ def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
     """
     if not _BARE_WORD.fullmatch(word):
         return None
+    from domain.text.nearest import count_edits
+
     distances = {name: count_edits(word.lower(), name) for name in names}
     near = {name: edits for name, edits in distances.items() if edits <= len(name) // _LETTERS_PER_EDIT}
     return min(near, key=lambda name: near[name], default=None)

@@ -12,7 +12,7 @@ import pytest
 
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
 from infrastructure.config.keys import list_keys
-from quorum.__main__ import main
+from quorum.__main__ import _PROMPT_COMMANDS, main
 from quorum.cli.app import AppOptions
 from quorum.cli.sessions import (
     AnchorOptions,
@@ -28,6 +28,7 @@ from quorum.command_line.command import Command
 from quorum.command_line.options import StartOptions
 from quorum.command_line.parser import build_parser, list_paths, load_command
 from quorum.command_line.reading import parse
+from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
 from quorum.version import __version__
 from tests.support.command_line import run_command
@@ -367,6 +368,13 @@ def test_one_option_has_a_value_in_every_command_or_in_none() -> None:
     valued = {name for action in actions if action.nargs != 0 for name in action.option_strings}
 
     assert valued.isdisjoint(name for action in actions if action.nargs == 0 for name in action.option_strings)
+
+
+def test_signals_have_their_own_ending_for_every_command_that_answers_a_prompt() -> None:
+    loaded = {name: load_command(name) for name in COMMANDS}
+
+    answering = {name for name, each in loaded.items() if isinstance(each, Command) and each.answer is not None}
+    assert answering == _PROMPT_COMMANDS
 
 
 def test_to_read_a_command_no_other_one_is_loaded() -> None:

@@ -121,6 +121,7 @@ COMMAND = Command(
     AppOptions,
     run_app,
     is_full_screen=True,
+    is_long_lived=True,
     summary="A full-screen coding agent in which every risky action is reviewed.",
     details='A prompt of several words needs quotes; a prompt that is the name of a command: quorum -- "run".',
     arguments=(

@@ -66,6 +66,7 @@ COMMAND = CommandGroup(
         "review": Command(
             BenchOptions,
             _measure_review,
+            is_long_lived=True,
             summary="Measure guards, the shell gate and reviewers on labelled calls.",
             details="Nothing of the calls is run, and no model is asked but with --results. The exit code is 1 "
             "where an unsafe call would run unasked in the mode ask, 4 where a reviewer cannot be reached, and "

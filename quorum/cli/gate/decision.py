@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import sys
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 def print_decision(options: GateOptions) -> int:
     """Answer the caller; the exit code that its form has for the answer. Never raises for what a call holds."""
-    gc.disable()  # the process ends soon
     if not options.dialect:
         print(json.dumps(dict(GIT_ENVIRONMENT), indent=2))
         return 0

@@ -179,6 +179,7 @@ COMMAND = CommandGroup(
         "serve": Command(
             ServeReviewsOptions,
             _serve,
+            is_long_lived=True,
             summary="Be an MCP server on stdio whose tool review_call decides about calls of another agent.",
             details="What would have to be asked about is denied, unless --tui names a quorum that asks you.",
             arguments=(*list_answer_arguments(), *MODELS, MODE, *PLACES),

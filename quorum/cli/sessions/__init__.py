@@ -321,6 +321,7 @@ COMMAND = CommandGroup(
             AppOptions,
             run_app,
             is_full_screen=True,
+            is_long_lived=True,
             summary="Resume a session, as quorum --resume ID does.",
             arguments=(
                 shared.FORK,

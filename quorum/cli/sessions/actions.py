@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import sys
 from collections.abc import Callable, Coroutine
@@ -36,7 +35,6 @@ def act_on_sessions(
     options: ActedOn, root: Path, act: Callable[[ActedOn, SessionStore], Coroutine[object, object, int]]
 ) -> int:
     """Do it with recorded sessions; the exit code. Raises ConfigError, LedgerError and UsageError."""
-    gc.disable()  # what is imported lives on, and the command ends soon
     from domain.errors import DamagedLedger
     from domain.sessions.session_facts import escape_surrogates
     from infrastructure.storage import open_storage

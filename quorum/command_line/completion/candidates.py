@@ -135,7 +135,7 @@ def _list_names_below(path: tuple[str, ...] | None) -> Iterable[Candidate]:
     """The commands, or the actions of one."""
     match path:
         case ():
-            return (Candidate(name, entry.summary) for name, entry in COMMANDS.items())
+            return (Candidate(name, summary) for name, (_, summary) in COMMANDS.items())
         case (command,) if command in COMMANDS and isinstance(group := load_command(command), CommandGroup):
             return (Candidate(name, action.summary) for name, action in group.actions.items())
         case _:
