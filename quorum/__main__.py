@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from quorum.command_line.command import Command
+    from quorum.command_line.command import CliCommand
     from quorum.command_line.options import StartOptions
     from quorum.run_signals import RunSignals
 
@@ -260,7 +260,7 @@ def _run_asked(arguments: Sequence[str], signals: RunSignals | None, *, has_outp
     return _run_command(command, options, signals)
 
 
-def _run_command(command: Command[Any], options: StartOptions, signals: RunSignals | None) -> int:
+def _run_command(command: CliCommand[Any], options: StartOptions, signals: RunSignals | None) -> int:
     from pathlib import Path
 
     root = _find_working_directory(options) if options.needs_folder else Path()

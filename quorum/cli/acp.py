@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorum.command_line import shared
-from quorum.command_line.command import Command
+from quorum.command_line.command import CliCommand
 from quorum.command_line.options import StartOptions
 from quorum.errors import UsageError
 
@@ -22,7 +22,7 @@ def _serve(options: StartOptions, _root: Path) -> int:
     return serve_client(options)
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     StartOptions,
     _serve,
     is_long_lived=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, argument
+from quorum.command_line.command import CliCommand, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 
@@ -34,7 +34,7 @@ def print_completion(options: CompletionOptions, _root: Path) -> int:
     return 0
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     CompletionOptions,
     print_completion,
     details="It asks quorum at each Tab, so that it needs no renewal.",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument, flag
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import LIMITS, MODE, MODELS, PLACES
 from quorum.errors import UsageError, complain
@@ -207,7 +207,7 @@ _PROJECT = flag("--project", help="in the project's file, not your own")
 _SETTING = argument("setting", metavar="KEY", help="the setting, such as tui.theme")
 COMMAND = CommandGroup(
     {
-        "show": Command(
+        "show": CliCommand(
             StartOptions,
             _show,
             summary="Print every setting with its value and where it comes from.",
@@ -217,27 +217,27 @@ COMMAND = CommandGroup(
                 ("quorum config show --mode auto", "with an option, which overrides files and environment"),
             ),
         ),
-        "check": Command(
+        "check": CliCommand(
             StartOptions,
             _check,
             summary="Check the configuration files, and say which ones are read.",
             arguments=_OVERRIDES,
             examples=(("quorum config check --config ci/quorum.toml", "check one file"),),
         ),
-        "path": Command(
+        "path": CliCommand(
             StartOptions,
             _print_path,
             summary="Print where the configuration files are looked for.",
             arguments=PLACES,
         ),
-        "init": Command(
+        "init": CliCommand(
             StartOptions,
             _write_reference,
             summary="Write the commented reference of all settings to your own file.",
             details="A file that is there already is not replaced.",
             arguments=PLACES,
         ),
-        "set": Command(
+        "set": CliCommand(
             SettingOptions,
             _write,
             summary="Write one setting to your own file; everything else in it is kept.",
@@ -252,27 +252,27 @@ COMMAND = CommandGroup(
                 ("quorum config set --project review.mode ask", "the project's file"),
             ),
         ),
-        "unset": Command(
+        "unset": CliCommand(
             SettingOptions,
             _write,
             summary="Take one setting out of your own file.",
             arguments=(_PROJECT, *PLACES, _SETTING),
             examples=(("quorum config unset tui.theme", "the default counts again"),),
         ),
-        "trust": Command(
+        "trust": CliCommand(
             StartOptions,
             _trust,
             summary="Trust what the project's files ask for, as they are now.",
             details="It shows what that is first. After any change of a file it is asked about again.",
             arguments=PLACES,
         ),
-        "untrust": Command(
+        "untrust": CliCommand(
             StartOptions,
             _untrust,
             summary="Trust none of the project's files any more.",
             arguments=PLACES,
         ),
-        "keys": Command(
+        "keys": CliCommand(
             StartOptions,
             _list_keys,
             summary="List what keys do, by the names that [tui.keys] takes.",

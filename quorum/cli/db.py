@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument
+from quorum.command_line.command import CliCommand, CommandGroup, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
@@ -112,7 +112,7 @@ def _describe_upgrade(before: SchemaState) -> str:
 
 COMMAND = CommandGroup(
     {
-        "status": Command(
+        "status": CliCommand(
             StartOptions,
             _print_status,
             summary="Print which version of its tables the database of the sessions has.",
@@ -120,7 +120,7 @@ COMMAND = CommandGroup(
             arguments=PLACES,
             examples=(("quorum db status", "of the database that [storage] url names"),),
         ),
-        "upgrade": Command(
+        "upgrade": CliCommand(
             StartOptions,
             _upgrade,
             summary="Bring the tables of the database to the version that this quorum needs.",
@@ -128,7 +128,7 @@ COMMAND = CommandGroup(
             arguments=PLACES,
             examples=(("quorum db upgrade", "once for all machines that share the database"),),
         ),
-        "copy": Command(
+        "copy": CliCommand(
             CopyOptions,
             _copy,
             summary="Copy all sessions, with undo and long outputs, into another database.",

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domain.lazy_dataclass import dataclass
 from quorum.command_line import shared
-from quorum.command_line.command import Command
+from quorum.command_line.command import CliCommand
 from quorum.command_line.options import PromptOptions
 from quorum.headless.answer_prompt import answer_prompt
 
@@ -18,7 +18,7 @@ class DebateOptions(PromptOptions):
     kind: ClassVar[str] = "debate"
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     DebateOptions,
     answer=answer_prompt,
     details=f"{shared.EXIT_CODES} It is 4 where no participant answered.",

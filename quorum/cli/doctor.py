@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, flag
+from quorum.command_line.command import CliCommand, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import DEBUG, MODELS, PLACES
 
@@ -39,7 +39,7 @@ def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     return int(any(finding.state == "fail" for finding in findings))
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     DoctorOptions,
     _print_diagnosis,
     details="Exit code 1: something has to be put right.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Argument, Command, CommandGroup, argument, flag
+from quorum.command_line.command import Argument, CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import SessionOptions, StartOptions
 from quorum.command_line.shared import LIMITS, MODE, MODELS, PLACES, QUIET, list_places
 from quorum.command_line.values import parse_count, parse_session_name
@@ -269,7 +269,7 @@ def _name_sessions(help: str) -> Argument:
 _SESSION_OPTIONS = (*MODELS, MODE, *LIMITS, *list_places(quiet=QUIET))
 COMMAND = CommandGroup(
     {
-        "submit": Command(
+        "submit": CliCommand(
             SubmitOptions,
             _submit,
             summary="Submit sessions: one for each line of a file, or for each open pull request.",
@@ -299,7 +299,7 @@ COMMAND = CommandGroup(
                 ("quorum fleet submit --prs", "have every open pull request reviewed"),
             ),
         ),
-        "status": Command(
+        "status": CliCommand(
             StatusOptions,
             _print_status,
             is_long_lived=True,
@@ -311,7 +311,7 @@ COMMAND = CommandGroup(
             ),
             examples=(("quorum fleet status --watch", "drawn again every two seconds"),),
         ),
-        "work": Command(
+        "work": CliCommand(
             WorkOptions,
             _work,
             is_long_lived=True,
@@ -334,7 +334,7 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "advance": Command(
+        "advance": CliCommand(
             AdvanceOptions,
             _advance,
             is_long_lived=True,
@@ -353,7 +353,7 @@ COMMAND = CommandGroup(
             ),
             examples=(("quorum fleet advance 01a20ade-cc70-72e5-b337-42a20402355c", "in this process"),),
         ),
-        "results": Command(
+        "results": CliCommand(
             ChosenSessions,
             _print_results,
             summary="Print what came of the sessions that have ended, one JSON object per line.",
@@ -361,7 +361,7 @@ COMMAND = CommandGroup(
             arguments=(_name_sessions("the id of a session, or its beginning; none: all"), *PLACES),
             examples=(("quorum fleet results | jq -r .text", "the answers"),),
         ),
-        "cancel": Command(
+        "cancel": CliCommand(
             ChosenSessions,
             _cancel,
             summary="Take sessions from the queue; those that run are interrupted.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, argument
+from quorum.command_line.command import CliCommand, argument
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.shared import PLACES
 
@@ -37,7 +37,7 @@ def _print_help(options: HelpOptions, _root: Path) -> int:
     return 0
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     HelpOptions,
     _print_help,
     arguments=(

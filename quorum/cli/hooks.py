@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument
+from quorum.command_line.command import CliCommand, CommandGroup, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 
@@ -41,7 +41,7 @@ def _print_trial(options: HookTestOptions, root: Path) -> int:
 
 COMMAND = CommandGroup(
     {
-        "test": Command(
+        "test": CliCommand(
             HookTestOptions,
             _print_trial,
             summary="Test a hook of your quorum.toml with one call, and print what it answers.",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument
+from quorum.command_line.command import CliCommand, CommandGroup, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
@@ -154,7 +154,7 @@ _PROVIDER = argument("provider", metavar="PROVIDER", help="the provider, as in q
 _SET = ("quorum keys set openai", "asks for the key; it is not shown")
 COMMAND = CommandGroup(
     {
-        "set": Command(
+        "set": CliCommand(
             KeyOptions,
             _set_key,
             summary="Keep the key of a provider in the keyring of this machine.",
@@ -164,13 +164,13 @@ COMMAND = CommandGroup(
                 ("pass show openai | quorum keys set openai", "the key from stdin, as one line"),
             ),
         ),
-        "list": Command(
+        "list": CliCommand(
             StartOptions,
             _list_keys,
             summary="Print for which providers there is a key, and where it comes from; never the key.",
             arguments=PLACES,
         ),
-        "remove": Command(
+        "remove": CliCommand(
             KeyOptions,
             _remove_key,
             summary="Remove the key of a provider from the keyring.",

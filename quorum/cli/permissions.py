@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument
+from quorum.command_line.command import CliCommand, CommandGroup, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.command_line.values import refuse_value
@@ -105,7 +105,7 @@ def _parse_rule_number(text: str) -> int:
 
 COMMAND = CommandGroup(
     {
-        "check": Command(
+        "check": CliCommand(
             CheckCallOptions,
             _check_call,
             summary="Print what would be decided about one call, and why.",
@@ -125,10 +125,10 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "list": Command(
+        "list": CliCommand(
             StartOptions, _list_rules, summary="Print every rule, and where it stands.", arguments=PLACES
         ),
-        "remove": Command(
+        "remove": CliCommand(
             RemoveRuleOptions,
             _remove_rule,
             summary="Remove a saved rule.",

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, argument
+from quorum.command_line.command import CliCommand, argument
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.values import parse_descriptor
 from quorum.errors import UsageError
@@ -63,7 +63,7 @@ def _render_json(value: object) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     RpcOptions,
     _print_answer,
     details="Exit code 1: the method returned an error; 2: no app could be reached.",

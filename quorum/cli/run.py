@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from domain.lazy_dataclass import dataclass
 from quorum.command_line import shared
-from quorum.command_line.command import Command, argument, flag
+from quorum.command_line.command import CliCommand, argument, flag
 from quorum.command_line.options import PromptOptions
 from quorum.headless.answer_prompt import answer_prompt
 
@@ -22,7 +22,7 @@ class RunOptions(PromptOptions):
         return ""
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     RunOptions,
     answer=answer_prompt,
     details=shared.EXIT_CODES,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from domain.lazy_dataclass import dataclass
 from quorum.command_line import shared
-from quorum.command_line.command import ArgumentGroup, Command, argument, flag
+from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, refuse_value
 from quorum.errors import UsageError, complain
@@ -142,7 +142,7 @@ _REVIEWS = ArgumentGroup(
     ),
     title="pending reviews",
 )
-COMMAND = Command(
+COMMAND = CliCommand(
     ServeOptions,
     _serve,
     is_long_lived=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quorum.command_line.command import Command
+from quorum.command_line.command import CliCommand
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.shared import PLACES
 from quorum.version import __version__
@@ -15,4 +15,4 @@ def _print_version(_options: StandaloneOptions, _root: Path) -> int:
     return 0
 
 
-COMMAND = Command(StandaloneOptions, _print_version, arguments=PLACES)
+COMMAND = CliCommand(StandaloneOptions, _print_version, arguments=PLACES)

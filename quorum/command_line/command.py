@@ -41,7 +41,7 @@ class ArgumentGroup(NamedTuple):
 Arguments: TypeAlias = "tuple[Argument | ArgumentGroup, ...]"
 
 
-class Command(NamedTuple, Generic[Options]):
+class CliCommand(NamedTuple, Generic[Options]):
     """A command. `run` is given its options and the folder to work in, and returns the exit code.
 
     A command that answers a prompt without a screen has `answer` in place of it, which gets the signals, too.
@@ -68,7 +68,7 @@ class Command(NamedTuple, Generic[Options]):
 class CommandGroup(NamedTuple):
     """A command that needs an action. Without any it is `usual`, if that is one."""
 
-    actions: Mapping[str, Command[Any]]
+    actions: Mapping[str, CliCommand[Any]]
     example: tuple[str, str]
     summary: str = ""
     usual: str = ""

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
 from domain.text.printable import make_printable
-from quorum.command_line.command import Argument, ArgumentGroup, Command, CommandGroup
+from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, CommandGroup
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.command_line.table import APP_MODULE, COMMANDS
@@ -17,16 +17,16 @@ USAGE_ERROR = 2
 _GAP = 4
 
 
-def load_command(name: str) -> Command[Any] | CommandGroup:
+def load_command(name: str) -> CliCommand[Any] | CommandGroup:
     """What is declared of a command. Raises KeyError where there is none of this name."""
     module, summary = COMMANDS[name]
-    declared: Command[Any] | CommandGroup = import_module(module).COMMAND
+    declared: CliCommand[Any] | CommandGroup = import_module(module).COMMAND
     return declared._replace(summary=summary)
 
 
-def load_app() -> Command[Any]:
+def load_app() -> CliCommand[Any]:
     """What is declared of `quorum` without a command."""
-    app: Command[Any] = import_module(APP_MODULE).COMMAND
+    app: CliCommand[Any] = import_module(APP_MODULE).COMMAND
     return app
 
 
@@ -54,7 +54,7 @@ def build_parser(path: Sequence[str]) -> CommandParser:
         return parser
     declared = load_command(path[0])
     match declared, tuple(path[1:]):
-        case Command(), ():
+        case CliCommand(), ():
             return CommandParser(prog, declared)
         case CommandGroup(), ():
             return _build_group_parser(prog, declared)
@@ -68,7 +68,7 @@ def _build_group_parser(prog: str, group: CommandGroup) -> CommandParser:
     """Of a command that needs an action; it lists them."""
     names = tuple(group.actions)
     action = Argument(("action",), {"metavar": "ACTION", "choices": names, "help": "one of those below"})
-    command = Command(
+    command = CliCommand(
         StartOptions, summary=group.summary, arguments=(*PLACES, action), examples=(group.example,)
     )
     parser = CommandParser(prog, command)
@@ -80,14 +80,14 @@ class ParsedCommand(NamedTuple):
     """The words that name a command, what is declared of it, and its options, which are of its own type."""
 
     path: tuple[str, ...]
-    command: Command[Any]
+    command: CliCommand[Any]
     options: Any
 
 
 class CommandParser(argparse.ArgumentParser):
     """Of one command. Its help ends with the commands below it (`subcommands`) and with examples."""
 
-    def __init__(self, prog: str, command: Command[Any]) -> None:
+    def __init__(self, prog: str, command: CliCommand[Any]) -> None:
         description = f"{command.summary} {command.details}".rstrip()
         super().__init__(prog=prog, description=description, allow_abbrev=False)
         self.command = command

@@ -1,6 +1,6 @@
 """All commands, in the order in which the help lists them; each is loaded when it is asked for.
 
-A module declares `COMMAND`, which is a `Command`, or a `CommandGroup` of several actions.
+A module declares `COMMAND`, which is a `CliCommand`, or a `CommandGroup` of several actions.
 """
 
 from __future__ import annotations

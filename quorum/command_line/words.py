@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from domain.text.late_pattern import compile_late
-from quorum.command_line.command import Argument, ArgumentGroup, Command, CommandGroup
+from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, CommandGroup
 from quorum.command_line.parser import load_app, load_command
 from quorum.command_line.table import COMMANDS
 
@@ -72,7 +72,7 @@ class _KnownOptions:
     The value of a few may be left out, as that of --resume: one of `names` is none then.
     """
 
-    def __init__(self, declared: Command[Any] | CommandGroup, names: Iterable[str]) -> None:
+    def __init__(self, declared: CliCommand[Any] | CommandGroup, names: Iterable[str]) -> None:
         self._names = frozenset(names)
         self._flags = {"-h", "--help"}
         self._nargs: dict[str, object] = {}
@@ -115,7 +115,7 @@ class _KnownOptions:
             place += 1
 
 
-def _list_arguments(declared: Command[Any] | CommandGroup) -> Iterator[Argument]:
+def _list_arguments(declared: CliCommand[Any] | CommandGroup) -> Iterator[Argument]:
     commands = declared.actions.values() if isinstance(declared, CommandGroup) else (declared,)
     for command in commands:
         for each in command.arguments:

@@ -24,7 +24,7 @@ from quorum.cli.sessions import (
     RedactOptions,
     VerifyOptions,
 )
-from quorum.command_line.command import Command
+from quorum.command_line.command import CliCommand
 from quorum.command_line.options import StartOptions
 from quorum.command_line.parser import build_parser, list_paths, load_command
 from quorum.command_line.reading import parse
@@ -354,7 +354,7 @@ def test_an_alias_may_hold_quiet_and_verbose_for_every_command(path: tuple[str, 
 @pytest.mark.parametrize("path", list_paths(), ids=" ".join)
 def test_every_argument_fills_a_field_of_the_options_or_overrides_a_setting(path: tuple[str, ...]) -> None:
     parser = build_parser(path)
-    if path and not isinstance(load_command(path[0]), Command) and len(path) == 1:
+    if path and not isinstance(load_command(path[0]), CliCommand) and len(path) == 1:
         return  # it only names its actions
     fields = {field.name for field in dataclasses.fields(parser.command.options)}
     settings = {".".join(map(str, key.path)) for key in list_keys()}
@@ -373,7 +373,9 @@ def test_one_option_has_a_value_in_every_command_or_in_none() -> None:
 def test_signals_have_their_own_ending_for_every_command_that_answers_a_prompt() -> None:
     loaded = {name: load_command(name) for name in COMMANDS}
 
-    answering = {name for name, each in loaded.items() if isinstance(each, Command) and each.answer is not None}
+    answering = {
+        name for name, each in loaded.items() if isinstance(each, CliCommand) and each.answer is not None
+    }
     assert answering == _PROMPT_COMMANDS
 
 

@@ -15,7 +15,8 @@ class Command(NamedTuple):
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows. `hint`
-    is what stands after a custom command, in its own words. `is_free`: a remote client needs no approval for it.
+    is what stands after a custom command, in its own words. `is_free`: a remote client needs no approval
+    for it.
     """
 
     name: str

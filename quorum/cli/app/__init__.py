@@ -7,7 +7,7 @@ from pathlib import Path
 from domain.lazy_dataclass import dataclass
 from domain.text.late_pattern import compile_late
 from quorum.command_line import shared
-from quorum.command_line.command import ArgumentGroup, Command, argument, flag
+from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, parse_session_name, refuse_value
 from quorum.version import __version__
@@ -117,7 +117,7 @@ _LISTENING = ArgumentGroup(
     title="remote control",
     description="see docs/remote-control.md",
 )
-COMMAND = Command(
+COMMAND = CliCommand(
     AppOptions,
     run_app,
     is_full_screen=True,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument, flag
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.command_line.values import parse_count, parse_dollars
@@ -63,7 +63,7 @@ def _measure_review(options: BenchOptions, root: Path) -> int:
 
 COMMAND = CommandGroup(
     {
-        "review": Command(
+        "review": CliCommand(
             BenchOptions,
             _measure_review,
             is_long_lived=True,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Argument, ArgumentGroup, Command, argument, flag
+from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.command_line.values import refuse_value
@@ -74,7 +74,7 @@ def list_answer_arguments() -> tuple[Argument, ...]:
     )
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     GateOptions,
     _print_decision,
     details="Whatever fails asks. With --dialect quorum exit code 0: allow; 1: deny; 3: ask. See docs/gate.md.",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from domain.lazy_dataclass import dataclass
-from quorum.command_line.command import Command, CommandGroup, argument, flag
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
@@ -170,7 +170,7 @@ def _print_json(value: object) -> None:
 _DIGEST = "the digest of what you approve, or at least 16 digits of it"
 COMMAND = CommandGroup(
     {
-        "list": Command(
+        "list": CliCommand(
             ListInboxOptions,
             _list,
             summary="List the decisions that wait in any session.",
@@ -178,7 +178,7 @@ COMMAND = CommandGroup(
             arguments=(flag("--json", help="print them as JSON"), *PLACES),
             examples=(("quorum inbox list --json", "for a script"),),
         ),
-        "show": Command(
+        "show": CliCommand(
             ShowDecisionOptions,
             _show,
             summary="Print all that a decision is about.",
@@ -189,7 +189,7 @@ COMMAND = CommandGroup(
             ),
             examples=(("quorum inbox show 5f0c2a9b", "the decision of this digest or session"),),
         ),
-        "approve": Command(
+        "approve": CliCommand(
             AnswerOptions,
             _approve,
             summary="Let exactly the call of this digest run.",
@@ -199,7 +199,7 @@ COMMAND = CommandGroup(
             arguments=(argument("name", metavar="DIGEST", help=_DIGEST), *PLACES),
             examples=(("quorum inbox approve 5f0c2a9b77d1e340", "what quorum inbox show has printed"),),
         ),
-        "reject": Command(
+        "reject": CliCommand(
             AnswerOptions,
             _reject,
             summary="Do not let the call of this digest run.",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from domain.lazy_dataclass import dataclass
 from quorum.cli.gate import list_answer_arguments
-from quorum.command_line.command import Argument, Command, CommandGroup, argument
+from quorum.command_line.command import Argument, CliCommand, CommandGroup, argument
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.gate.plain_arguments import USUAL_SECS
@@ -90,14 +90,14 @@ _SERVER = argument("server", metavar="NAME", help="the name of the server")
 _ADD_PROGRAM = ("quorum mcp add git -- uvx mcp-server-git", "a server that quorum starts")
 COMMAND = CommandGroup(
     {
-        "list": Command(
+        "list": CliCommand(
             StartOptions,
             _list,
             summary="Print the MCP servers of your settings, and where each is defined.",
             details="None of them is started.",
             arguments=PLACES,
         ),
-        "add": Command(
+        "add": CliCommand(
             AddServerOptions,
             _add,
             summary="Add an MCP server to your own settings, and print what was written.",
@@ -143,13 +143,13 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "remove": Command(
+        "remove": CliCommand(
             ServerOptions,
             _remove,
             summary="Take an MCP server out of your own settings, and print what was removed.",
             arguments=(*PLACES, _SERVER),
         ),
-        "login": Command(
+        "login": CliCommand(
             ServerOptions,
             _log_in,
             summary="Log in to an MCP server over HTTP, in your browser.",
@@ -162,13 +162,13 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "logout": Command(
+        "logout": CliCommand(
             ServerOptions,
             _log_out,
             summary="End the login to an MCP server, and take it out of the keyring.",
             arguments=(*PLACES, _SERVER),
         ),
-        "test": Command(
+        "test": CliCommand(
             ServerOptions,
             _test,
             summary="Start one MCP server, print the tools that it offers, and end it.",
@@ -176,7 +176,7 @@ COMMAND = CommandGroup(
             arguments=(*PLACES, _SERVER),
             examples=(("quorum mcp test git", "the server git of your settings"),),
         ),
-        "serve": Command(
+        "serve": CliCommand(
             ServeReviewsOptions,
             _serve,
             is_long_lived=True,

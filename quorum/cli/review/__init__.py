@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar
 
 from domain.lazy_dataclass import dataclass
 from quorum.command_line import shared
-from quorum.command_line.command import ArgumentGroup, Command, argument, flag
+from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_session_name, refuse_value
 from quorum.run_signals import RunSignals
 
-ReviewFormat: TypeAlias = Literal["markdown", "json", "stream-json", "sarif", "github"]
-_FORMATS: tuple[ReviewFormat, ...] = get_args(ReviewFormat)
+FORMATS = {
+    "markdown": "",
+    "json": "application.export.review_record",
+    "stream-json": "",
+    "sarif": "application.export.review_sarif",
+    "github": "application.export.review_annotations",
+}
+"""The module whose `render_review` renders a review in each format; empty: it is printed as a run is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +34,7 @@ class ReviewOptions(SessionOptions):
     pr: int | None = None
     range: str = ""
     focus: str = ""
-    format: ReviewFormat = "markdown"
+    format: str = "markdown"
     all: bool = False
 
     def find_conflict(self) -> str:
@@ -59,7 +65,7 @@ def _parse_range(text: str) -> str:
     return text
 
 
-COMMAND = Command(
+COMMAND = CliCommand(
     ReviewOptions,
     answer=_review,
     details="The exit code is 0 where the change is approved, 1 where it is not, 2 where there is nothing to "
@@ -83,8 +89,8 @@ COMMAND = Command(
         argument(
             "--format",
             metavar="FORMAT",
-            choices=_FORMATS,
-            help=f"what stdout carries: one of {', '.join(_FORMATS)}",
+            choices=tuple(FORMATS),
+            help=f"what stdout carries: one of {', '.join(FORMATS)}",
         ),
         argument(
             shared.RESUME,

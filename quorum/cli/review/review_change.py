@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import assert_never
 
-from application.export.review_annotations import render_annotations
-from application.export.review_record import build_review_record
-from application.export.review_sarif import build_sarif
+from application.export.review_outcome import RenderReview, ReviewOutcome
 from domain.code_review.change import Change
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.review_result import ReviewResult
@@ -22,7 +20,7 @@ from domain.review.ballot import Verdict
 from domain.text.printable import make_printable
 from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
 from infrastructure.config.loading import LoadedSettings
-from quorum.cli.review import ReviewOptions
+from quorum.cli.review import FORMATS, ReviewOptions
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
 from quorum.headless.session import close_session, compose_session
@@ -72,22 +70,13 @@ class ReviewPrinter(HeadlessPrinter):
             self._print_result(report)
 
     def _print_result(self, report: RunReport) -> None:
-        """Print the result for programs. GitHub's commands are about findings: failures go to stderr."""
-        match self._format:
-            case "json":
-                timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-                record = build_review_record(self.result, report, models=self._models, timestamp=timestamp)
-                self._print(render_json_line(record))
-            case "sarif":
-                log = build_sarif(self.result, version=__version__, error=report.error or report.status.value)
-                self._print(render_json_line(log))
-            case "github":
-                for line in render_annotations(self.result) if self.result is not None else ():
-                    self._print(line)
-            case "markdown" | "stream-json":
-                return
-            case _:
-                assert_never(self._format)
+        """Print the result for programs."""
+        if not (module := FORMATS[self._format]):
+            return
+        render: RenderReview = import_module(module).render_review
+        timestamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        for line in render(ReviewOutcome(self.result, report, self._models, timestamp, __version__)):
+            self._print(line if isinstance(line, str) else render_json_line(line))
 
     def conclude_approved(self, text: str) -> None:
         """Print that nothing has come since it was approved."""

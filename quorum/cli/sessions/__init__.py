@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from domain.lazy_dataclass import dataclass
 from quorum.cli.app import AppOptions, run_app
 from quorum.command_line import shared
-from quorum.command_line.command import Command, CommandGroup, argument, flag
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.values import parse_amount, parse_count, parse_session_name
 
@@ -162,7 +162,7 @@ _USUAL_SESSION = argument(
 )
 COMMAND = CommandGroup(
     {
-        "list": Command(
+        "list": CliCommand(
             ListOptions,
             _list,
             summary="List the sessions of this folder, most recently used first.",
@@ -177,14 +177,14 @@ COMMAND = CommandGroup(
                 ("quorum sessions list --all --json", "of all folders, for another program"),
             ),
         ),
-        "show": Command(
+        "show": CliCommand(
             OneSessionOptions,
             _show,
             summary="Print what happened in a session; long outputs are shortened.",
             arguments=(*shared.PLACES, shared.SESSION),
             examples=(("quorum sessions show latest | less", "the session of this folder used last"),),
         ),
-        "diff": Command(
+        "diff": CliCommand(
             OneSessionOptions,
             _diff,
             summary="Print what a session changed in the files, as a unified diff.",
@@ -196,7 +196,7 @@ COMMAND = CommandGroup(
                 ("quorum sessions diff 0199ab > changes.patch", "to a file, without colours"),
             ),
         ),
-        "export": Command(
+        "export": CliCommand(
             ExportOptions,
             _export,
             summary="Export a complete session.",
@@ -223,7 +223,7 @@ COMMAND = CommandGroup(
                 ("quorum sessions export --signed latest -o session.cose", "signed, for an audit"),
             ),
         ),
-        "fork": Command(
+        "fork": CliCommand(
             ForkOptions,
             _fork,
             summary="Copy a session and print the id of the copy.",
@@ -239,7 +239,7 @@ COMMAND = CommandGroup(
             ),
             examples=(("quorum sessions fork latest --before 3", "only its first two turns"),),
         ),
-        "verify": Command(
+        "verify": CliCommand(
             VerifyOptions,
             _verify,
             summary="Check that no event was changed.",
@@ -254,7 +254,7 @@ COMMAND = CommandGroup(
             ),
             examples=(("quorum sessions verify --all", "every session of every folder"),),
         ),
-        "anchor": Command(
+        "anchor": CliCommand(
             AnchorOptions,
             _anchor,
             summary="Print and note how far sessions have come.",
@@ -274,7 +274,7 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "prune": Command(
+        "prune": CliCommand(
             PruneOptions,
             _prune,
             summary="Delete sessions of this folder permanently.",
@@ -297,7 +297,7 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "redact": Command(
+        "redact": CliCommand(
             RedactOptions,
             _redact,
             summary="Remove a text from the events of a session permanently.",
@@ -317,7 +317,7 @@ COMMAND = CommandGroup(
                 ),
             ),
         ),
-        "resume": Command(
+        "resume": CliCommand(
             AppOptions,
             run_app,
             is_full_screen=True,
