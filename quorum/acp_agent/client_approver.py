@@ -51,7 +51,7 @@ from quorum.acp_agent.tool_calls import (
     find_locations,
     identify_call,
 )
-from quorum.cli.errors import complain
+from quorum.errors import complain
 
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
 FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]

@@ -51,7 +51,7 @@ from quorum.acp_agent.session_modes import list_modes, set_mode
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603

@@ -18,8 +18,8 @@ import pytest
 
 from infrastructure.remote.framing import FrameReader, encode_frame
 from infrastructure.remote.peer import Peer
-from quorum.cli.gate_resident import find_objection
-from quorum.cli.gate_resident_start import start_resident
+from quorum.cli.gate.resident import find_objection
+from quorum.cli.gate.resident_start import start_resident
 from quorum.gate.resident_key import identify_resident
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM
@@ -332,7 +332,7 @@ def test_where_a_resident_could_not_listen_none_is_started(
     else:
         rig.state.chmod(0o777)
     started: list[object] = []
-    monkeypatch.setattr("quorum.cli.gate_resident_start.subprocess.Popen", lambda *a, **_: started.append(a))
+    monkeypatch.setattr("quorum.cli.gate.resident_start.subprocess.Popen", lambda *a, **_: started.append(a))
 
     start_resident()
 
