@@ -7,7 +7,7 @@ from typing import cast
 
 from application.ports.storage import ContentStore, SessionArchive
 from infrastructure.config.schema import Settings
-from quorum.cli.session_store import SessionStore
+from quorum.session_store import SessionStore
 
 
 def test_words_that_a_file_of_the_workspace_calls_secret_are_shown_unless_they_look_random(
