@@ -254,7 +254,7 @@ def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
 
 
 def _lies_in(folders: Collection[str], path: str) -> bool:
-    """The same of many folders, which can be looked up."""
+    """As `is_below_any`, for many folders that can be looked up."""
     while path not in folders:
         above = os.path.dirname(path)
         if above == path:
