@@ -6,6 +6,7 @@ import io
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
 from quorum.cli.gate_resident_start import OPTION
 from quorum.gate import held_call
-from quorum.gate.resident_client import answer_quickly
+from quorum.gate.resident_client import _encode, _exchange, answer_quickly
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from tests.support.gate_rig import GateAnswer, GateRig
 
@@ -52,22 +54,31 @@ class ResidentRig(GateRig):
 
     def start(self) -> None:
         """Have a resident that listens."""
-        socket = Path(self.key.socket)
-        if socket.exists():
+        place = Path(self.key.socket)
+        if place.exists():
             return
         try:
-            socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return  # as where the first call would start it
         process = subprocess.Popen(
             [sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ)
         )
-        self.residents[str(socket)] = process
+        self.residents[str(place)] = process
         until = time.monotonic() + PATIENCE_SECS
-        while not socket.exists():
+        while not place.exists():
             assert process.poll() is None, "it has ended"
             assert time.monotonic() < until, "it does not listen"
             time.sleep(0.01)
+        self._wait_for_greeting()
+
+    def _wait_for_greeting(self) -> None:
+        """A resident that has just begun is slower than the client waits for, where much else runs."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(PATIENCE_SECS)
+            connection.connect(self.key.socket)
+            frames = FrameReader(MOST_ANSWER_BYTES)
+            assert _exchange(connection, frames, _encode("gate.greet", {"key": self.key.digest}))
 
     def send(self, content: bytes, dialect: str = "claude", *options: str) -> GateAnswer:
         """Ask it; where it gives no answer, decide in this process, as `quorum gate` does."""
