@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
@@ -65,20 +66,25 @@ class ResidentRig(GateRig):
             [sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ)
         )
         self.residents[str(place)] = process
+        with contextlib.closing(self._connect(process)) as connection:
+            # One that has just begun is slower than the client waits for, where much else runs.
+            connection.settimeout(PATIENCE_SECS)
+            frames = FrameReader(MOST_ANSWER_BYTES)
+            assert _exchange(connection, frames, _encode("gate.greet", {"key": self.key.digest}))
+
+    def _connect(self, process: subprocess.Popen[bytes]) -> socket.socket:
+        """The socket is there a moment before it listens."""
         until = time.monotonic() + PATIENCE_SECS
-        while not place.exists():
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.connect(self.key.socket)
+                return connection
+            except (FileNotFoundError, ConnectionRefusedError):
+                connection.close()
             assert process.poll() is None, "it has ended"
             assert time.monotonic() < until, "it does not listen"
             time.sleep(0.01)
-        self._wait_for_greeting()
-
-    def _wait_for_greeting(self) -> None:
-        """A resident that has just begun is slower than the client waits for, where much else runs."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(PATIENCE_SECS)
-            connection.connect(self.key.socket)
-            frames = FrameReader(MOST_ANSWER_BYTES)
-            assert _exchange(connection, frames, _encode("gate.greet", {"key": self.key.digest}))
 
     def send(self, content: bytes, dialect: str = "claude", *options: str) -> GateAnswer:
         """Ask it; where it gives no answer, decide in this process, as `quorum gate` does."""
