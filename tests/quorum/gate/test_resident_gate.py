@@ -23,7 +23,7 @@ from quorum.cli.gate.resident_start import start_resident
 from quorum.gate.resident_key import identify_resident
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM
-from tests.support.resident_rig import ResidentRig
+from tests.support.resident_rig import PATIENCE_SECS, ResidentRig
 
 
 @pytest.fixture
@@ -372,11 +372,14 @@ def test_a_variable_that_an_agent_sets_anew_for_each_hook_changes_nothing(rig: R
 
 
 @pytest.mark.long
-def test_a_resident_hands_a_session_over_to_another_that_is_asked(rig: ResidentRig) -> None:
-    """Nothing is waited for: at most 5 s would be, and within 2 s nothing else could let go of the session."""
+def test_a_resident_hands_a_session_over_to_another_that_is_asked(
+    rig: ResidentRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is waited for: at most 5 s would be, and within 4 s nothing else could let go of the session."""
+    monkeypatch.setattr("quorum.gate.resident_client._GREETING_SECS", PATIENCE_SECS)
     for token in ("a", "b", "a", "b"):
         rig.set_environment(SOME_TOKEN=token)
-        answer = rig.send(json.dumps(rig.payload("Bash", command="ls")).encode(), "claude", "--timeout", "2")
+        answer = rig.send(json.dumps(rig.payload("Bash", command="ls")).encode(), "claude", "--timeout", "4")
         assert (answer.permission, rig.was_quick) == ("allow", True)
 
     assert len(rig.residents) == 2
