@@ -109,6 +109,7 @@ class SessionView:
         self.timings.apply(event, self._read_clock())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
+        self.status.read_prompt(event if isinstance(event, ev.PromptProgressed) else None)
         self._apply(event)
 
     def _apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match
@@ -176,6 +177,10 @@ class SessionView:
                 self._tell(event)
             case ev.RequestRepeated():
                 self._end_answer()
+                self._tell(event)
+            case ev.CallLeaked():
+                if event.parser:
+                    self.status.leaked_call = event
                 self._tell(event)
             case ev.RetryScheduled():
                 self._count_down(event)

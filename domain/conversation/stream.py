@@ -31,6 +31,13 @@ class StreamedToolCall(Struct, frozen=True, kw_only=True):
     arguments_delta: str = ""
 
 
+class StreamedPromptProgress(Struct, frozen=True, kw_only=True):
+    """The server has read so many of the `total` tokens of the prompt; nothing of the answer is there yet."""
+
+    read: int
+    total: int
+
+
 class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
@@ -63,5 +70,12 @@ class Error(Struct, frozen=True):
 
 
 StreamEvent: TypeAlias = (
-    Delta | StreamedReasoning | StreamedToolCall | StreamRetry | Completed | CompletedResponse | Error
+    Delta
+    | StreamedReasoning
+    | StreamedToolCall
+    | StreamedPromptProgress
+    | StreamRetry
+    | Completed
+    | CompletedResponse
+    | Error
 )

@@ -74,6 +74,7 @@ from domain.events.turn import (
     ConversationCompacted,
     EmptyAnswerReceived,
     MessageAdded,
+    PromptProgressed,
     PromptsQueued,
     ReasoningDelta,
     RequestRepeated,
@@ -147,6 +148,7 @@ __all__ = [
     "PlanReviewStarted",
     "PlanWithdrawn",
     "PlannedLane",
+    "PromptProgressed",
     "PromptsQueued",
     "QuorumConcluded",
     "ReasoningDelta",
@@ -215,6 +217,7 @@ Event: TypeAlias = (
     | TextDelta
     | ReasoningDelta
     | ToolCallDelta
+    | PromptProgressed
     | RetryScheduled
     | RequestRepeated
     | ResponseCompleted

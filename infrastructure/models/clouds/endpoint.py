@@ -76,6 +76,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return httpx2.Timeout(self.timeout_secs, connect=min(self.timeout_secs, _LONGEST_CONNECT_SECS))
 
     @property
+    def is_on_this_machine(self) -> bool:
+        """Whether the server listens on the loopback address."""
+        return _is_loopback(self.host)
+
+    @property
     def has_key(self) -> bool:
         """Whether there is a key at all."""
         return self.key != _NO_KEY
