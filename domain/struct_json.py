@@ -69,9 +69,15 @@ else:
         @classmethod
         def from_json(cls, value: JsonValue) -> Amount:
             """The amount, to the digits that were written. Raises ValueError."""
-            if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"expected an amount, found {name_json_type(value)}")
-            return cls(repr(float(value)))
+            try:
+                number = float(value)
+            except OverflowError:
+                raise ValueError("the number is too large") from None
+            if not isfinite(number):
+                raise ValueError("expected an amount, found no finite number")
+            return cls(repr(number))
 
 
 def struct_to_json(value: Struct) -> dict[str, JsonValue]:
@@ -88,6 +94,8 @@ def decode_struct(kind: type[_S], value: JsonObject) -> _S:
             return convert(value, kind, dec_hook=lambda wanted, found: wanted.from_json(found))
     except ValidationError as problem:
         raise _explain(str(problem)) from None
+    except UnicodeEncodeError:  # msgspec looks up keys and words as UTF-8
+        raise Unfit("a key or a word holds half of a surrogate pair") from None
 
 
 def _encode(value: object) -> object:

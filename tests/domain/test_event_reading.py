@@ -271,6 +271,23 @@ def test_what_does_not_fit_is_an_error_that_names_its_type_and_place(
     assert isinstance(caught.value, QuorumError)
 
 
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [("outcome", "\ud800"), ("decision", "\udfff"), ("tool\ud800", "t"), ("context.\ud800", 1)],
+)
+def test_half_of_a_surrogate_pair_in_a_word_or_a_key_is_an_error(place: str, value: object) -> None:
+    with pytest.raises(UnreadableEvent, match=r"call_finished cannot be read: .* surrogate pair"):
+        event_from_json(changed(FINE, place, value))
+
+
+@pytest.mark.parametrize("cost", [10**400, float("inf"), float("nan"), True, "1"])
+def test_an_amount_that_is_no_finite_number_is_an_error_that_names_its_place(cost: object) -> None:
+    line = {"type": "usage_counted", "v": 1, "model": "m", "usage": {}, "cost_usd": cost}
+
+    with pytest.raises(UnreadableEvent, match="usage_counted cannot be read: cost_usd: "):
+        event_from_json(line)
+
+
 @pytest.mark.parametrize("line", [{"type": "tomorrow", "v": 1}, {"v": 1}, {"type": 3, "v": 1}, {}])
 def test_an_unknown_type_is_an_error_that_names_it(line: dict[str, Any]) -> None:
     with pytest.raises(
