@@ -23,6 +23,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.output_limits import find_output_limit
 from domain.conversation.response import LlmResponse, StopKind, Usage
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallLeaked,
@@ -100,6 +101,7 @@ class Dialogue:
     ) -> None:
         self._offers = offers
         self.offered: frozenset[str] = frozenset()
+        self._refused_tools: set[tuple[str, str]] = set()
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -123,9 +125,23 @@ class Dialogue:
         """Return the tools that the model of the next request is offered: of the calls in its answer, only
         theirs may run."""
         model = self._session.model
-        chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
+        serving = self._session.serving
+        chosen = tuple(
+            each
+            for each in self._all_schemas()
+            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused_tools
+        )
         self.offered = frozenset(str(each.get("name")) for each in chosen)
         return chosen
+
+    def _take_event(self, event: StreamEvent) -> None:
+        """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
+        if isinstance(event, StreamRetry) and event.without_tool:
+            self._refused_tools.add((self._session.answering, event.without_tool))
+            self.offered -= {event.without_tool}
+            self._events.note(ErrorOccurred(message=event.reason))
+        else:
+            self._stream.add_event(event)
 
     def begin_turn(self) -> None:
         """Start another turn: later messages belong to it."""
@@ -143,9 +159,7 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(
-            content, self._choose_schemas(), on_event=self._stream.add_event
-        )
+        sending = self._session.send_with_tools(content, self._choose_schemas(), on_event=self._take_event)
         response = await self._repeat_if_too_long(sending)
         return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
@@ -157,12 +171,10 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(
-                None, self._choose_schemas(), on_event=self._stream.add_event
-            )
+            sending = self._session.send_with_tools(None, self._choose_schemas(), on_event=self._take_event)
         else:
             sending = self._session.send_tool_results(
-                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
+                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
             )
         response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -334,7 +346,7 @@ class Dialogue:
             self._noted = len(self.conversation.messages)
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
+                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
             )
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
@@ -351,7 +363,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._stream.add_event
+                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._take_event
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):

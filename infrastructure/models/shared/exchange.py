@@ -17,6 +17,7 @@ from infrastructure.models.shared.api_client import ApiClient, ApiRequest, Docum
 from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.pacing import RequestPace
+from infrastructure.models.shared.refused_tools import RefusedTools
 from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
 from infrastructure.models.shared.sent_attachments import SentAttachments
 
@@ -28,7 +29,7 @@ class ApiExchange:
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all exchanges with a provider. `contents` is where
     the images and PDFs of conversations are kept. `efforts` are those that the API takes, and `refused` those
-    that models refuse, shared as `free` is. `pace` holds requests back, each repetition too.
+    that models refuse, shared as `free` and `refused_tools` are. `pace` holds requests back, repetitions too.
     """
 
     def __init__(
@@ -42,11 +43,13 @@ class ApiExchange:
         contents: ContentStore | None = None,
         efforts: tuple[Effort, ...] = tuple(Effort),
         refused: RefusedEfforts | None = None,
+        refused_tools: RefusedTools | None = None,
         pace: RequestPace | None = None,
     ) -> None:
         self._pace = pace
         self._efforts = efforts
         self._refused = refused if refused is not None else RefusedEfforts()
+        self._refused_tools = refused_tools if refused_tools is not None else RefusedTools()
         self._client = client
         self._model = model
         self._max_retries = max_retries
@@ -75,7 +78,7 @@ class ApiExchange:
         arriving = ArrivingAnswer(on_event)
         attempt = 0
         while True:
-            fitted = self._refused.fit_request(self._free.fit_request(wanted))
+            fitted = self._refused_tools.fit_request(self._refused.fit_request(self._free.fit_request(wanted)))
             sent = await self._add_attachments(fitted, request.left_out)
             try:
                 if self._pace is not None:
@@ -121,13 +124,20 @@ class ApiExchange:
         left_out: dict[tuple[str, str], str],
         on_event: OnStreamEvent,
     ) -> bool:
-        """Whether a request refused for its effort or for attachments of earlier is to be sent without; the
+        """Whether a request refused for its effort, a tool or attachments of earlier is to be sent without; the
         person is told. Raises ProviderError, with the remedy, where it may be for those of the last message."""
         why = self._refused.learn(sent, error)
+        tool = "" if why else self._refused_tools.learn(sent, error)
+        if tool:
+            why = f"{self.model} does not take the tool {tool}, and is asked without it: {error}"
         if not why and self._attachments is not None:
             why = self._attachments.refuse(sent, error, self.model, left_out)
         if why:
-            on_event(StreamRetry(attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind))
+            on_event(
+                StreamRetry(
+                    attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind, without_tool=tool
+                )
+            )
         return bool(why)
 
 

@@ -12,6 +12,7 @@ from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.pacing import RequestPace
+from infrastructure.models.shared.refused_tools import RefusedTools
 
 
 class Provider(Protocol):
@@ -54,6 +55,7 @@ class ApiProvider:
         self._contents = contents
         self._free = FreeModels()
         self._refused = RefusedEfforts()
+        self._refused_tools = RefusedTools()
 
     def open_exchange(self, model: str) -> LlmExchange:
         """What sends conversations to one model."""
@@ -65,6 +67,7 @@ class ApiProvider:
             contents=self._contents,
             efforts=self._efforts,
             refused=self._refused,
+            refused_tools=self._refused_tools,
             pace=self._pace,
         )
 
