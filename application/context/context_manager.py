@@ -67,6 +67,10 @@ class ContextManager:
         self._accepted_bytes = 0
         self._is_failure_reported = False
 
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        """What to tell the person where the first request was not read whole; empty where it was."""
+        return self.gauge.explain_low_count(model, usage.context - usage.output)
+
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window.
 

@@ -64,6 +64,10 @@ class ContextKeeper(Protocol):
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
         ...
 
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        """Return what to tell the person where the first request was not read whole; empty where it was."""
+        ...
+
     async def make_room(self, model: str, error: ProviderError) -> bool:
         """Compact it if the request was refused for its length. Returns whether to try again."""
         ...
@@ -416,6 +420,10 @@ class Dialogue:
         model, usage = self._session.answering, response.usage
         cost = self._prices.compute_cost(model, usage)
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        if self._context_keeper is not None and (
+            warning := self._context_keeper.explain_low_count(model, usage)
+        ):
+            self._events.note(ErrorOccurred(message=warning))
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)

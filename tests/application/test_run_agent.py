@@ -640,6 +640,9 @@ class AlwaysCompacts:
     async def make_room(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
 
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        return ""
+
     def answer_room(self, model: str) -> int | None:
         return None
 
