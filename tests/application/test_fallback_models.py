@@ -196,7 +196,7 @@ async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_
             bench = Bench(
                 fallbacks=["other/model"],
                 opens=lambda conversation: ConversationSession(
-                    client, conversation, model="m", max_retries=20, backoff=lambda _n: 0.0
+                    ApiExchange(client, model="m", max_retries=20, backoff=lambda _n: 0.0), conversation
                 ),
             )
             bench.providers.sessions["other/model"] = ConversationSession(
