@@ -45,7 +45,8 @@ class StreamedPromptProgress:
 class StreamRetry:
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
-    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word. `without_tool`
+    names a tool that was refused and is not offered again.
     """
 
     attempt: int
@@ -53,6 +54,7 @@ class StreamRetry:
     reason: str
     attempts: int | None = None
     kind: ProviderErrorKind | None = None
+    without_tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
