@@ -11,9 +11,7 @@ from quorum.cli.demo import open_demo_place
 def _run_tests(folder: str) -> int:
     # Python takes a compiled module for a current one if the source has the same size and second.
     without_compiled = ["-B", "-m", "unittest", "-q"]
-    done = subprocess.run(
-        [sys.executable, *without_compiled], cwd=folder, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, *without_compiled], cwd=folder, capture_output=True, check=False)
     return done.returncode
 
 
