@@ -29,7 +29,6 @@ from infrastructure.tools.registration import ToolSource
 
 
 def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:
-    """The definitions of the tools."""
     return ToolSpec(tool.definition for tool in tools.values())
 
 

@@ -73,7 +73,6 @@ DRAFT_FORM: AnswerForm[str] = AnswerForm(
     },
     _read_content,
 )
-"""The form of a draft, the text of the file."""
 
 
 def render_for_merging(panel_id: str, question: str, drafts: Sequence[PanelAnswer]) -> str:

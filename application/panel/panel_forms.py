@@ -173,7 +173,6 @@ ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review
 
 
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:
-    """The form of a synthesis of these answers."""
     labels = tuple(answer.label for answer in answers)
     who = build_label_list(labels, "The labels of the answers that say so.")
     text: JsonObject = {"type": "string", "description": "In a sentence or two."}

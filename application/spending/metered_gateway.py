@@ -54,7 +54,6 @@ class MeteredGateway:
 
     @property
     def providers(self) -> tuple[str, ...]:
-        """The names of the providers in the settings."""
         return self._gateway.providers
 
     @property
@@ -63,11 +62,9 @@ class MeteredGateway:
         return self._gateway.configured_providers
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
-        """The models that a configured provider lists, each as "provider/model". Raises ProviderError."""
         return await self._gateway.list_models(provider)
 
     async def aclose(self) -> None:
-        """Close the connections of all sessions."""
         await self._gateway.aclose()
 
 
@@ -100,11 +97,9 @@ class MeteredSession:
 
     @property
     def model(self) -> str:
-        """The model's full name, "provider/model"."""
         return self._session.model
 
     async def send(self, content: str) -> LlmResponse:
-        """Say something and wait for the answer; no tools are offered."""
         return await self.send_streaming(content, lambda _event: None)
 
     async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:

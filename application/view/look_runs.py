@@ -12,7 +12,6 @@ from domain.calls.execution import Outcome
 from domain.review.questions import DecisionLabel
 
 LOOKING_TOOLS = frozenset({"read_file", "grep_search", "glob_search", "list_directory"})
-"""The tools that only look."""
 FEWEST_FOLDED = 3
 """Calls that one row is worth."""
 

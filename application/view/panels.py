@@ -30,7 +30,6 @@ class Panels:
 
     @property
     def running(self) -> list[PanelEntry]:
-        """The panel that is at work, if one is."""
         return [self._panel] if self._panel is not None and self._panel.is_running else []
 
     def take_over(self, others: Panels) -> None:

@@ -84,7 +84,6 @@ class Present:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
         changed = self.changed_files.list_files()
         return not (self.open_batch or self.plan or changed or self.hooks or self.jobs.running)
 
@@ -94,7 +93,6 @@ class Present:
         return (self.batch is not None and self.batch.is_running) or bool(self.jobs.running)
 
     def begin_turn(self) -> None:
-        """A turn begins."""
         self._plans.append(self.plan)
         self._undone_plans.clear()
         self._forget_turn()

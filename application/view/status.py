@@ -31,7 +31,6 @@ class Book:
         self.turn += 1
 
     def add(self, event: UsageCounted) -> None:
-        """Count a request."""
         place = (self.turn, event.model)
         self._entries[place] = self._entries.get(place, Spending()).with_request(event.usage, event.cost_usd)
         self.total = self.total.with_request(event.usage, event.cost_usd)
@@ -92,7 +91,6 @@ class SessionStatus:
         self.version += 1
 
     def begin_turn(self, prompt: str) -> None:
-        """A turn begins with this prompt."""
         self.book.begin_turn()
         self.title = self.title or " ".join(prompt.split())[:_LONGEST_TITLE]
         self.version += 1
@@ -109,12 +107,10 @@ class SessionStatus:
             self.version += 1
 
     def choose(self, *, model: str, effort: Effort | None) -> None:
-        """Another model or effort was chosen."""
         self.model, self.effort, self._chosen = model, effort, None
         self.version += 1
 
     def choose_mode(self, mode: str) -> None:
-        """Another mode was chosen."""
         self.mode = mode
         self.version += 1
 

@@ -59,7 +59,6 @@ class TurnTiming:
 
     @property
     def calls(self) -> list[Call]:
-        """All calls of its batches."""
         return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
 
     def list_reviewed(self, now: float) -> list[Stretch]:
@@ -124,7 +123,6 @@ class TurnTimings:
         return request.begin if request is not None and request.first is None else None
 
     def begin(self, prompt: PromptEntry | None, now: float, *, timed: bool) -> None:
-        """A turn begins."""
         self.rest(now)
         self.turns.append(TurnTiming(len(self.turns) + 1, prompt, now, timed=timed))
         self.version += 1

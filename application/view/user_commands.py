@@ -30,7 +30,6 @@ class UserCommandCards:
         self._entries += self._open.values()
 
     def start(self, event: ev.UserCommandStarted) -> None:
-        """A command runs."""
         call = Call(
             index=0,
             tool="!" if event.told else "!!",
@@ -49,7 +48,6 @@ class UserCommandCards:
             batch.version += 1
 
     def finish(self, event: ev.UserCommandFinished) -> None:
-        """A command ended."""
         if (batch := self._open.pop(event.command_id, None)) is None:
             return
         (call,) = batch.calls

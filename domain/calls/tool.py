@@ -85,7 +85,6 @@ class ToolSpec:
         return tuple(d for d in self.all_tools if d.risk is RiskLevel.HIGH)
 
     def find(self, name: str) -> ToolDefinition | None:
-        """The tool of that name, or None."""
         return self._definitions.get(name)
 
     @property

@@ -26,7 +26,6 @@ class ReplayedExchanges:
         return dict(self._results)
 
     def apply(self, event: ContextReceived | ResultReceived) -> None:
-        """Apply an event."""
         if event.note is not None:
             self._unread[event.note_id] = event.note
         match event:

@@ -168,7 +168,6 @@ class McpServers:
             return ()  # the person types on without
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
-        """Have the server write it."""
         found = next(each for each in self._servers if each.name == server)
         result = await found.connection.get_prompt(
             name, arguments, timeout_secs=min(found.table.timeout_secs, _LONGEST_PROMPT_SECS)

@@ -87,7 +87,6 @@ class ProtocolAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """Say what there is."""
         files = client_capabilities.fs if client_capabilities is not None else None
         self._reads_buffers = bool(files is not None and files.read_text_file)
         return InitializeResponse(
@@ -185,7 +184,6 @@ class ProtocolAgent:
     # ---------------------------------------------------------------- in a session
 
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
-        """Answer a prompt."""
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
         return await self._require_session(session_id).answer(prompt)

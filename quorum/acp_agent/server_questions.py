@@ -34,7 +34,6 @@ def list_answers(question: ServerQuestion) -> list[tuple[PermissionOption, Serve
 
 
 def render_question_title(question: ServerQuestion) -> str:
-    """The question in one line."""
     during = f" during {show_line(question.call)}" if question.call else ""
     return f"The MCP server {show_line(question.server)} asks{during}"
 

@@ -238,7 +238,6 @@ class ChatScreen(DrawnOnce):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def say(self, notice: str) -> None:
-        """Show a remark in the status bar until the next key; an empty one takes it away."""
         self.refusal = ""
         if notice != self.notice:
             self.notice = notice

@@ -45,7 +45,6 @@ class CompletionMenu(Widget):
         self._show(1)
 
     def close(self) -> None:
-        """Show nothing."""
         self._rows, self._line, self._first = (), Content(""), 0
         self.display = False
 

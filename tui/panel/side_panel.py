@@ -162,7 +162,6 @@ class SidePanel(Widget, can_focus=False):
         self.flush()
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         self._palette = None
         self._want_frame()

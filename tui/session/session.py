@@ -223,13 +223,11 @@ class Session:
         return str(await export_to(file, self.agent, Path(self._cwd)))
 
     def build_model_picker(self) -> ModelPicker:
-        """All models to choose from."""
         from tui.screens.model_picker.screen import ModelPicker
 
         return ModelPicker(self.agent)
 
     def build_session_picker(self) -> SessionPicker:
-        """All sessions to choose from."""
         from tui.screens.session_picker.screen import SessionPicker
 
         async def archive() -> SessionArchive:

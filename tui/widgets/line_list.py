@@ -29,8 +29,6 @@ class LineList(Widget, can_focus=False):
         """Another line is marked, or other lines are shown."""
 
     class LineClicked(Message):
-        """A line was clicked on."""
-
         def __init__(self, place: int) -> None:
             super().__init__()
             self.place = place

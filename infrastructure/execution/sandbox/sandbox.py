@@ -126,7 +126,6 @@ class Sandbox:
         self._is_git_open = True
 
     async def describe_resumed(self) -> tuple[str, ...]:
-        """What the person should know of what still holds from before the session was resumed, in sentences."""
         said = await asyncio.to_thread(self._finish_killed)
         if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
             folders = await asyncio.to_thread(self._find_git_folders)

@@ -226,7 +226,6 @@ class WorkspaceKeeper:
         return Effects(changes=tuple(changes), complete=kept.complete and look.complete)
 
     async def load(self, manifest: str) -> KeptFiles:
-        """The files that this stored list names. Raises LedgerError where there is none."""
         listed = decode(await self._cache.get(manifest))
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)

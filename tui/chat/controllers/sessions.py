@@ -19,7 +19,6 @@ class SessionController:
         self._host, self._current, self._want = host, current, want
 
     def action_new_session(self) -> None:
-        """Begin another session."""
         if self._current.get_resting("begin another session") is not None:
             from domain.sessions.past_session import NewSession
 

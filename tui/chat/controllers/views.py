@@ -49,7 +49,6 @@ class ViewController:
             self._host.app.push_screen(session.build_context_screen())
 
     def action_show_skills(self) -> None:
-        """Show the skills there are, and which of them are trusted."""
         if (session := self._current.require_session("look at the skills")) is not None:
             self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
 
@@ -59,7 +58,6 @@ class ViewController:
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
     def action_show_agents(self) -> None:
-        """Show the agents there are, and which of them are trusted."""
         if (session := self._current.require_session("look at the agents")) is not None:
             self._host.run_worker(self._show_agents(session.agent), group="agents", exclusive=True)
 

@@ -50,7 +50,6 @@ class KeptLines:
         return [_cut(line) for line in self._lines[start : start + count]]
 
     def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
-        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
         if not needle or start < 0:
             return None
         last = len(self._lines) - 1

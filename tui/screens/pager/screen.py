@@ -219,7 +219,6 @@ class PagerScreen(ClosesItself, Screen[None]):
         self._begin("counting…", self._go_to_end())
 
     def action_sideways(self, cells: int) -> None:
-        """Move sideways."""
         self._sheet.shift(cells)
         self._tell()
 
@@ -267,7 +266,6 @@ class PagerScreen(ClosesItself, Screen[None]):
             self.dismiss()
 
     def action_close(self) -> None:
-        """Close the pager."""
         self.dismiss()
 
     def _stop_asking(self) -> None:

@@ -60,12 +60,10 @@ class RuleEntry(VerticalGroup):
         return self.query_one("#rule", Input).value.strip()
 
     def turn_answer(self, step: int) -> None:
-        """Another answer."""
         self.answer = _ANSWERS[(_ANSWERS.index(self.answer) + step) % len(_ANSWERS)]
         self._tell()
 
     def turn_scope(self, step: int) -> None:
-        """Another scope."""
         scopes = list(SCOPES)
         self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
         self._tell()

@@ -110,7 +110,6 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
-        """Read them."""
         self._enter("listing")
         self.run_worker(self._read(), group="reading")
 
@@ -180,7 +179,6 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
             self._enter("listing")
 
     def action_close(self) -> None:
-        """Close."""
         self.dismiss()
 
     # -- a new rule, and one less -------------------------------------------------------------------------

@@ -91,7 +91,6 @@ class ReviewDialog(EditsCall, Guarded):
 
     @property
     def request(self) -> ReviewRequest:
-        """What is asked."""
         return self._request
 
     def compose(self) -> ComposeResult:
@@ -203,7 +202,6 @@ class ReviewDialog(EditsCall, Guarded):
 
     @property
     def subject(self) -> object:
-        """The request."""
         return self._request
 
     @property

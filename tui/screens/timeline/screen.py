@@ -42,13 +42,11 @@ class _TimelineLines(Widget, can_focus=False):
         self._strips: list[Strip] = []
 
     def show(self, strips: list[Strip]) -> None:
-        """Show these lines."""
         if strips != self._strips:
             self._strips = strips
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One of the lines."""
         strip = self._strips[y] if y < len(self._strips) else Strip([])
         return strip.adjust_cell_length(self.content_size.width).apply_style(self.rich_style)
 
@@ -139,7 +137,6 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         self._tell()
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         if self.is_mounted:
             self.call_after_refresh(self._tell)
@@ -151,7 +148,6 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
         self._chart.move(how)
 
     def action_turn(self, by: int) -> None:
-        """Mark another turn."""
         self._chart.mark_turn(by)
 
     def action_zoom(self, by: int) -> None:
