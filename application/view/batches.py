@@ -154,7 +154,6 @@ class Batches:
         return batch, call
 
     def show_progress(self, event: ev.CallProgressed) -> Batch:
-        """A running call showed something."""
         batch, call = self._call(event.context)
         call.progress.show(event.text, event.styles)
         return batch
@@ -179,7 +178,6 @@ class Batches:
                     call.subagent.end()
 
     def vote(self, event: ev.VoteCast) -> Batch:
-        """A reviewer answered."""
         batch, call = self._call(event.context)
         if call.voted_on != event.digest:  # other bytes than those voted on before
             call.votes, call.not_asked, call.voted_on = (), (), event.digest

@@ -38,7 +38,6 @@ class Panels:
         self._entries += others.running
 
     def rest(self) -> None:
-        """The turn ended."""
         if self._panel is not None and self._panel.is_running:
             self._panel.ended = self._clock()
             self._panel.version += 1

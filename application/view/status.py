@@ -36,7 +36,6 @@ class Book:
         self.total = self.total.with_request(event.usage, event.cost_usd)
 
     def spare(self, votes: Sequence[SparedVote]) -> None:
-        """Count votes that were not asked for."""
         for vote in votes:
             usage = Usage(input=vote.input_tokens, output=vote.output_tokens)
             self.spared_votes += 1

@@ -134,7 +134,6 @@ class TurnTimings:
         self.version += 1
 
     def say(self, answer: AnswerEntry) -> None:
-        """The last request has this answer."""
         if self.turns and (requests := self.turns[-1].requests):
             requests[-1].answer = answer
 

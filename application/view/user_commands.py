@@ -21,7 +21,6 @@ class UserCommandCards:
 
     @property
     def running(self) -> list[Batch]:
-        """Those that run at this moment."""
         return [batch for batch in self._open.values() if batch.is_running]
 
     def take_over(self, others: UserCommandCards) -> None:
@@ -42,7 +41,6 @@ class UserCommandCards:
         self._entries.append(batch)
 
     def show_progress(self, event: ev.UserCommandProgressed) -> None:
-        """A command printed something."""
         if (batch := self._open.get(event.command_id)) is not None:
             batch.calls[0].progress.show(event.text, event.styles)
             batch.version += 1

@@ -89,7 +89,6 @@ class ToolSpec:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in the order of registration."""
         return tuple(self._definitions)
 
 

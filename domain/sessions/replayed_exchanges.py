@@ -35,5 +35,4 @@ class ReplayedExchanges:
                 self._results[event.session_id] = event.responses
 
     def mark_as_read(self, note_id: str) -> None:
-        """Note that the model has read a text."""
         self._unread.pop(note_id, None)

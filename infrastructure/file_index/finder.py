@@ -55,7 +55,6 @@ class WorkspaceFiles:
             del self._used[next(iter(self._used))]
 
     async def aclose(self) -> None:
-        """List nothing any more."""
         if (renewal := self._renewal) is not None:
             renewal.cancel()
             await asyncio.wait({renewal})

@@ -114,7 +114,6 @@ class ProtocolAgent:
         mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
-        """Begin a session in a folder."""
         session, modes = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
         return NewSessionResponse(session_id=session.agent.session_id, modes=modes)
 
@@ -152,7 +151,6 @@ class ProtocolAgent:
         mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
-        """Continue in a copy of a session."""
         choice = NamedSession((await self._find(session_id)).id)
         session, modes = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
         return ForkSessionResponse(session_id=session.agent.session_id, modes=modes)
@@ -194,7 +192,6 @@ class ProtocolAgent:
             session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Choose the review mode."""
         session = self._require_session(session_id)
         try:
             await set_mode(session.agent, mode_id)

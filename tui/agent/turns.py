@@ -64,7 +64,6 @@ class Turns:
 
     @property
     def running(self) -> bool:
-        """Whether a turn runs."""
         return self._task is not None
 
     @property
@@ -74,7 +73,6 @@ class Turns:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """Those prompts, the next one first."""
         return tuple(work for work in self._waiting if isinstance(work, str))
 
     @property

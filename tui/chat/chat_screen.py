@@ -211,7 +211,6 @@ class ChatScreen(DrawnOnce):
         return self.app.editing if isinstance(self.app, KeyedApp) else KeyedApp.editing
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         self.arrangement.begin_fitting()
         yield self.tab_bar
         yield self.status.header
@@ -322,7 +321,6 @@ class ChatScreen(DrawnOnce):
             self.handle_events(self._observer.pop_events())
 
     def handle_events(self, happened: list[Event]) -> None:
-        """Show events, in order."""
         for event in happened:
             self.transcript.apply(event)
             self._guide_handle(event)

@@ -89,7 +89,6 @@ class CompletionMenu(Widget):
         return line
 
     def on_click(self, event: events.Click) -> None:
-        """Take the row that was clicked on."""
         place = self._first + event.y
         if place < len(self._rows):
             self._on_pick(place)

@@ -167,6 +167,5 @@ class SidePanel(Widget, can_focus=False):
         self._want_frame()
 
     def render_line(self, y: int) -> Strip:
-        """One line of what was drawn last."""
         strip = self._lines[y] if y < len(self._lines) else Strip([])
         return strip.adjust_cell_length(self.content_size.width).apply_style(self.rich_style)

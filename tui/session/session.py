@@ -301,7 +301,6 @@ class Session:
         return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
     def build_permissions_screen(self) -> PermissionsScreen:
-        """The rules about calls."""
         from tui.screens.permissions.screen import PermissionsScreen
 
         return PermissionsScreen(self.agent.rules)

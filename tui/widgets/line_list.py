@@ -51,7 +51,6 @@ class LineList(Widget, can_focus=False):
         self._mark(marked)
 
     def move(self, how: Move) -> None:
-        """Mark another line."""
         page = max(1, self.size.height - 1)
         match how:
             case "up":

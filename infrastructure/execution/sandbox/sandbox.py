@@ -380,7 +380,6 @@ class EarlySearch:
             self._task = asyncio.create_task(self._wait_and_search(), name="early-search")
 
     async def aclose(self) -> None:
-        """Search no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -140,6 +140,5 @@ class SettingsController:
             self._host.tell(str(error))
 
     def action_show_permissions(self) -> None:
-        """Show the rules about calls."""
         if (session := self._current.require_session("look at the rules")) is not None:
             self._host.app.push_screen(session.build_permissions_screen())

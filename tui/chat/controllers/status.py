@@ -93,7 +93,6 @@ class StatusController:
         self.show()
 
     def show(self) -> None:
-        """Show everything anew."""
         if (session := self._current.session) is not None:
             facts = session.facts
             in_use = bool(session.agent.record.in_use)

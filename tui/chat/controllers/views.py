@@ -33,12 +33,10 @@ class ViewController:
         self._transcript.clear()
 
     def action_show_cost(self) -> None:
-        """Show what the session used and cost."""
         if (session := self._current.require_session("nothing was used yet; look")) is not None:
             self._host.app.push_screen(session.build_cost_screen())
 
     def action_show_status(self) -> None:
-        """Show all that holds in the session."""
         if (session := self._current.require_session("look at the status")) is not None:
             app = self._host.app
             app.push_screen(session.build_status_screen(app.version if isinstance(app, Looks) else ""))

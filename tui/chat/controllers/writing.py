@@ -94,7 +94,6 @@ class WritingController:
             self._host.run_worker(self._put_label(session.agent.attachments.attach(path)), group="images")
 
     def action_paste_image(self) -> None:
-        """Attach the image in the clipboard."""
         if (session := self._current.require_session(_WISH)) is not None:
             self._host.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
 

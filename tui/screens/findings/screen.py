@@ -85,7 +85,6 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
-        """Mark the first."""
         findings = self.query_one(LineList)
         findings.styles.height = min(len(self._result.findings), _MOST_LINES)
         findings.show(len(self._result.findings), self._render_finding)
@@ -114,7 +113,6 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     def action_move(self, how: Move) -> None:
-        """Mark another finding."""
         self.query_one(LineList).move(how)
 
     def action_scroll(self, pages: int) -> None:

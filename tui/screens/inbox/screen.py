@@ -135,7 +135,6 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
         self.query_one("#about", Static).update(describe_waiting(review) if review is not None else Content(""))
 
     def action_move(self, how: Move) -> None:
-        """Mark another decision."""
         self.query_one(LineList).move(how)
 
     @on(LineList.LineClicked)

@@ -106,7 +106,6 @@ class JobsScreen(ClosesItself, ModalScreen[None]):
         return self._rows[place] if place is not None and place < len(self._rows) else None
 
     def action_move(self, how: str) -> None:
-        """Mark another job."""
         self.query_one(ChoiceList).move(how)
         self._draw()
 

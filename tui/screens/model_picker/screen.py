@@ -163,7 +163,6 @@ class ModelPicker(ClosesItself, ModalScreen[None]):
         self._show()
 
     def action_move(self, how: str) -> None:
-        """Mark another model."""
         self._has_moved = True
         self._choices.move(how)
 

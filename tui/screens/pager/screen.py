@@ -191,7 +191,6 @@ class PagerScreen(ClosesItself, Screen[None]):
         return not own or action in _WHILE_TYPING or not self.has_class("-asking")
 
     def action_scroll(self, lines: int) -> None:
-        """Move by so many lines."""
         self._move_to(self._target + lines)
 
     def action_page(self, pages: int) -> None:

@@ -56,7 +56,6 @@ class RuleEntry(VerticalGroup):
 
     @property
     def text(self) -> str:
-        """The rule as it stands."""
         return self.query_one("#rule", Input).value.strip()
 
     def turn_answer(self, step: int) -> None:

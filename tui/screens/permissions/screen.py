@@ -98,7 +98,6 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         self._doomed: HeldRule | None = None
 
     def compose(self) -> ComposeResult:
-        """The rules, and below them what is about to be done."""
         with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
             yield ChoiceList()

@@ -94,7 +94,6 @@ class ReviewDialog(EditsCall, Guarded):
         return self._request
 
     def compose(self) -> ComposeResult:
-        """The card, at the bottom."""
         yield self.card
         yield Cramped()
 
@@ -301,12 +300,10 @@ class ReviewDialog(EditsCall, Guarded):
             self.dismiss(answer)
 
     def action_reject(self) -> None:
-        """Do not let it run."""
         if self._is_meant():
             self.dismiss(Reject())
 
     async def action_reason(self) -> None:
-        """Ask for the reason of a rejection."""
         await self.card.enter("reasoning")
 
     @on(Input.Submitted, "#reason")

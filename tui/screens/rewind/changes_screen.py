@@ -92,7 +92,6 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
-        """Look at the files."""
         self._tell("checking the files…")
         self.run_worker(self._look(), group="look", exclusive=True)
 
@@ -160,7 +159,6 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     def action_move(self, how: Move) -> None:
-        """Mark another file."""
         self._forget_question()
         self.query_one("#files", LineList).move(how)
 

@@ -159,7 +159,6 @@ class SessionPicker(ClosesItself, ModalScreen[str | None]):
         self._show()
 
     def action_move(self, how: Move) -> None:
-        """Mark another session."""
         self.query_one(LineList).move(how)
 
     def action_toggle_folders(self) -> None:

@@ -62,7 +62,6 @@ class SubagentScreen(ClosesItself, Screen[None]):
         self._transcript = TranscriptView()
 
     def compose(self) -> ComposeResult:
-        """What it is about, what happened, and the keys."""
         yield Static(Content(make_printable(self._subagent.title, newlines=False)), id="title")
         yield self._transcript
         yield Static(id="notice", markup=False)
@@ -128,7 +127,6 @@ class SubagentScreen(ClosesItself, Screen[None]):
                 view.scroll_to(y=view.scroll_y + how, animate=False)
 
     def action_fold(self) -> None:
-        """Unfold all details, or fold them."""
         self._transcript.toggle_fold_all()
 
     @on(TranscriptView.OutputWanted)

@@ -144,7 +144,6 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     def action_move(self, how: Move) -> None:
-        """Mark another row."""
         self._chart.move(how)
 
     def action_turn(self, by: int) -> None:
@@ -168,5 +167,4 @@ class TimelineScreen(ClosesItself, Screen[TimelineRow]):
             self.dismiss(self._chart.row)
 
     def action_close(self) -> None:
-        """Back to the chat."""
         self.dismiss(None)
