@@ -116,7 +116,7 @@ class Present:
         self.changed_files.take_back(turn)
         self.version += 1
 
-    def run_hook(self, event: HookRan, remark: Remark) -> None:
+    def add_hook_run(self, event: HookRan, remark: Remark) -> None:
         """A hook ran, which this remark describes."""
         self.hooks.append(HookRun(event.hook, describe_hook_answer(event), remark.kind, remark.quiet))
         self.hooks_run += 1

@@ -130,9 +130,9 @@ class WorkspaceKeeper:
             return
         fewest = self._limits.early_files
         if await self._keep_ahead(fewest) >= fewest:
-            await self._list_early()
+            await self._store_list_early()
 
-    async def _list_early(self) -> None:
+    async def _store_list_early(self) -> None:
         """Make and store the list of all files of a large workspace, which takes the first call seconds."""
         await self._is_idle.wait()
         if self._known is None:

@@ -99,7 +99,7 @@ class SettingsController:
     def action_show_config(self, query: str = "") -> None:
         """Show all settings, those first that fit the query; `KEY VALUE` sets one in the person's own file."""
         from domain.errors import QuorumError
-        from tui.settings.screen import SettingsScreen
+        from tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         open_settings = app.open_settings if isinstance(app, KeyedApp) else None
@@ -121,7 +121,7 @@ class SettingsController:
         """Write a setting; where there is none of that name, the words are searched for."""
         from domain.errors import QuorumError
         from tui.settings.effects import write_setting
-        from tui.settings.screen import SettingsScreen
+        from tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         try:

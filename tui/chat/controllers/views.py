@@ -142,7 +142,7 @@ class ViewController:
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
-        from tui.screens.timeline.screen import TimelineScreen
+        from tui.screens.timeline.timeline_screen import TimelineScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(TimelineScreen(view.timings, view.clock), self._reveal)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount, format_size
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.transcript.draw.status import shorten_arguments
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from domain.text.unified_diff import parse_diff
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.widgets.closing import ClosesItself

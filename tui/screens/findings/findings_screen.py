@@ -25,7 +25,7 @@ from domain.errors import QuorumError
 from domain.text.amounts import format_size
 from domain.text.printable import make_printable
 from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import DialogFrame
 from tui.widgets.line_list import LineList, Move

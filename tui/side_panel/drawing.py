@@ -15,9 +15,9 @@ from application.view.jobs import JobView
 from application.view.present import HookRun, Present, Step, StepStatus
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import make_printable
-from tui.panel.folding import Row, fold_rows, share_lines
-from tui.panel.plan_text import describe_progress, find_mark
-from tui.panel.timeline import count_waiting, draw_timeline
+from tui.side_panel.folding import Row, fold_rows, share_lines
+from tui.side_panel.plan_text import describe_progress, find_mark
+from tui.side_panel.timeline import count_waiting, draw_timeline
 from tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import draw_awaited, draw_votes

@@ -21,7 +21,7 @@ from tui.widgets.layout import Arrangement
 if TYPE_CHECKING:
     from application.view.present import Present
     from application.view.session_view import SessionView
-    from tui.panel.drawing import PanelUsage
+    from tui.side_panel.drawing import PanelUsage
 
 _LIVE_SECS = 1 / 4
 
@@ -64,7 +64,7 @@ class SidePanel(Widget, can_focus=False):
 
     def show_usage(self, tokens: int, window: int, spent: str) -> None:
         """Show tokens of the model's window (0: its size is not known), and what was spent, in words."""
-        from tui.panel.drawing import PanelUsage
+        from tui.side_panel.drawing import PanelUsage
 
         usage = PanelUsage(tokens, window, spent)
         if usage != self._usage:
@@ -120,7 +120,7 @@ class SidePanel(Widget, can_focus=False):
         present, size = self._present, self.content_size
         if present is None or not size.area or not self.display:
             return
-        from tui.panel.drawing import PanelUsage, draw_present
+        from tui.side_panel.drawing import PanelUsage, draw_present
 
         if self._palette is None:
             self._palette = read_palette(self)

@@ -11,7 +11,7 @@ from domain.events.report import RunStatus
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
 from tests.tui.transcript_scenes import DIFF, Clock, asked, context, finished, planned, started, turn_finished
-from tui.panel.drawing import PanelUsage, draw_present
+from tui.side_panel.drawing import PanelUsage, draw_present
 from tui.transcript.cells.palette import TERMINAL
 
 WIDE, NARROW = (150, 40), (139, 40)
@@ -210,13 +210,13 @@ def test_text_of_models_tools_and_hooks_is_drawn_literally(board, script):
 
 async def test_the_panel_appears_with_the_first_batch_where_there_is_room(tmp_path, clock):
     async with on_stage(tmp_path, size=WIDE) as stage:
-        assert not stage.app.chat.panel.display
+        assert not stage.app.chat.side_panel.display
 
         play(stage, clock, MIDWAY)
 
         await stage.shows("Calls")
         await stage.shows("1 of 3")
-        assert stage.app.chat.panel.region.width <= 40
+        assert stage.app.chat.side_panel.region.width <= 40
 
 
 @pytest.mark.long
@@ -224,7 +224,7 @@ async def test_on_a_narrow_screen_there_is_no_panel_until_it_grows(tmp_path, clo
     async with on_stage(tmp_path, size=NARROW) as stage:
         play(stage, clock, MIDWAY)
         await stage.shows("waits for 1, 2, 3")
-        assert not stage.app.chat.panel.display
+        assert not stage.app.chat.side_panel.display
         await stage.pilot.press("ctrl+b")
         await stage.shows("the side panel needs 140 columns; here are 139")
 
@@ -251,7 +251,7 @@ async def test_the_panel_rests_when_nothing_runs(tmp_path, clock):
     async with on_stage(tmp_path, size=WIDE) as stage:
         play(stage, clock, MIDWAY)
         await stage.shows("Calls")
-        panel = stage.app.chat.panel
+        panel = stage.app.chat.side_panel
         assert panel._live._active.is_set()
 
         play(stage, clock, [finished("index_sources", "done", 5)])
@@ -373,4 +373,4 @@ async def test_the_panel_stays_after_the_batch_and_says_what_was_used(tmp_path, 
         await stage.shows("Calls")
         play(stage, clock, [finished("read_file", "x"), turn_finished(RunStatus.COMPLETED)])
         await stage.until(lambda: "Calls" not in stage.text())
-        assert stage.app.chat.panel.display
+        assert stage.app.chat.side_panel.display

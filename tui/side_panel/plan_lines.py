@@ -33,7 +33,7 @@ class PlanLines(Static):
         self.display = bool(plan) and lines > 1
         if not self.display:
             return
-        from tui.panel.plan_text import render_plan
+        from tui.side_panel.plan_text import render_plan
 
         text = render_plan(plan, lines)
         if text != self.content:  # each update has the whole screen laid out again

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from application.view.entries import Batch, Call, Phase
 from domain.text.amounts import format_amount, format_duration
 from domain.text.printable import make_printable
-from tui.panel.folding import Row
+from tui.side_panel.folding import Row
 from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, pad_text
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.lanes import draw_lane, find_span
