@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: run test test-long test-all-pythons setup dev-setup check lint format compile-tests pytest pytest-long snapshots lock clean
+.PHONY: run test test-long test-real test-all-pythons setup dev-setup check lint format compile-tests pytest pytest-long snapshots lock clean
 
 run: setup
 	$(BIN)/quorum
@@ -14,6 +14,10 @@ run: setup
 test: dev-setup check
 
 test-long: dev-setup pytest-long
+
+# Outside CI: needs a llama-server and a model, and takes minutes (docs/local-models.md).
+test-real: setup
+	$(BIN)/python benchmarks/local_models.py --server "$(LLAMA_SERVER)" --model "$(GGUF)" $(REAL_OPTIONS)
 
 setup: $(VENV)/.installed-run
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
 from application.answer_limit import AnswerTooLong, limit_answer
@@ -10,12 +10,15 @@ from application.ports.answer_tools import AnswerTools
 from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import Conversation, UserMessage
+from domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind
 from domain.conversation.stream import StreamEvent
 from domain.lazy_dataclass import dataclass
-from domain.text.json_value import JsonObject
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
 
 _Answer = TypeVar("_Answer")
+_NUMBER = compile_late(r"-?\d{1,15}(?:\.\d{1,15})?")
 _AGAIN = "Your answer could not be read: {problem}. Call {tool} once, with its fields as described."
 
 
@@ -76,16 +79,23 @@ async def _ask(
         response = await session.send_tool_results(results, tool_choice=choice, on_event=on_event)
         await count(response)
     try:
-        return form.read(_read_call(response, form.tool))
+        return form.read(_read_call(response, form))
     except Unreadable as problem:
         again = _AGAIN.format(problem=problem, tool=form.tool)
     if calls := conversation.open_calls:
         repeated = [_refuse(call, again) for call in calls]
         response = await session.send_tool_results(repeated, tool_choice=forced, on_event=on_event)
     else:
-        response = await session.send_with_tools(again, offered, tool_choice=forced, on_event=on_event)
+        is_cut = response.stop_reason.kind is StopKind.MAX_TOKENS
+        response = await session.send_with_tools(
+            again,
+            offered,
+            tool_choice=forced,
+            max_output_tokens=_compute_more_room(session.model, response) if is_cut else None,
+            on_event=on_event,
+        )
     await count(response)
-    return form.read(_read_call(response, form.tool))
+    return form.read(_read_call(response, form))
 
 
 def read_confidence(given: JsonObject) -> float:
@@ -117,8 +127,10 @@ def _refuse(call: ToolCall, message: str) -> ToolResultMessage:
     )
 
 
-def _read_call(response: LlmResponse, tool: str) -> JsonObject:
-    """The arguments of the one call that an answer consists of."""
+def _read_call(response: LlmResponse, form: AnswerForm[_Answer]) -> JsonObject:
+    """The arguments of the one call that an answer consists of, with the types of the form where one reading
+    gives them."""
+    tool = form.tool
     calls = [call for call in response.tool_calls() if call.tool_name == tool]
     if not calls and response.stop_reason.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL):
         raise Unreadable(f"the answer ended ({response.stop_reason}) before it called {tool}")
@@ -127,7 +139,32 @@ def _read_call(response: LlmResponse, tool: str) -> JsonObject:
     (call,) = calls
     if call.parse_error:
         raise Unreadable(f"its arguments are no JSON object: {call.parse_error}")
-    return call.arguments
+    read = _read_plainly(form.schema.get("input_schema"), call.arguments)
+    return read if isinstance(read, Mapping) else call.arguments
+
+
+def _read_plainly(schema: JsonValue, value: JsonValue) -> JsonValue:
+    """The value with numbers for what is a number in quotes, and a list for its only item, where the schema has
+    these. All else stays as it is given: an answer is not made to fit."""
+    if not isinstance(schema, Mapping):
+        return value
+    match schema.get("type"), value:
+        case "number" | "integer", str() if _NUMBER.fullmatch(value.strip()):
+            number = float(value)
+            return int(number) if number.is_integer() else number
+        case "array", list():
+            return [_read_plainly(schema.get("items"), each) for each in value]
+        case "array", Mapping() if value:
+            return [_read_plainly(schema.get("items"), value)]
+        case "object", Mapping():
+            properties = schema.get("properties")
+            known = properties if isinstance(properties, Mapping) else {}
+            return {name: _read_plainly(known.get(name), each) for name, each in value.items()}
+    return value
+
+
+def _compute_more_room(model: str, cut: LlmResponse) -> int:
+    return compute_larger_output(model, cut.usage.output, least=LEAST_FOR_A_FORM)
 
 
 def _ignore_event(_event: StreamEvent) -> None:

@@ -42,8 +42,8 @@ from domain.review.path_policy import PathPolicy
 from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from domain.text.json_value import JsonObject
 from domain.text.output import OutputLimits
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.models.registry import ProviderRegistry
+from infrastructure.tools.builtin.run_command import RunCommand
 from infrastructure.tools.json_schema import JsonSchema
 
 SIZES = (1, 10, 100, 1000)

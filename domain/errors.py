@@ -202,7 +202,8 @@ class ProviderError(QuorumError):
 
     `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
     seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
-    `may_be_length`: it is refused in words that fit its length, of no known wording.
+    `may_be_length`: it is refused in words that fit its length, of no known wording. `is_loading`: the server
+    loads the model, and answers once it has.
     """
 
     def __init__(
@@ -216,8 +217,10 @@ class ProviderError(QuorumError):
         retry_after: float | None = None,
         partial: bool = False,
         may_be_length: bool = False,
+        is_loading: bool = False,
     ) -> None:
         super().__init__(message)
+        self.is_loading = is_loading
         self.kind = kind
         self.may_be_length = may_be_length
         self.retryable = retryable

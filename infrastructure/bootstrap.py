@@ -26,7 +26,7 @@ from infrastructure.config.model_choice import ModelRoles, choose_roles
 from infrastructure.container import Container, build_container
 from infrastructure.debug_log.event_log import log_events
 from infrastructure.execution.process_privacy import close_process_to_inspection
-from infrastructure.execution.sandbox.opening import locate_shared_tmp
+from infrastructure.execution.sandbox.opening import locate_shared_tmp, open_identity_store
 from infrastructure.execution.sandbox.session_tmp import remove_abandoned
 from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.own_code import leave_out_workspace
@@ -35,6 +35,7 @@ from infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from infrastructure.session_paths import list_writable_paths
 from infrastructure.storage import open_blob_store, open_record
 from infrastructure.telemetry_choice import send_telemetry
+from infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
@@ -211,9 +212,11 @@ def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:
     parts.calls.schema.warm_up(parts.calls.spec)
     len(parts.shared.paths.code.places)  # it may take a while to find what shares files with the workspace
     parts.shared.sandbox.detect_state()
-    if (shared := locate_shared_tmp(os.environ)) is not None:
-        with suppress(OSError):  # of no consequence but for the disk; the next start tries again
+    with suppress(OSError):  # of no consequence but for the disk; the next start tries again
+        if (shared := locate_shared_tmp(os.environ)) is not None:
             remove_abandoned(shared)
+        if (identities := open_identity_store(os.environ)) is not None:
+            identities.remove_abandoned()
     if more is not None:
         more()
     if not gc.get_freeze_count():  # once: what is frozen of a session stays after it is closed

@@ -20,7 +20,6 @@ from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from infrastructure.config.provider_table import ProviderTable
 from infrastructure.config.schema import Settings
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.tools.web.selection import WebSettings
 
 
 def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) -> QuorumPolicy:
@@ -78,6 +77,7 @@ def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, Pr
             requests_per_minute=table.requests_per_minute,
             max_output_tokens=table.max_output_tokens or None,
             headers=table.headers,
+            tool_parser=table.tool_parser,
         )
         for name, table in tables.items()
     }
@@ -88,18 +88,6 @@ def list_key_names(settings: Settings) -> frozenset[str]:
     names = {table.api_key_env for table in settings.providers.values()} | {settings.tools.web.search_key_env}
     names |= {table.bearer_token_env for table in settings.mcp.servers.values()}
     return frozenset(names - {""}) | CLOUD_KEYS
-
-
-def build_web_settings(settings: Settings) -> WebSettings:
-    table = settings.tools.web
-    return WebSettings(
-        fetch=table.fetch,
-        search=table.search,
-        search_url=table.search_url,
-        search_key_env=table.search_key_env,
-        max_bytes=table.max_bytes,
-        timeout_secs=table.timeout_secs,
-    )
 
 
 def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:

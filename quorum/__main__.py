@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
     from pathlib import Path
+    from typing import Any
 
-    from quorum.options import Options
+    from quorum.command_line.command import CliCommand
+    from quorum.command_line.options import StartOptions
     from quorum.run_signals import RunSignals
 
 USAGE = 2
 INTERRUPTED = 130
-_GATE_GRACE_SECS = 4.0  # what takes the call has answered before that; agents wait for 60 s
 _PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # they run without a screen
+_GATE_GRACE_SECS = 4.0  # what takes the call has answered before that; agents wait for 60 s
 
 
 class OwnPackages:
@@ -148,7 +150,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 
 def _is_gate(arguments: Sequence[str]) -> bool:
-    from quorum.cli.command_words import split_command
+    from quorum.command_line.words import split_command
 
     return split_command(arguments)[0] == ("gate",)
 
@@ -164,7 +166,7 @@ def _run_gate(arguments: Sequence[str]) -> int:
             if (answered := answer_quickly(list(arguments))) is not None:
                 return answered
         elif arguments[1:2] == ["--resident"]:
-            from quorum.cli.gate_resident import serve_calls
+            from quorum.cli.gate.resident import serve_calls
 
             return serve_calls()
         else:
@@ -200,7 +202,7 @@ def _run(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bo
 
 
 def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from quorum.cli.errors import ForkedCommand, UsageError
+    from quorum.errors import ForkedCommand, UsageError
     from quorum.standard_streams import release_streams
 
     try:
@@ -214,7 +216,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
     except UsageError as error:
         return _refuse(error)
     except Exception as error:
-        from quorum.cli.starting import is_explained
+        from quorum.starting import is_explained
         from tui.agent.start_failure import StartFailure
 
         if isinstance(error, StartFailure):
@@ -226,184 +228,73 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
 
 def _run_app() -> int:
     """The app where nothing else is asked for: it takes keys before anything more is imported."""
-    from quorum.cli.app_terminal import take_terminal
+    from quorum.app.terminal import take_terminal
     from quorum.standard_streams import release_streams
 
     release_streams()
     with take_terminal() as early_prompt:
-        from quorum.cli.full_screen import run_app
+        from quorum.cli.app import AppOptions
+        from quorum.cli.app.full_screen import show_app
 
-        options = _parse_options(())
-        return run_app(options, _find_working_directory(options), early_prompt)
+        options = AppOptions()
+        return show_app(options, _find_working_directory(options), early_prompt)
 
 
 def _run_asked(arguments: Sequence[str], signals: RunSignals | None, *, has_output: bool) -> int:
-    from quorum.cli.errors import UsageError
+    from quorum.command_line.reading import parse
+    from quorum.errors import UsageError
     from quorum.standard_streams import release_streams
 
-    options = _parse_options(arguments)
-    if signals is not None and options.command not in _PROMPT_COMMANDS:
+    path, command, options = parse(arguments)
+    if signals is not None and command.answer is None:
         signals.release()
-    if options.command == "app":
+    if command.is_full_screen:
         release_streams()
     elif not has_output:
         raise UsageError("standard output is closed; send it to a file, or to /dev/null")
-    if options.command == "gate":
-        from quorum.cli.gate import print_decision
+    if options.debug and options.needs_folder:
+        from quorum.debug_log import open_debug_logging
 
-        return print_decision(options)
-    if options.demo:
-        from quorum.cli.demo import run_demo
-
-        return run_demo(options)
-    if options.debug:
-        from quorum.cli.debug_log import open_debug_logging
-
-        with open_debug_logging(options):
-            return _run_command(options, _find_working_directory(options), signals)
-    return _run_command(options, _find_working_directory(options), signals)
+        with open_debug_logging(" ".join(path) or "app", quiet=options.quiet):
+            return _run_command(command, options, signals)
+    return _run_command(command, options, signals)
 
 
-def _parse_options(arguments: Sequence[str]) -> Options:
-    """What is asked for; where that is nothing but the app, no parser is loaded to find it out."""
-    from quorum.options import Options
+def _run_command(command: CliCommand[Any], options: StartOptions, signals: RunSignals | None) -> int:
+    from pathlib import Path
 
-    if not arguments:
-        return Options(command="app")
-    from quorum.cli.command_line import parse
+    root = _find_working_directory(options) if options.needs_folder else Path()
+    if command.answer is not None:
+        assert signals is not None  # the command is a word of the command line
+        return command.answer(options, root, signals)
+    if not command.is_long_lived:
+        import gc
 
-    return parse(arguments)
+        gc.disable()  # what is imported lives on, and the command ends soon
+    assert command.run is not None
+    return command.run(options, root)
 
 
-def _find_working_directory(options: Options) -> Path:
-    from quorum.cli.errors import UsageError
+def _find_working_directory(options: StartOptions) -> Path:
+    from pathlib import Path
 
+    from quorum.errors import UsageError
+
+    folder = options.workdir or Path()
     try:
-        root = options.workdir.resolve(strict=True)
+        root = folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise UsageError(f"cannot work in {options.workdir}: {error}; name a folder with --workdir") from error
+        raise UsageError(f"cannot work in {folder}: {error}; name a folder with --workdir") from error
     if not root.is_dir():
-        raise UsageError(f"cannot work in {options.workdir}: it is not a folder; name one with --workdir")
+        raise UsageError(f"cannot work in {folder}: it is not a folder; name one with --workdir")
     return root
 
 
 def _refuse(error: Exception, code: int = USAGE) -> int:
-    from quorum.cli.errors import complain
+    from quorum.errors import complain
 
     complain([str(error)])
     return code
-
-
-def _run_command(options: Options, root: Path, signals: RunSignals | None) -> int:
-    match options.command:
-        case "app":
-            from quorum.cli.app_terminal import take_terminal
-
-            with take_terminal(options) as early_prompt:
-                from quorum.cli.full_screen import run_app
-
-                return run_app(options, root, early_prompt)
-        case "run" | "ask" | "discuss" | "debate":
-            import gc
-
-            gc.disable()  # until everything is imported; the composed session turns it on again
-            from quorum.cli.starting import explain_start_failures
-
-            with explain_start_failures():
-                from quorum.cli.run import run_prompt
-
-                if options.leave_open:
-                    from quorum.cli.leave_open import run_leaving_open as run_prompt
-
-            assert signals is not None  # the command is a word of the command line
-            return run_prompt(options, root, signals)
-        case "review":
-            from quorum.cli.starting import explain_start_failures
-
-            with explain_start_failures():
-                from quorum.cli.review import review_change
-
-            assert signals is not None  # the command is a word of the command line
-            return review_change(options, root, signals)
-        case "acp":
-            from quorum.acp_agent.starting import start_server
-
-            return start_server(options)
-        case "serve":
-            from quorum.serve.command import serve
-
-            return serve(options, root)
-        case _:
-            return _report(options, root)
-
-
-def _report(options: Options, root: Path) -> int:
-    """Carry out a command that opens no session."""
-    match options.command:
-        case "sessions" | "inbox" | "fleet" | "db":
-            return _report_storage(options, root)
-        case "keys":
-            from quorum.cli.keys import print_keys
-
-            return print_keys(options, root)
-        case "bench" if options.bench.results is not None:
-            from quorum.cli.bench_reviewers import ask_reviewers
-
-            return ask_reviewers(options, root)
-        case "bench":
-            from quorum.cli.bench import measure_review
-
-            return measure_review(options.bench, root)
-        case "rpc":
-            from quorum.cli.rpc import print_answer
-
-            return print_answer(options.rpc)
-        case "completion":
-            from quorum.cli.completion.answer import print_completion
-
-            return print_completion(options.completion)
-        case "config":
-            from quorum.cli.config import print_config
-
-            return print_config(options, root)
-        case "hooks":
-            from quorum.cli.hooks import print_trial
-
-            return print_trial(options, root)
-        case "mcp":
-            from quorum.cli.mcp import print_mcp
-
-            return print_mcp(options, root)
-        case "permissions":
-            from quorum.cli.permissions import print_permissions
-
-            return print_permissions(options, root)
-        case _:
-            from quorum.cli.doctor import print_diagnosis
-
-            return print_diagnosis(options, root)
-
-
-def _report_storage(options: Options, root: Path) -> int:
-    """Carry out a command about what is kept of sessions."""
-    if options.command == "sessions":
-        import gc
-
-        gc.disable()  # what is imported lives on, and the command ends soon
-        from quorum.cli.sessions import print_sessions
-
-        return print_sessions(options, root)
-    if options.command == "inbox":
-        from quorum.cli.inbox import print_inbox
-
-        return print_inbox(options, root)
-    if options.command == "fleet":
-        from quorum.cli.fleet import run_fleet
-
-        return run_fleet(options, root)
-    from quorum.cli.db import print_db
-
-    return print_db(options, root)
 
 
 if __name__ == "__main__":

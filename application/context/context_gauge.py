@@ -15,10 +15,13 @@ from domain.conversation.context_account import (
 )
 from domain.conversation.context_size import ContextMeter, estimate_bytes
 from domain.conversation.history import AssistantMessage, Conversation, Message
+from domain.conversation.response import Usage
 from domain.lazy_dataclass import dataclass
 
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40
+_USUAL_BYTES_OF_A_TOKEN = 4
+_LOW_COUNT = 0.5  # texts that people write have never so few tokens for their bytes
 # Below this, a request that is refused as too long says nothing about the window.
 _SMALLEST_WINDOW = 2_000
 
@@ -56,12 +59,34 @@ class ContextGauge:
         self._instructions = instructions
         self._measured: Message | None = None
         self._refused: dict[str, int] = {}
+        self._served: dict[str, int] = {}
 
     def measure(self, model: str) -> ContextUse:
         """How full this model's window is, as far as it is known before the next request."""
-        known = self._known_window(model)
-        window = self._refused.get(model) if known is None else min(known, self._refused.get(model, known))
-        return ContextUse(tokens=self.estimate_request_tokens(None), window=window)
+        windows = (self._known_window(model), self._served.get(model), self._refused.get(model))
+        known = [window for window in windows if window is not None]
+        return ContextUse(tokens=self.estimate_request_tokens(None), window=min(known, default=None))
+
+    def knows_window(self, model: str) -> bool:
+        """Whether a window of this model is known without asking its server."""
+        return self._known_window(model) is not None
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        """Why the count of the newest request shows that not all of it was read, if it does. The answer to
+        that request is the last message of the conversation."""
+        counted = usage.context - usage.output
+        sent = estimate_bytes(self._conversation.messages[:-1]) + self._tool_bytes()
+        expected = round((sent + sum(size for _, size in self._instructions())) / _USUAL_BYTES_OF_A_TOKEN)
+        if not 0 < counted < _LOW_COUNT * expected or expected < _SMALLEST_WINDOW:
+            return None
+        return (
+            f"the server counted {counted:,} of some {expected:,} tokens: it drops tools or cuts the "
+            "beginning; `quorum doctor --probe` says which, and docs/local-models.md what helps"
+        )
+
+    def take_served_window(self, model: str, tokens: int) -> None:
+        """Take note that the server gives this model a window of so many tokens."""
+        self._served[model] = tokens
 
     def find_window(self, model: str) -> int:
         """The tokens of a model's window, or what is taken for it; less where so much was refused."""

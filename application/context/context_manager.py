@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Literal
+from typing import Literal, Protocol
 
 from application.calls.outputs import Outputs
 from application.context.context_gauge import ContextGauge
@@ -21,7 +21,8 @@ from domain.conversation.compaction import (
 )
 from domain.conversation.context_account import ContextAccount
 from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import AssistantMessage, Conversation, Message
+from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults
+from domain.conversation.output_limits import shorten_outputs
 from domain.conversation.response import Usage
 from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from domain.errors import ConversationError, ProviderError, ProviderErrorKind
@@ -37,12 +38,25 @@ _GROWTH = 0.1
 # A summary's request leaves the rest of the window to the answer and to errors of the estimate.
 _RECORD = 0.6
 _STUB_BYTES = 400
+# In tokens: in a window up to this size the usual tools and instructions would take a third and more.
+_SMALL_WINDOW = 12_000
+# Results have this part of the limit, however full the window is.
+_LEAST_ROOM = 10
+_MARGIN = 0.95
+
+
+class AskWindow(Protocol):
+    """Asks the server of a model for its window."""
+
+    def __call__(self, model: str, *, is_known: bool) -> Awaitable[int | None]:
+        """The tokens of the window, None where the server does not say. Raises ProviderError."""
+        ...
 
 
 class ContextManager:
     """Makes room in a conversation, by itself and when asked. Whatever fails, the conversation stays usable.
 
-    `values` answers the run's state, of which the plan is kept.
+    `values` answers the run's state, of which the plan is kept; `ask_window` asks a model's server.
     """
 
     def __init__(
@@ -55,7 +69,10 @@ class ContextManager:
         gauge: ContextGauge,
         budget: ContextBudget,
         values: Callable[[], Mapping[str, JsonValue]],
+        ask_window: AskWindow | None = None,
     ) -> None:
+        self._ask_window = ask_window
+        self._asked: set[str] = set()
         self._conversation = conversation
         self._events = events
         self._outputs = outputs
@@ -72,6 +89,7 @@ class ContextManager:
 
         A failure is reported once, and the request is to be tried all the same.
         """
+        await self._learn_window(model)
         window = self.gauge.find_window(model)
         tokens = self.gauge.estimate_request_tokens(upcoming)
         if not window or not self._budget.compact_at or tokens < self._rests_until:
@@ -81,6 +99,35 @@ class ContextManager:
             await self._compact(model, upcoming, window, limit)
             left = self.gauge.estimate_request_tokens(upcoming)
             self._rests_until = left + round(_GROWTH * window) if left > limit else 0
+
+    async def _learn_window(self, model: str) -> None:
+        """Ask the model's server for its window, once; the smaller of the server's and the known one counts."""
+        if self._ask_window is None or model in self._asked:
+            return
+        self._asked.add(model)
+        try:
+            window = await self._ask_window(model, is_known=self.gauge.knows_window(model))
+        except ProviderError:  # the request that follows says what is wrong
+            return
+        if window is not None:
+            self.gauge.take_served_window(model, window)
+
+    def has_small_window(self, model: str) -> bool:
+        """Whether the usual tools would take too much of this model's window."""
+        return 0 < self.gauge.find_window(model) <= _SMALL_WINDOW
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        """Why the count of the newest request is a sign that the model did not read all of it, if it is one."""
+        return self.gauge.explain_low_count(usage)
+
+    def fit_results(self, model: str, results: ToolResults) -> ToolResults:
+        """The results, shortened where a request with them would not fit the window of the model."""
+        window = self.gauge.find_window(model)
+        limit = self.gauge.compute_limit(window)
+        if not window or self.gauge.estimate_request_tokens(results) <= limit:
+            return results
+        room = max(limit - self.gauge.estimate_request_tokens(None), limit / _LEAST_ROOM)
+        return shorten_outputs(results, self.gauge.estimate_bytes(_MARGIN * room))
 
     async def compact(self, model: str, focus: str | None = None) -> ConversationCompacted:
         """Put a summary in place of the past, because the person asks for it.

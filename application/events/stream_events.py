@@ -58,6 +58,8 @@ def translate_stream_event(event: stream.StreamEvent) -> events.Event | None:
             return events.ReasoningDelta(text=text)
         case stream.StreamedToolCall(index=index, id=id_, name=name, arguments_delta=delta):
             return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
+        case stream.StreamedPromptProgress(read=read, total=total):
+            return events.PromptProgressed(read=read, total=total)
         case stream.StreamRetry():
             return events.RetryScheduled(
                 attempt=event.attempt,

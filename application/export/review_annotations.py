@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from application.export.review_outcome import ReviewOutcome
 from domain.code_review.finding import CodeFinding, FindingStanding
 from domain.code_review.review_result import ReviewResult
 from domain.review.severity import Severity
@@ -15,6 +16,11 @@ _LEVELS = {
     Severity.MEDIUM: "warning",
     Severity.LOW: "notice",
 }
+
+
+def render_review(outcome: ReviewOutcome) -> Iterator[str]:
+    """A line for each command. They are about findings: a failure has none. Implements `RenderReview`."""
+    return render_annotations(outcome.result) if outcome.result is not None else iter(())
 
 
 def render_annotations(result: ReviewResult) -> Iterator[str]:

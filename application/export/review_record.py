@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from application.export.review_outcome import ReviewOutcome
 from domain.code_review.finding import CodeFinding
 from domain.code_review.review_result import ReviewResult
 from domain.events.json_form import usage_to_json
@@ -14,8 +15,15 @@ from domain.text.json_value import JsonObject, JsonValue
 API_VERSION = 1
 
 
+def render_review(outcome: ReviewOutcome) -> Iterator[JsonObject]:
+    """One record. Implements `RenderReview`."""
+    yield build_review_record(
+        outcome.result, outcome.report, models=outcome.models, timestamp=outcome.timestamp
+    )
+
+
 def build_review_record(
-    result: ReviewResult | None, report: RunReport, *, models: dict[str, str], timestamp: str
+    result: ReviewResult | None, report: RunReport, *, models: Mapping[str, str], timestamp: str
 ) -> JsonObject:
     """The record of a review. Without a result none came to an end, and `error` says why.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from urllib.parse import quote
 
+from application.export.review_outcome import ReviewOutcome
 from domain.code_review.finding import CodeFinding, FindingKind, FindingStanding
 from domain.code_review.review_result import ReviewResult
 from domain.review.severity import Severity
@@ -24,6 +26,12 @@ _SECURITY_SEVERITIES = {
     Severity.LOW: "2.0",
 }
 _FINGERPRINT = "quorumFinding/v1"
+
+
+def render_review(outcome: ReviewOutcome) -> Iterator[JsonObject]:
+    """One log. Implements `RenderReview`."""
+    report = outcome.report
+    yield build_sarif(outcome.result, version=outcome.version, error=report.error or report.status.value)
 
 
 def build_sarif(result: ReviewResult | None, *, version: str, error: str = "") -> JsonObject:

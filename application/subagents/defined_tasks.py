@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 
 from application.calls.tool_set import ToolSet
 from application.events.event_bus import EventBus
@@ -10,16 +10,11 @@ from application.ports.instructions import AgentDefinitions
 from application.ports.models import LlmGateway
 from application.turn.model_names import SESSIONS_OWN, complete_model_name
 from domain.calls.tool import RiskLevel
+from domain.calls.tool_traits import ToolTraits, find_traits
 from domain.errors import ProviderError
 from domain.events.event import ErrorOccurred
 from domain.instructions.agent_definition import AgentDefinition
-from domain.plan.phase import RUN_TASK, UPDATE_TASK
-from domain.review.plan_terms import CREATE_PLAN
 from domain.subagents.subagent_task import SubagentTask
-
-OWNERS_ALONE = frozenset({"task", CREATE_PLAN, RUN_TASK, UPDATE_TASK})  # a subagent has none of these
-_COMPANIONS = {"run_command": "jobs"}  # without it what runs in the background could not be looked after
-_ALWAYS = frozenset({"inspect"})  # what a long output left out
 
 
 class DefinedTasks:
@@ -62,16 +57,16 @@ class DefinedTasks:
             if not definition.excluded:
                 return None
             only_look = (each.name for each in self._tools.list_definitions() if each.risk is RiskLevel.LOW)
-            return frozenset(only_look) - frozenset(definition.excluded) - OWNERS_ALONE
-        known = frozenset(self._tools.names) - OWNERS_ALONE
+            return select_for_subagent(only_look) - frozenset(definition.excluded)
+        known = select_for_subagent(self._tools.names)
         wanted = definition.wanted_tools
         if missing := [name for name in wanted if name not in known]:
             await self._report(
                 f"the agent {definition.name} names tools that it cannot have here: {', '.join(missing)}"
             )
         given = known.intersection(wanted)
-        companions = {_COMPANIONS[name] for name in given if name in _COMPANIONS} | _ALWAYS
-        return given | (companions & known).difference(definition.excluded)
+        added = (name for name in known - given if _comes_along(find_traits(name), given))
+        return given | frozenset(added).difference(definition.excluded)
 
     async def _choose_model(self, definition: AgentDefinition) -> str:
         """The full name of its model; empty where that of the owner answers."""
@@ -91,3 +86,14 @@ class DefinedTasks:
         if message not in self._reported:
             self._reported.add(message)
             await self._events.record(ErrorOccurred(message=message))
+
+
+def select_for_subagent(tools: Iterable[str]) -> frozenset[str]:
+    """Those of the tools that a subagent may have."""
+    return frozenset(name for name in tools if not find_traits(name).is_owners)
+
+
+def _comes_along(traits: ToolTraits, given: Collection[str]) -> bool:
+    """Whether an agent has a tool that it does not name: to look after what runs in the background, or to read
+    what a long output left out."""
+    return traits.is_always_given or traits.companion_of in given

@@ -9,7 +9,7 @@ from application.calls.tool_set import ToolSet
 from application.cancellation import run_to_end
 from application.plan.plan_service import PlanService
 from application.ports.subagents import SubagentPort, SubagentStopped
-from application.subagents.defined_tasks import OWNERS_ALONE
+from application.subagents.defined_tasks import select_for_subagent
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.errors import LedgerError, PlanRefused
@@ -61,7 +61,7 @@ class PlanTaskRunner:
         approved, task = self._find_task(task_id)
         work = SubagentTask(
             prompt=self._build_prompt(approved.plan, task, note),
-            tools=frozenset(self._tools.names) - OWNERS_ALONE | {FAIL_TASK},
+            tools=select_for_subagent(self._tools.names) | {FAIL_TASK},
             plan_task=task_id,
         )
         self._running.add(task_id)

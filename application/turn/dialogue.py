@@ -17,11 +17,11 @@ from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
-from domain.calls.leaked_call import find_leaked_call
 from domain.calls.tool import ToolResultMessage
+from domain.calls.tool_parser import may_hold_call
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.output_limits import find_output_limit
+from domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind, Usage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
@@ -34,14 +34,9 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.lazy_dataclass import dataclass
+from domain.text.json_text import count_json_bytes
 from domain.text.json_value import JsonObject
 
-# Where an answer was cut off in a call, its repetition gets this many times its tokens, and at least these.
-_LARGER = 4
-_LEAST_OUTPUT = 16_384
-
-
-_MOST_LEAKS = 2
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
     "what you want; otherwise answer in words."
@@ -57,6 +52,18 @@ class ContextKeeper(Protocol):
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """Return and reset what its own requests used and cost."""
+        ...
+
+    def has_small_window(self, model: str) -> bool:
+        """Return whether the usual tools would take too much of the window."""
+        ...
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        """Return why the count of the newest request shows that not all of it was read, if it does."""
+        ...
+
+    def fit_results(self, model: str, results: ToolResults) -> ToolResults:
+        """Return the results, shortened where a request with them would not fit the window."""
         ...
 
     def answer_room(self, model: str) -> int | None:
@@ -100,6 +107,9 @@ class Dialogue:
     ) -> None:
         self._offers = offers
         self.offered: frozenset[str] = frozenset()
+        self._schemas: tuple[JsonObject, ...] = ()
+        self._small_windows: dict[str, bool] = {}
+        self.short_tools_bytes: int | None = None
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -124,8 +134,21 @@ class Dialogue:
         theirs may run."""
         model = self._session.model
         chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
+        if self._has_small_window(model):
+            from domain.calls.short_tools import shorten_tools
+
+            chosen = shorten_tools(chosen)
+            self.short_tools_bytes = count_json_bytes(chosen)
         self.offered = frozenset(str(each.get("name")) for each in chosen)
+        self._schemas = chosen
         return chosen
+
+    def _has_small_window(self, model: str) -> bool:
+        """Whether the tools are the short ones: decided with the first request, as each change costs the model
+        all that it has read."""
+        if self._context_keeper is None:
+            return False
+        return self._small_windows.setdefault(model, self._context_keeper.has_small_window(model))
 
     def begin_turn(self) -> None:
         """Start another turn: later messages belong to it."""
@@ -152,7 +175,7 @@ class Dialogue:
     async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
         """Send the results of the open calls, and after them the pending messages, unless this is the last
         request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
-        await self._note(ToolResults(tuple(results)))
+        results = (await self._note_results(ToolResults(tuple(results)))).results
         if tool_choice == "auto" and self.pending_messages.any_waiting:
             await self.settle()
             await self._say_pending(steering=True)
@@ -169,15 +192,27 @@ class Dialogue:
             response = await self._repeat_if_a_call_is_cut(response)
         return await self._apply_response(response)
 
-    def reply_to_leaked_call(self, response: LlmResponse, leaks: int) -> str | None:
-        """What to tell the model whose answer was nothing but a call written as text; None where it was not, or
-        where it was corrected as often as it is in one turn. `leaks` counts that."""
-        if leaks >= _MOST_LEAKS or response.holds_calls:
+    def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
+        """Note that an answer calls a tool in its text, which never runs; None where it does not."""
+        if response.holds_calls:
             return None
-        if (tool := find_leaked_call(response.text_content(), self.offered)) is None:
+        text = response.text_content()
+        if not may_hold_call(text):
             return None
-        self._events.note(CallLeaked(tool=tool))
-        return _LEAKED.format(tool=tool)
+        from domain.textual_calls.forms import list_argument_schemas
+        from domain.textual_calls.leaked_call import find_leaked_call
+
+        leaked = find_leaked_call(text, list_argument_schemas(self._schemas))
+        if leaked is None:
+            return None
+        provider = self._session.answering.partition("/")[0]
+        event = CallLeaked(tool=leaked.tool, parser=leaked.parser, provider=provider)
+        self._events.note(event)
+        return event
+
+    def reply_to_leaked_call(self, leaked: CallLeaked) -> str:
+        """Return what to tell the model whose answer calls a tool in its text."""
+        return _LEAKED.format(tool=leaked.tool)
 
     def reply_to_empty_answer(self, lack: str) -> str:
         """Return what to tell the model whose answer lacked so much that it is none."""
@@ -309,11 +344,25 @@ class Dialogue:
             case _:
                 return unreturned
 
-    async def _note(self, message: UserMessage | ToolResults | None) -> None:
+    async def _note_results(self, results: ToolResults) -> ToolResults:
+        """Note results, and return them as they are sent: shortened where they would not fit the window."""
+        self.hold(results)
+        if self._context_keeper is not None:
+            model = self._session.serving
+            await self._context_keeper.compact_if_full(model, results)
+            results = self._context_keeper.fit_results(model, results)
+            self.hold(results)
+        await self._announce(results)
+        return results
+
+    async def _note(self, message: UserMessage | None) -> None:
         if message is not None:
             self.hold(message)
         if self._context_keeper is not None:
             await self._context_keeper.compact_if_full(self._session.serving, message)
+        await self._announce(message)
+
+    async def _announce(self, message: UserMessage | ToolResults | None) -> None:
         self._noted = len(self.conversation.messages)
         if message is not None:
             self._is_held_recorded = True
@@ -367,9 +416,7 @@ class Dialogue:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
         if cut.stop_reason.kind is not StopKind.MAX_TOKENS or not cut.holds_calls:
             return None
-        larger = max(_LARGER * cut.usage.output, _LEAST_OUTPUT)
-        if (most := find_output_limit(self._session.answering)) is not None:
-            larger = min(larger, most)
+        larger = compute_larger_output(self._session.answering, cut.usage.output, least=LEAST_FOR_A_CALL)
         if self._context_keeper is not None:
             room = self._context_keeper.answer_room(self._session.answering)
             larger = larger if room is None else min(larger, room)
@@ -394,6 +441,13 @@ class Dialogue:
         self._unreturned = None
         return answered
 
+    async def _warn_of_low_count(self, response: LlmResponse) -> None:
+        """Say once in a session that the server left out a part of the request, where its count shows that."""
+        if self.responses or self._context_keeper is None:
+            return
+        if (warning := self._context_keeper.explain_low_count(response.usage)) is not None:
+            await self._events.record(ErrorOccurred(message=warning))
+
     async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
@@ -404,6 +458,7 @@ class Dialogue:
         model, usage = self._session.answering, response.usage
         cost = self._prices.compute_cost(model, usage)
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        await self._warn_of_low_count(response)
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from domain.calls.tool_traits import find_traits
 
 _MOST_ALIKE = 3
 # A call that waits for something is made again until its answer changes.
 _MOST_ALIKE_WAITING = 20
-_CAN_WAIT = frozenset({"jobs", "run_command", "web_fetch"})
 _NOTE = (
     "[This is the same call with the same result as before; repeating it changes nothing. {example}Change the "
     "arguments, use another tool, or say what is in the way. Going on like this ends the turn.]"
@@ -67,7 +67,7 @@ class RepeatedCalls:
     def _can_wait(self, result: ToolResultMessage) -> bool:
         name = result.tool_name
         reads_server = name.startswith("mcp__") and self._get_risk(name) is RiskLevel.LOW
-        return not result.is_error and (name in _CAN_WAIT or reads_server)
+        return not result.is_error and (find_traits(name).can_wait or reads_server)
 
     def _append_note(self, result: ToolResultMessage) -> ToolResultMessage:
         example = self._give_example(result.tool_name)

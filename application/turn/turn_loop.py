@@ -18,6 +18,7 @@ from application.turn.turn_end_checks import TurnEndChecks
 from domain.calls.tool import ToolCall, ToolResultMessage
 from domain.conversation.history import ToolResults, UserMessage
 from domain.conversation.response import LlmResponse, StopKind
+from domain.events.event import CallLeaked
 from domain.events.report import MAX_TOOL_TURNS
 from domain.review.requested_scope import RequestedScope
 
@@ -47,12 +48,13 @@ class TurnLoop:
         self._get_scope = get_scope
         self._instructions = instructions
         self._diagnostics = diagnostics
+        self._is_told_of_leak = False
         self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk)
 
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""
-        continuations = leaks = 0
-        is_asked_again = False
+        continuations = 0
+        is_asked_again = self._is_told_of_leak = False
         self._repeats.begin_turn()
         end = TurnEndChecks(
             self._dialogue, self._hooks, self._diagnostics, max_returns=self._limits.max_turn_end_retries
@@ -86,15 +88,20 @@ class TurnLoop:
                         return
                     is_asked_again = True
                     response = await self.say(self._dialogue.reply_to_empty_answer(lack), tally)
-                case StopKind.END_TURN | StopKind.OTHER if reply := self._dialogue.reply_to_leaked_call(
-                    response, leaks
-                ):
-                    leaks += 1
-                    response = await self.say(reply, tally)
+                case StopKind.END_TURN | StopKind.OTHER if leaked := self._dialogue.note_leaked_call(response):
+                    response = await self._reply_to_leaked_call(leaked, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     is_asked_again = False
                     more = await end.ask_for_more()
                     response = await self.say(more, tally) if more is not None else None
+
+    async def _reply_to_leaked_call(self, leaked: CallLeaked, tally: RunTally) -> LlmResponse | None:
+        """Tell the model, once in a turn, that its call was text; the second time, the turn has failed."""
+        if self._is_told_of_leak:
+            tally.give_up(leaked.reason)
+            return None
+        self._is_told_of_leak = True
+        return await self.say(self._dialogue.reply_to_leaked_call(leaked), tally)
 
     def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
         return continuations < self._limits.max_continuations and not response.holds_calls

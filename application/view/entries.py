@@ -15,6 +15,7 @@ from application.view.panel_entry import PanelEntry
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
+from domain.calls.tool_traits import Look, find_traits
 from domain.conversation.attached_file import AttachedFile
 from domain.lazy_dataclass import dataclass
 from domain.review.ballot import Ballot
@@ -307,22 +308,28 @@ class LookRun:
 
 @dataclass(slots=True)
 class LookSummary:
-    """What looks that have ended add up to: calls of each tool, files that were read, seconds that they took.
+    """What looks that have ended add up to: how many of each kind, and the seconds that they took.
 
-    `secs` is without the time between batches; `is_timed`: at least one call has times.
+    `seen` are the values of arguments that count once each. `secs` is without the time between batches;
+    `is_timed`: at least one call has times.
     """
 
-    tools: dict[str, int] = field(default_factory=dict)
-    read: set[str] = field(default_factory=set)
+    times: dict[Look, int] = field(default_factory=dict)
+    seen: set[tuple[Look, str]] = field(default_factory=set)
     secs: float = 0.0
     is_timed: bool = False
 
     def add(self, calls: Sequence[Call]) -> None:
         """Add the looks of one batch."""
         for call in calls:
-            self.tools[call.tool] = self.tools.get(call.tool, 0) + 1
-            if call.tool == "read_file":
-                self.read.add(str(call.arguments.get("path")))
+            if (look := find_traits(call.tool).look) is None:
+                continue
+            if look.distinct:
+                value = (look, str(call.arguments.get(look.distinct)))
+                if value in self.seen:
+                    continue
+                self.seen.add(value)
+            self.times[look] = self.times.get(look, 0) + 1
         if times := [call.since for call in calls if call.since]:
             self.is_timed = True
             self.secs += max(since[-1][0] for since in times) - min(since[0][0] for since in times)

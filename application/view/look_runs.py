@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from application.view.entries import AnswerEntry, Batch, Call, Entry, LookRun, LookSegment, Phase
 from domain.calls.execution import Outcome
+from domain.calls.tool_traits import find_traits
 from domain.review.questions import DecisionLabel
 
-LOOKING_TOOLS = frozenset({"read_file", "grep_search", "glob_search", "list_directory"})
 FEWEST_FOLDED = 3
 """Calls that one row is worth."""
 
@@ -19,7 +19,7 @@ FEWEST_FOLDED = 3
 def is_quiet_look(call: Call) -> bool:
     """Whether a call only looked, ended well, and nothing else is to be said about it."""
     return (
-        call.tool in LOOKING_TOOLS
+        find_traits(call.tool).look is not None
         and call.phase is Phase.FINISHED
         and call.outcome is Outcome.OK
         and call.decision in (DecisionLabel.NONE, DecisionLabel.ALLOWED)

@@ -111,6 +111,7 @@ class SessionView:
         self.timings.apply(event, self._read_clock())
         if not isinstance(event, _BESIDE_A_WAIT):
             self.status.wait(None)
+        self.status.read_prompt(event if isinstance(event, ev.PromptProgressed) else None)
         self._apply(event)
 
     def _apply(self, event: ev.Event) -> None:  # noqa: C901, PLR0912, PLR0915 - a flat match over a closed union
@@ -165,7 +166,7 @@ class SessionView:
                 self._note(NoticeKind.INFO, event.sentence)
                 for notice in event.notices:
                     self._note(NoticeKind.WARNING, notice)
-            case ev.ContextReceived(note=None):
+            case ev.ContextReceived(note=None) | ev.PromptProgressed():
                 return
             case ev.FolderAdded() | ev.ContextReceived() | ev.ResultReceived():
                 self._note(NoticeKind.INFO, event.sentence)
@@ -182,6 +183,8 @@ class SessionView:
                     self.status.fall_back(event.model)
                 elif isinstance(event, ev.RequestRepeated):
                     self._end_answer()
+                elif isinstance(event, ev.CallLeaked) and event.parser:
+                    self.status.leaked_call = event
                 self._note(NoticeKind.WARNING, event.sentence)
             case ev.RetryScheduled():
                 self._count_down(event)

@@ -8,7 +8,14 @@ from decimal import Decimal
 from domain.conversation.cost import Spending
 from domain.conversation.effort import Effort
 from domain.conversation.response import Usage
-from domain.events.event import InstructionsLoaded, QuorumConcluded, RetryScheduled, UsageCounted
+from domain.events.event import (
+    CallLeaked,
+    InstructionsLoaded,
+    PromptProgressed,
+    QuorumConcluded,
+    RetryScheduled,
+    UsageCounted,
+)
 from domain.review.quorum_result import SparedVote
 
 _LONGEST_TITLE = 80
@@ -66,7 +73,8 @@ def _sum(one: Spending, other: Spending) -> Spending:
 class SessionStatus:
     """The session as its last events left it. `title` is empty until there is a prompt; `sandbox` tells whether
     commands run in one, None until that is known; `instructions` are those in force, None
-    before they are looked for; `retry` is the attempt that is waited for. `version` changes
+    before they are looked for; `retry` is the attempt that is waited for, `leaked_call` the last one
+    that a setting would have read, `reading` how far the server has read the prompt. `version` changes
     with whatever is shown here or computed from the conversation."""
 
     def __init__(self) -> None:
@@ -77,6 +85,8 @@ class SessionStatus:
         self.instructions: InstructionsLoaded | None = None
         self.book = Book()
         self.retry: RetryScheduled | None = None
+        self.leaked_call: CallLeaked | None = None
+        self.reading: PromptProgressed | None = None
         self.version = 0
 
     def resume(self, *, model: str, mode: str, effort: Effort | None = None) -> None:
@@ -129,6 +139,18 @@ class SessionStatus:
         """It became known whether commands run in a sandbox."""
         self.sandbox = on
         self.version += 1
+
+    @property
+    def reading_share(self) -> str:
+        """How far the server has read the prompt, in words; empty where it does not say."""
+        progress = self.reading
+        return f"reading the prompt {progress.read * 100 // progress.total} %" if progress else ""
+
+    def read_prompt(self, event: PromptProgressed | None) -> None:
+        """The server reads the prompt, or does so no more."""
+        if self.reading is not event:
+            self.reading = event
+            self.version += 1
 
     def wait(self, event: RetryScheduled | None) -> None:
         """This attempt is waited for from now on, or none any more."""

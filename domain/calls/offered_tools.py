@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 
 from domain.calls.tool_aliases import translate_tool_name
-from domain.calls.tool_dialects import PATCH_TOOL
+from domain.calls.tool_traits import find_traits
 from domain.lazy_dataclass import dataclass
 from domain.text.nearest import find_nearest_word
 
@@ -15,16 +15,6 @@ _NAME_CHARS = 100
 # What templates of models leave around a name.
 _DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
 _RUN_COMMAND = "run_command"
-_EDITS = ("edit_file", PATCH_TOOL, "write_file")
-# What does the work of a tool that is not offered, the best first, and the program that does it in a command.
-_INSTEAD: Mapping[str, tuple[str, ...]] = dict.fromkeys(_EDITS, _EDITS)
-_PROGRAMS: Mapping[str, str] = {
-    "glob_search": "find",
-    "grep_search": "grep -rn",
-    "list_directory": "ls",
-    "read_file": "cat",
-    "web_fetch": "curl",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +46,12 @@ class OfferedTools:
         meant = translate_tool_name(name)
         if meant in self.names:
             return f"; use {meant}"
-        if (other := next((each for each in _INSTEAD.get(meant, ()) if each in self.names), None)) is not None:
+        traits = find_traits(meant)
+        if (other := next((each for each in traits.instead if each in self.names), None)) is not None:
             return f"; use {other}"
         can_run = _RUN_COMMAND in self.names
-        if can_run and (program := _PROGRAMS.get(meant)) is not None:
-            return f"; use {_RUN_COMMAND} with {program}"
+        if can_run and traits.program:
+            return f"; use {_RUN_COMMAND} with {traits.program}"
         if meant not in self.withheld and (near := find_nearest_word(name, self.names)) is not None:
             return f"; use {near}"
         return f"; if it is a program, use {_RUN_COMMAND} with its command line" if can_run else ""

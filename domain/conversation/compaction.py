@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from domain.calls.tool import ToolCall
-from domain.calls.tool_dialects import PATCH_TOOL
+from domain.calls.tool_traits import find_traits
 from domain.conversation.context_size import estimate_bytes
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.response import StopKind
@@ -204,8 +204,8 @@ def list_last_files(messages: Sequence[Message], most: int = _MOST_FILES) -> tup
 
 def _list_paths(call: ToolCall) -> tuple[str, ...]:
     """The files that the arguments of a call name."""
-    path, patch = call.arguments.get("path"), call.arguments.get("patch")
-    if call.tool_name == PATCH_TOOL and isinstance(patch, str):
+    path, patch = call.arguments.get("path"), find_traits(call.tool_name).find_patch(call.arguments)
+    if patch is not None:
         with suppress(BadPatch):
             return list_paths(parse_patch(patch))
     return (path,) if isinstance(path, str) else ()

@@ -34,6 +34,14 @@ class StreamedToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StreamedPromptProgress:
+    """The server has read so many of the `total` tokens of the prompt; nothing of the answer is there yet."""
+
+    read: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamRetry:
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
@@ -69,5 +77,12 @@ class Error:
 
 
 StreamEvent: TypeAlias = (
-    Delta | StreamedReasoning | StreamedToolCall | StreamRetry | Completed | CompletedResponse | Error
+    Delta
+    | StreamedReasoning
+    | StreamedToolCall
+    | StreamedPromptProgress
+    | StreamRetry
+    | Completed
+    | CompletedResponse
+    | Error
 )

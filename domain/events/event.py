@@ -74,6 +74,7 @@ from domain.events.turn import (
     ConversationCompacted,
     EmptyAnswerReceived,
     MessageAdded,
+    PromptProgressed,
     PromptsQueued,
     ReasoningDelta,
     RequestRepeated,
@@ -147,6 +148,7 @@ __all__ = [
     "PlanReviewStarted",
     "PlanWithdrawn",
     "PlannedLane",
+    "PromptProgressed",
     "PromptsQueued",
     "QuorumConcluded",
     "ReasoningDelta",
@@ -217,6 +219,7 @@ Event: TypeAlias = (
     | TextDelta
     | ReasoningDelta
     | ToolCallDelta
+    | PromptProgressed
     | RetryScheduled
     | RequestRepeated
     | ResponseCompleted
@@ -271,6 +274,7 @@ EphemeralEvent: TypeAlias = (
     TextDelta
     | ReasoningDelta
     | ToolCallDelta
+    | PromptProgressed
     | RetryScheduled
     | CallQueued
     | CallProgressed

@@ -110,6 +110,16 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PromptProgressed:
+    """The model's server has read so many of the `total` tokens of the prompt."""
+
+    type: ClassVar = "prompt_progressed"
+    durable: ClassVar = False
+    read: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetryScheduled:
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.
 
@@ -157,20 +167,37 @@ class RequestRepeated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallLeaked:
-    """The last answer was nothing but a call of this tool, written as text.
+    """The last answer called this tool in its text, and not as a call.
 
-    The call does not run, and the model gets a message that says so.
+    The call does not run. The model gets one message that says so; where it does the same once more, the turn
+    has failed. `parser` is the value of `tool_parser` with which such calls of the `provider` are read, or ""
+    where none reads them.
     """
 
     type: ClassVar = "call_leaked"
     durable: ClassVar = True
     tool: str
+    parser: str = ""
+    provider: str = ""
 
     @property
     def sentence(self) -> str:
         """What happened, in a sentence."""
         call = f"a call of {self.tool} written as text"
-        return f"that is no answer but {call}; nothing ran, and the model is notified"
+        return f"that is no answer but {call}; nothing ran, and the model is notified; {self.remedy}"
+
+    @property
+    def reason(self) -> str:
+        """Why a turn that ends with it has failed."""
+        return f"the model wrote a call of {self.tool} as text, so nothing ran; {self.remedy}"
+
+    @property
+    def remedy(self) -> str:
+        """What helps, as a clause."""
+        if self.parser and self.provider:
+            setting = f'[providers.{self.provider}] tool_parser = "{self.parser}"'
+            return f"{setting} has such calls read (F8 in the app writes it)"
+        return "docs/local-models.md says which servers and models make calls"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

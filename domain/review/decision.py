@@ -124,7 +124,7 @@ def _decide(
     if restricting:
         return _select_strictest(restricting)
     if allowing := [_judge_rule(rule) for rule in said if rule.answer is Answer.ALLOW]:
-        return _select_strictest(allowing)
+        return _select_strictest([*allowing, *_judge_closed_git(subject)])
     beside_mode = _judge_beside_mode(subject, plan, web_doubt)
     if beside_mode:
         return _select_strictest([by_mode, *beside_mode, *_judge_words(subject, rules)])
@@ -205,6 +205,14 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
     if subject.shell is not None and subject.shell.opens_git:
         voices.append(_Voice(Answer.ASK, "opens .git", f"it asks to let {_OPENED_GIT}"))
     return voices
+
+
+def _judge_closed_git(subject: Subject) -> list[_Voice]:
+    """A rule from another session allows a command, and not what it needs in this one."""
+    if subject.shell is None or not subject.shell.offers_git:
+        return []
+    reason = "a rule allows it, but .git is closed in this session until you approve a command that changes it"
+    return [_Voice(Answer.ASK, "closed .git", reason)]
 
 
 def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> list[_Voice]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import overload
 
 
@@ -47,6 +47,16 @@ class WorkspaceRoots(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all)
+
+
+def lies_in(folders: Container[str], path: str) -> bool:
+    """The same as `is_below_any`, of many folders that can be looked up."""
+    while path not in folders:
+        above = path.rpartition("/")[0] or "/"
+        if above == path:
+            return False
+        path = above
+    return True
 
 
 def is_below_any(path: str, folders: Iterable[str]) -> bool:

@@ -62,6 +62,7 @@ from domain.events.event import (
     PlanProposed,
     PlanReviewStarted,
     PlanWithdrawn,
+    PromptProgressed,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -302,6 +303,7 @@ def _place_line(line: _Line, stretch: _Stretch) -> bool:
             TextDelta()
             | ReasoningDelta()
             | ToolCallDelta()
+            | PromptProgressed()
             | RetryScheduled()
             | CallQueued()
             | CallProgressed()

@@ -49,6 +49,7 @@ from domain.events.event import (
     PlanProposed,
     PlanReviewStarted,
     PlanWithdrawn,
+    PromptProgressed,
     PromptsQueued,
     QuorumConcluded,
     ReasoningDelta,
@@ -308,6 +309,7 @@ class Replay:
                 TextDelta()
                 | ReasoningDelta()
                 | ToolCallDelta()
+                | PromptProgressed()
                 | RetryScheduled()
                 | CallQueued()
                 | CallProgressed()

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from domain.events.masking import holds_mask
 from domain.lazy_dataclass import dataclass
+from domain.review.workspace_roots import is_below_any
 from domain.sessions.state import PastTurn, PastUndo
 
 # A sentence names so many files of git; all of them are too many to read.
@@ -240,7 +241,7 @@ def _find_suspects(kept: KeptFiles, now: KeptFiles) -> set[str]:
     """The paths at which something differs from what was there before a call that has no end."""
     paths = {path for path in kept.states if _is_known(path, now)}
     if kept.complete:
-        paths |= {path for path in now.states if _is_below(path, kept.roots)}
+        paths |= {path for path in now.states if is_below_any(path, kept.roots)}
     return {path for path in paths if not is_like(kept.states.get(path), now.states.get(path))}
 
 
@@ -256,7 +257,3 @@ def _list_unknown_changes(kept: KeptFiles, now: KeptFiles) -> list[str]:
         files = "1 file is" if doubts == 1 else f"{doubts} files are"
         notices.append(f"The contents of {files} not kept: an interrupted call may have changed them.")
     return notices
-
-
-def _is_below(path: str, roots: Sequence[str]) -> bool:
-    return any(path == root or path.startswith(root.rstrip("/") + "/") for root in roots)

@@ -18,6 +18,7 @@ from infrastructure.attachments.clipboard import read_clipboard_image
 from infrastructure.attachments.headers import read_header
 from infrastructure.attachments.pdf import count_pages, is_pdf
 from infrastructure.blocking import run_in_thread
+from infrastructure.files.hard_links import list_known_names
 from infrastructure.files.held_files import refuse_held
 from infrastructure.files.opened_path import require_opened_at
 
@@ -56,7 +57,7 @@ class AttachmentFiles:
     def _read_content(self, path: str) -> bytes:
         try:
             file = (self._cwd / Path(path).expanduser()).resolve()
-            if self._policy.is_sensitive(str(file)):
+            if any(map(self._policy.is_sensitive, list_known_names(str(file), str(self._root)))):
                 raise AttachmentError(
                     f"{path} is a sensitive file, and is not shown to a model; copy it elsewhere"
                 )

@@ -48,6 +48,7 @@ from infrastructure.instructions.trust import find_instruction_files
 from infrastructure.instructions.trusted_commands import TrustedCommands
 from infrastructure.mcp.pins import open_pinned_tools
 from infrastructure.mcp.servers import McpServers
+from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.references.github import open_references
@@ -76,7 +77,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=calls.tool_set.count_schema_bytes,
+            tool_bytes=lambda: self.dialogue.short_tools_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
@@ -92,6 +93,7 @@ class ConversationParts:
             gauge=self.gauge,
             budget=budget,
             values=lambda: calls.runtime.state.values,
+            ask_window=shared.gateway.find_window if isinstance(shared.gateway, ProviderRegistry) else None,
         )
         self.tool_servers: Final = McpServers(
             settings.mcp.servers,

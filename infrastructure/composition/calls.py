@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from application.calls.hook_chain import HookChain
@@ -13,7 +12,6 @@ from application.calls.tool_set import ToolSet
 from application.jobs.background_jobs import BackgroundJobs
 from application.plan.plan_service import PhaseTools, PlanService
 from application.ports.subagents import SubagentPort
-from application.ports.tools import Tool
 from application.subagents.defined_tasks import DefinedTasks
 from application.subagents.plan_task_runner import PlanTaskRunner
 from application.turn.attachments import Attachments
@@ -29,28 +27,18 @@ from infrastructure.changes.repository_changes import RepositoryChanges
 from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
 from infrastructure.composition.inputs import SessionInputs, SubagentTerms
 from infrastructure.config.loading import is_flag
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.sandbox import EarlySearch
 from infrastructure.instructions.agent_catalog import AgentCatalog
 from infrastructure.instructions.agent_files import AgentFiles
 from infrastructure.instructions.skill_catalog import SkillCatalog
 from infrastructure.instructions.skill_folders import SkillFolders
-from infrastructure.tools.builtin.apply_patch import ApplyPatch
-from infrastructure.tools.builtin.create_plan import CreatePlan
-from infrastructure.tools.builtin.edit_file import EditFile
-from infrastructure.tools.builtin.glob_search import GlobSearch
-from infrastructure.tools.builtin.grep_search import GrepSearch
-from infrastructure.tools.builtin.jobs import Jobs
-from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.read_file import ReadFile
+from infrastructure.tools.builtin.parts import ToolParts
 from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.builtin.update_plan import UpdatePlan
-from infrastructure.tools.builtin.update_task import UpdateTask
-from infrastructure.tools.builtin.write_file import WriteFile
 from infrastructure.tools.choice import choose_tools
 from infrastructure.tools.custom.tool import build_custom_tools
 from infrastructure.tools.json_schema import JsonSchema
-from infrastructure.tools.web.selection import build_web_fetch, build_web_search
+from infrastructure.tools.registration import ToolSource
+from infrastructure.tools.table import build_tools
 
 
 class CallParts:
@@ -108,45 +96,33 @@ class CallParts:
             AgentFiles(root, environ), decisions=given.trust, approver=given.approver, cwd=root
         )
 
-        # The tools, in the order in which they are offered; None for one that the session has no use for
+        # The tools
         self.seen: Final = SeenFiles(core.conversation)
-        run_command = RunCommand(
-            jobs=self.jobs,
+        parts = ToolParts(
+            settings=settings,
+            environ=environ,
             root=root,
-            resolve_directory=lambda named: Path(workspace.locate(named).path),
-            timeout_secs=command_table.timeout_secs,
-            max_output_bytes=command_table.max_output_bytes,
-            limits=conversion.build_command_limits(settings),
-            secret_names=shared.secret_names,
-            open_spill=self.open_spill,
-            judge=shared.gate.judge,
+            workspace=workspace,
+            paths=shared.paths,
+            gate=shared.gate,
             sandbox=shared.sandbox,
+            secret_names=shared.secret_names,
+            command_limits=conversion.build_command_limits(settings),
+            seen=self.seen,
+            attachments=self.call_attachments,
+            jobs=self.jobs,
+            plans=self.plans,
+            outputs=self.outputs,
+            store=shared.store,
+            open_spill=self.open_spill,
+            skills=self.skills if skill_folders.find() else None,
+            is_owned=terms.is_owned,
+            asker=terms.asker,
+            get_subagents=get_subagents,
+            get_tasks=get_tasks,
+            get_plan_tasks=get_plan_tasks,
+            get_tool_set=lambda: self.tool_set,
         )
-        built_in: list[Tool | None] = [
-            ReadFile(workspace, self.seen, self.call_attachments),
-            ListDirectory(workspace),
-            GlobSearch(workspace),
-            GrepSearch(workspace, policy=shared.paths),
-            WriteFile(workspace, self.seen),
-            EditFile(workspace, self.seen),
-            ApplyPatch(workspace, self.seen),
-            run_command,
-            Jobs(self.jobs),
-            UpdatePlan(),
-            CreatePlan(self.plans, str(root), tools=lambda: self.tool_set),
-            UpdateTask(self.plans),
-            session_tools.build_load_skill(skill_folders, self.skills),
-            session_tools.build_inspect(shared.store, self.outputs),
-            session_tools.build_task(
-                terms.owner_review,
-                subagents=get_subagents,
-                tasks=get_tasks,
-            ),
-            session_tools.build_run_task(terms.owner_review, self.plans, runner=get_plan_tasks),
-            session_tools.build_fail_task(terms.owner_review, terms.asker),
-        ]
-        web_settings = conversion.build_web_settings(settings)
-        web = [build_web_fetch(web_settings), build_web_search(web_settings, environ)]
         custom = build_custom_tools(
             conversion.list_custom_declarations(settings),
             root=workspace.cwd,
@@ -161,7 +137,10 @@ class CallParts:
             covered=given.covered,
             settings=settings,
             cwd=workspace.cwd,
-            sources=session_tools.list_tool_sources(built_in, web, custom),
+            sources=(
+                ToolSource("quorum itself", build_tools(parts)),
+                ToolSource("[tools.custom] in the settings", custom),
+            ),
         )
         self.tools: Final = session_tools.keep_wanted_tools(self.choice.tools, terms.wanted_tools)
         self.spec: Final = ToolSpec(tool.definition for tool in self.tools.values())

@@ -125,7 +125,7 @@ class SharedParts:
         self.registrations: Final = build_hook_registrations(
             settings.hooks,
             workspace=self.workspace.cwd,
-            environ=environ,
+            environ=environ if given.hook_environ is None else given.hook_environ,
             secret_names=self.secret_names,
             sandbox=self.sandbox,
         )

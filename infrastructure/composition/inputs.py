@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class SessionInputs:
     """What a session is about and with whom, as `build_session` describes it.
 
-    `gateway` opens the sessions with models in place of the providers of the settings.
+    `gateway` opens the sessions with models in place of the providers of the settings. `hook_environ` is what
+    hooks get of the environment, None: all that commands get.
     """
 
     settings: Settings
@@ -43,6 +44,7 @@ class SessionInputs:
     record: SessionRecord
     mask: SecretMask
     trust: TrustDecisions
+    hook_environ: Mapping[str, str] | None = None
     models: Sequence[str] = ()
     chosen_efforts: Mapping[str, Effort] = field(default_factory=dict)
     participants: Sequence[str] = ()

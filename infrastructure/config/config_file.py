@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -27,6 +28,13 @@ class ConfigFileEdit:
     before: str
     after: str
     loaded: LoadedSettings
+
+    @property
+    def changed_lines(self) -> tuple[str, ...]:
+        """The lines that went, after `-`, and those that came, after `+`, as they are in the file."""
+        compared = difflib.unified_diff(self.before.splitlines(), self.after.splitlines(), lineterm="", n=0)
+        lines = list(compared)[2:]  # the first two name the files
+        return tuple(line for line in lines if not line.startswith("@@"))
 
 
 @dataclass(frozen=True, slots=True)

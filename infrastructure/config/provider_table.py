@@ -5,6 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from domain.calls.tool_parser import ToolParser
 from infrastructure.config.about import About, ProjectRule
 from infrastructure.config.web_address import is_web_address
 from infrastructure.provider_types import (
@@ -142,6 +143,15 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             project=_NEVER,
         ),
     ] = 0
+    tool_parser: Annotated[
+        ToolParser,
+        About(
+            description="For openai-chat: the family of models whose calls quorum reads from the text of the "
+            "answer, where the server does not (docs/local-models.md). json: an answer that is nothing but "
+            "one call in JSON. Empty: none; only calls that the server names are calls.",
+            project=_NEVER,
+        ),
+    ] = ""
     headers: Annotated[
         Mapping[str, Annotated[str, Meta(pattern=_HEADER_VALUE)]],
         About(

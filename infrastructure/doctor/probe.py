@@ -1,4 +1,4 @@
-"""One cheap request to each provider, all at the same time: does it answer, and how fast."""
+"""Cheap requests to each provider, all at the same time: does it answer, how fast, and does it call tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from domain.text.amounts import format_amount, format_duration
 from infrastructure.config.loading import LoadedSettings
 from infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from infrastructure.config.provider_table import ProviderTable
-from infrastructure.doctor.finding import Finding, fail, report_ok, warn
+from infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
+from infrastructure.doctor.tool_probe import probe_tools, report_tools
 from infrastructure.managed_policy import build_model_check
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
@@ -79,7 +80,7 @@ async def probe(
         )
     finally:
         await gateway.aclose()
-    return [replace(finding, text=hide(finding.text)) for finding in findings]
+    return [replace(finding, text=hide(finding.text)) for group in findings for finding in group]
 
 
 def _limit_settings(settings: ProviderSettings, limit_secs: float) -> ProviderSettings:
@@ -88,18 +89,23 @@ def _limit_settings(settings: ProviderSettings, limit_secs: float) -> ProviderSe
         max_retries=0,
         max_output_tokens=min(settings.max_output_tokens or _MOST_TOKENS, _MOST_TOKENS),
         timeout_secs=min(settings.timeout_secs, limit_secs),
+        tool_parser="",  # what the server does by itself is asked
     )
 
 
 async def _ask(
     question: Question, table: ProviderTable, gateway: ProviderRegistry, limit_secs: float
-) -> Finding:
+) -> list[Finding]:
     # what is loaded first is not the provider's time
     await asyncio.to_thread(gateway.warm_up, question.model or f"{question.provider}/any")
-    ask = _ask_for_word if question.model else _ask_for_listing
     try:
         async with asyncio.timeout(limit_secs):
-            return report_ok("request", f"{question.about}: {await ask(question, gateway)}")
+            if question.model is None:
+                return [report_ok("request", f"{question.about}: {await _ask_for_listing(question, gateway)}")]
+            answered, usage = await _ask_for_word(question, question.model, gateway)
+        if table.type != "openai-chat" or answered.state is not FindingState.OK:
+            return [answered]
+        return [answered, await _ask_about_tools(question, question.model, table, gateway, usage, limit_secs)]
     except TimeoutError:
         error = ProviderError(f"no answer within {limit_secs:g} s", kind=ProviderErrorKind.TIMEOUT)
     except ProviderError as failure:
@@ -107,14 +113,39 @@ async def _ask(
     tell = fail if question.roles else warn
     is_named = question.model is None and str(error).startswith(question.provider)
     text = str(error) if is_named else f"{question.about}: {error}"
-    return tell("request", text, _describe_remedy(question, error.kind, table))
+    return [tell("request", text, _describe_remedy(question, error.kind, table))]
 
 
-async def _ask_for_word(question: Question, gateway: ProviderRegistry) -> str:
-    assert question.model is not None
+async def _ask_for_word(question: Question, model: str, gateway: ProviderRegistry) -> tuple[Finding, Usage]:
     started = time.monotonic()
-    response = await gateway.open_session(question.model, Conversation(), "").send(_PROMPT)
-    return f"answered in {format_duration(time.monotonic() - started)}, {_format_tokens(response.usage)}"
+    response = await gateway.open_session(model, Conversation(), "").send(_PROMPT)
+    took = f"in {format_duration(time.monotonic() - started)}, {_format_tokens(response.usage)}"
+    if response.lack is None:
+        return report_ok("request", f"{question.about}: answered {took}"), response.usage
+    text = f"{question.about}: answered nothing {took}: {response.lack}"
+    return warn("request", text, "see whether the server has the model's own chat template"), response.usage
+
+
+async def _ask_about_tools(
+    question: Question,
+    model: str,
+    table: ProviderTable,
+    gateway: ProviderRegistry,
+    usage: Usage,
+    limit_secs: float,
+) -> Finding:
+    try:
+        async with asyncio.timeout(limit_secs):
+            use = await probe_tools(model, gateway, usage.context - usage.output)
+    except TimeoutError:
+        return warn("tools", f"{question.about}: no answer to a request with a tool within {limit_secs:g} s")
+    except ProviderError as error:
+        return warn(
+            "tools",
+            f"{question.about}: refuses a request with a tool: {error}",
+            "start the server with a chat template that has tools, or choose another model",
+        )
+    return report_tools(question.about, question.provider, table.tool_parser, use)
 
 
 async def _ask_for_listing(question: Question, gateway: ProviderRegistry) -> str:

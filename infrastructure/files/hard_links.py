@@ -27,6 +27,18 @@ def find_other_names(location: Location) -> tuple[str, ...] | None:
     return tuple(name for name in names if name != location.path) if len(names) == status.st_nlink else None
 
 
+def list_known_names(path: str, root: str) -> tuple[str, ...]:
+    """The canonical paths below a folder by which a file can be read, itself among them, as far as a bounded
+    search finds them; only `path` for one of a single name or no file."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return (path,)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink == 1:
+        return (path,)
+    return tuple(dict.fromkeys((path, *_search(root, status))))
+
+
 def _search(root: str, wanted: os.stat_result) -> list[str]:
     """The names below a folder that the file has, as many as a bounded search finds."""
     found: list[str] = []

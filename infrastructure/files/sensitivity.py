@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections import deque
 
 from domain.review.path_policy import PathPolicy, extract_last_names
 from infrastructure.files.workspace import Location
+
+_MOST_ENTRIES = 100_000
 
 
 class Sensitivity:
@@ -41,3 +45,43 @@ class Sensitivity:
         if not self._candidate.covers(names[-1]):
             return False
         return self._policy.is_sensitive(path or os.path.join(self._base, *names))
+
+
+class SensitiveLinks:
+    """Which files are sensitive by another of their names in the workspace.
+
+    The workspace is looked through once, at the first file with several names, from the top downwards and up to
+    100,000 entries.
+    """
+
+    def __init__(self, policy: PathPolicy) -> None:
+        self._policy = policy
+        self._found: dict[tuple[int, int], str] | None = None
+
+    def find_name(self, status: os.stat_result) -> str | None:
+        """The sensitive name of such a file."""
+        if status.st_nlink == 1 or not stat.S_ISREG(status.st_mode):
+            return None
+        if self._found is None:
+            self._found = {}
+            for root in self._policy.roots:
+                self._look_through(root, self._found)
+        return self._found.get((status.st_dev, status.st_ino))
+
+    def _look_through(self, root: str, found: dict[tuple[int, int], str]) -> None:
+        sensitivity = Sensitivity(self._policy, Location(root, (), root))
+        waiting, left = deque[tuple[str, ...]]([()]), _MOST_ENTRIES
+        while waiting and left > 0:
+            above = waiting.popleft()
+            try:
+                with os.scandir(os.path.join(root, *above)) as entries:
+                    for entry in entries:
+                        left -= 1
+                        names = (*above, entry.name)
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(names)
+                        elif sensitivity.covers(names):
+                            status = entry.stat(follow_symlinks=False)
+                            found[(status.st_dev, status.st_ino)] = entry.path
+            except OSError:  # gone meanwhile, or closed to us
+                continue

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Never, TypeAlias
@@ -121,14 +121,18 @@ def build_call_gate(
     caller: str,
     approver: Approver,
     record: SessionRecord,
+    hook_environ: Mapping[str, str],
 ) -> CallGate:
-    """What decides about the calls of the session that `record` is of. Raises ConfigError."""
+    """What decides about the calls of the session that `record` is of. `hook_environ` is what hooks may get of
+    the environment. Raises ConfigError.
+    """
     mask, watch = SecretMask(), DecisionWatch()
     parts = SessionParts(
         given=SessionInputs(
             settings=loaded.settings,
             root=root,
             environ=os.environ,
+            hook_environ=hook_environ,
             config_files=loaded.files,
             origins=loaded.origins,
             covered=loaded.covered,

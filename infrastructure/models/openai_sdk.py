@@ -17,11 +17,12 @@ from domain.conversation.document import DocumentLimits
 from domain.conversation.image import ImageLimits
 from domain.conversation.response import LlmResponse
 from domain.errors import ProviderError
-from domain.text.json_value import JsonValue
+from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
 from infrastructure.models.shared.api_client import ApiRequest
 from infrastructure.models.shared.failures import find_direct_cause
+from infrastructure.models.shared.json_fields import parse_foreign_json
 from infrastructure.models.shared.model_listing import (
     ModelPage,
     build_no_listing,
@@ -49,6 +50,7 @@ OPENAI_DOCUMENTS = DocumentLimits(document_bytes=50_000_000)
 """What OpenAI documents: a file may have what a whole request may have, and pages are not bounded."""
 
 
+_FACTS_SECS = 3.0  # what a server says beside its answers helps, and is not waited for longer
 _PATHS: Mapping[OpenAiApi, str] = {"chat": "/chat/completions", "responses": "/responses"}
 
 
@@ -113,6 +115,25 @@ class OpenAiClient:
             async with client.models.with_streaming_response.list() as response:
                 page = await read_page(response.iter_bytes(), self._failures)
                 return ModelPage(page.names)  # this list has one page
+
+    async def fetch_object(self, path: str, body: JsonObject | None = None) -> JsonObject:
+        """The JSON object at a path of the server, with a body by POST; an empty one where there is none."""
+        client = self._client
+        if client is None:
+            client = await asyncio.to_thread(self._prepare_client)
+        import openai  # at hand by now
+
+        url = f"{self._endpoint.address.removesuffix('/v1')}{path}"
+        try:
+            async with asyncio.timeout(_FACTS_SECS):
+                if body is None:
+                    response = await client.get(url, cast_to=httpx2.Response)
+                else:
+                    response = await client.post(url, cast_to=httpx2.Response, body=body)
+            value = parse_foreign_json(response.content)
+        except (openai.OpenAIError, httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
 
     async def aclose(self) -> None:
         """Close the connections."""

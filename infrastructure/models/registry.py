@@ -97,6 +97,16 @@ class ProviderRegistry:
         listed = [f"{provider}/{own_name}" for own_name in await self._find_provider(provider).list_models()]
         return tuple(model for model in listed if self._explain_refusal(model) is None)
 
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window that the server of "provider/model" gives it, None where it does not say.
+
+        Raises ProviderError where the model cannot be had.
+        """
+        provider, own_name = self._split(model)
+        self._require_allowed(model)
+        found = self._find_provider(provider)
+        return await found.find_window(own_name, is_known=is_known) if isinstance(found, ApiProvider) else None
+
     def warm_up(self, model: str) -> None:
         """Load what a session with this model needs. Blocks: call it from a background thread.
 
@@ -144,6 +154,11 @@ class ProviderRegistry:
             from infrastructure.models.clouds.selection import check_type
 
             check_type(provider, settings)
+        if settings.tool_parser and settings.type != "openai-chat":
+            raise _make_configuration_error(
+                f'[providers.{provider}] tool_parser is for type "openai-chat"; with "{settings.type}" the '
+                "server reads the calls: remove it, or change the type"
+            )
         match settings.type:
             case "anthropic":
                 from infrastructure.models.anthropic.client import AnthropicMessages
@@ -159,7 +174,11 @@ class ProviderRegistry:
                 from infrastructure.models.openai_chat.client import OpenAiChat
 
                 endpoint = self._build_endpoint(provider, settings)
-                client = OpenAiChat(endpoint, max_output_tokens=settings.max_output_tokens)
+                client = OpenAiChat(
+                    endpoint,
+                    max_output_tokens=settings.max_output_tokens,
+                    tool_parser=settings.tool_parser,
+                )
             case "copilot":
                 if not is_installed("copilot"):
                     raise _make_configuration_error(

@@ -10,23 +10,17 @@ from types import MappingProxyType
 
 from application.ports.tools import Tool
 from domain.calls.tool import RiskLevel
+from domain.calls.tool_traits import find_traits
 from domain.conversation.session_kind import SessionKind
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
-from domain.plan.phase import FAIL_TASK, RUN_TASK, UPDATE_TASK
-from domain.review.plan_terms import CREATE_PLAN
+from domain.plan.phase import FAIL_TASK, RUN_TASK
 from domain.text.nearest import find_nearest_word
 from infrastructure.config.schema import Settings
 from infrastructure.own_packages import find_name_conflict
 from infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
-
-_WHERE_NEEDED = frozenset(
-    {"load_skill", "task", RUN_TASK, FAIL_TASK}
-)  # there in sessions that have a use for it
-_CHANGING_SESSIONS = frozenset({CREATE_PLAN, UPDATE_TASK, RUN_TASK})  # what only reads has nothing to plan
-_OPTIONAL = {"web_fetch": "tools.web.fetch = true", "web_search": "tools.web.search to a service"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +66,12 @@ def choose_tools(
             kept = {
                 n: t
                 for n, t in kept.items()
-                if t.definition.risk is RiskLevel.LOW and n not in _CHANGING_SESSIONS
+                if t.definition.risk is RiskLevel.LOW and not find_traits(n).is_planners
             }
         case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
             kept = {}
-    if "run_command" not in kept:  # without it there are no jobs
-        kept.pop("jobs", None)
+    companions = {n: find_traits(n).companion_of for n in kept}
+    kept = {n: t for n, t in kept.items() if not companions[n] or companions[n] in kept}
     return ToolChoice(tools=kept, notices=tuple(notices))
 
 
@@ -88,10 +82,11 @@ def _name_problem(key: str, name: str, by_name: Mapping[str, Tool], servers: tup
     """
     if name.startswith(servers):
         return ""
-    if name in by_name or name in _WHERE_NEEDED or (name in _OPTIONAL and key == "disabled"):
+    traits = find_traits(name)
+    if name in by_name or traits.is_conditional or (traits.turned_on_by and key == "disabled"):
         return ""
-    if name in _OPTIONAL:
-        return f'tools.enabled names "{name}", which is off; set {_OPTIONAL[name]}'
+    if traits.turned_on_by:
+        return f'tools.enabled names "{name}", which is off; set {traits.turned_on_by}'
     near = find_nearest_word(name, tuple(by_name))
     hint = f"; did you mean {near}?" if near else f"; the tools are {', '.join(by_name)}"
     return f'tools.{key} names "{name}", and there is no such tool{hint}'

@@ -35,7 +35,13 @@ from domain.review.questions import (
 )
 from domain.sessions.trust import TrustQuestion
 from quorum.acp_agent.outbox import Outbox
-from quorum.acp_agent.questions import describe_review, show_review, show_spending, show_trust
+from quorum.acp_agent.questions import (
+    describe_review,
+    render_question,
+    show_review,
+    show_spending,
+    show_trust,
+)
 from quorum.acp_agent.server_questions import list_answers, render_question_title, show_question
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.tool_calls import (
@@ -44,15 +50,17 @@ from quorum.acp_agent.tool_calls import (
     convert_json,
     find_locations,
     identify_call,
-    render_title,
 )
-from quorum.cli.errors import complain
+from quorum.errors import complain
 
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
 FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]
 
 ALLOW, REJECT, ALLOW_FOLDER = "allow", "reject", "allow-folder"
 ALWAYS = {RuleScope.SESSION: "always-session", RuleScope.PROJECT: "always-project"}
+NAMING_CLIENTS = frozenset({"acpx", "agent-shell", "toad", "zed"})
+"""Clients, as they call themselves, that draw the names of options. Others may draw one button a kind."""
+
 _CANCELLED = "cancelled"
 
 
@@ -65,10 +73,13 @@ class ClientApprover:
 
     is_there = True
 
-    def __init__(self, ask: AskClient, outbox: Outbox, find_unsaved: FindUnsaved) -> None:
+    def __init__(
+        self, ask: AskClient, outbox: Outbox, find_unsaved: FindUnsaved, *, shows_option_names: bool
+    ) -> None:
         self._ask = ask
         self._outbox = outbox
         self._find_unsaved = find_unsaved
+        self._shows_option_names = shows_option_names
         self._open = 0
         self._others = 0
 
@@ -93,9 +104,23 @@ class ClientApprover:
         def build_contents() -> list[CallContent]:
             return show_review(request, review_context, preview, unsaved)
 
+        def show() -> None:
+            """Some clients draw updates of a call and of a request its title alone."""
+            self._outbox.put(
+                ToolCallProgress(
+                    session_update="tool_call_update",
+                    tool_call_id=call_id,
+                    title=render_question(request, review_context),
+                    status="pending",
+                    content=build_contents(),
+                    field_meta={"quorum": describe_review(request, review_context)},
+                )
+            )
+
+        show()
         call = ToolCallUpdate(
             tool_call_id=call_id,
-            title=render_title(packet.call.tool_name, packet.call.arguments),
+            title=render_question(request, review_context),
             kind=_choose_asked_kind(packet.call.tool_name),
             status="pending",
             locations=find_locations(packet.call.arguments, packet.seal.diff, packet.seal.cwd) or None,
@@ -103,18 +128,9 @@ class ClientApprover:
             content=build_contents(),
             field_meta={"quorum": describe_review(request, review_context)},
         )
-        unwatch = review_context.watch(
-            lambda: self._outbox.put(
-                ToolCallProgress(
-                    session_update="tool_call_update",
-                    tool_call_id=call_id,
-                    content=build_contents(),
-                    field_meta={"quorum": describe_review(request, review_context)},
-                )
-            )
-        )
+        unwatch = review_context.watch(show)
         try:
-            chosen = await self._choose(call, _list_options(rule, request.folder))
+            chosen = await self._choose(call, self._list_options(rule, request.folder))
         finally:
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)
@@ -139,10 +155,9 @@ class ClientApprover:
 
     async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
         """Put a question of an MCP server; a form that has to be typed in cannot be shown, and is declined."""
-        answers = list_answers(question)
+        answers = list_answers(question, by_name=self._shows_option_names)
         if not answers:
-            title = render_question_title(question)
-            complain([f"{title} for what has to be typed, which this client cannot show"])
+            complain([f"{render_question_title(question)} in a form, which this client cannot show"])
             return ServerAnswer(action=ServerAction.DECLINE)
         options = [option for option, _ in answers]
         chosen = await self._pose(render_question_title(question), show_question(question), options)
@@ -154,6 +169,13 @@ class ClientApprover:
     async def offer_sandboxed(self, sandbox: str) -> bool:
         """The client has its own choice of modes."""
         return False
+
+    def _list_options(self, rule: str | None, folder: str | None) -> list[PermissionOption]:
+        """One option of a kind, the first, where the client may draw kinds in place of names."""
+        options = _list_options(rule, folder)
+        if self._shows_option_names:
+            return options
+        return list({option.kind: option for option in reversed(options)}.values())[::-1]
 
     async def _confirm(self, title: str, content: list[CallContent], options: list[PermissionOption]) -> bool:
         return await self._pose(title, content, options) == ALLOW
@@ -227,9 +249,6 @@ def _choose_rule(request: ReviewRequest, context: ReviewContext) -> tuple[str | 
 def _list_options(rule: str | None, folder: str | None) -> list[PermissionOption]:
     """An option that is for always names the whole rule that it saves, or the whole folder that it adds."""
     options = [PermissionOption(option_id=ALLOW, name="Allow once", kind="allow_once")]
-    if folder is not None:
-        name = f"Allow, and add the folder to the workspace of this session: {show_line(folder, 4096)}"
-        options.append(PermissionOption(option_id=ALLOW_FOLDER, name=name, kind="allow_always"))
     if rule is not None:
         wheres = ((RuleScope.SESSION, "in this session"), (RuleScope.PROJECT, "in this folder"))
         options += [
@@ -240,6 +259,9 @@ def _list_options(rule: str | None, folder: str | None) -> list[PermissionOption
             )
             for scope, where in wheres
         ]
+    if folder is not None:
+        name = f"Allow, and add the folder to the workspace of this session: {show_line(folder, 4096)}"
+        options.append(PermissionOption(option_id=ALLOW_FOLDER, name=name, kind="allow_always"))
     return [*options, PermissionOption(option_id=REJECT, name="Reject", kind="reject_once")]
 
 

@@ -18,7 +18,7 @@ from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.slash_commands import SlashCommands, list_commands
 from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
-from quorum.cli.errors import complain
+from quorum.errors import complain
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _CLOSING_SECS = 20.0

@@ -41,7 +41,7 @@ from acp.schema import (
 
 from domain.errors import LedgerError, ModeRefused, QuorumError
 from domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
-from quorum.acp_agent.client_approver import ClientApprover
+from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
@@ -51,7 +51,7 @@ from quorum.acp_agent.session_modes import list_modes, set_mode
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
@@ -71,6 +71,7 @@ class ProtocolAgent:
         self._is_closing = False
         self._client: AgentSideConnection | None = None
         self._reads_buffers = False
+        self._client_name = ""
         self._sessions: dict[str, ClientSession] = {}
         self._is_opening = asyncio.Lock()
 
@@ -89,6 +90,7 @@ class ProtocolAgent:
     ) -> InitializeResponse:
         files = client_capabilities.fs if client_capabilities is not None else None
         self._reads_buffers = bool(files is not None and files.read_text_file)
+        self._client_name = client_info.name.lower() if client_info is not None else ""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="quorum", title="quorum", version=__version__),
@@ -277,7 +279,9 @@ class ProtocolAgent:
 
         outbox = Outbox(send)
         buffers = UnsavedBuffers(read if self._reads_buffers else None, root)
-        approver = ClientApprover(ask, outbox, buffers.describe)
+        approver = ClientApprover(
+            ask, outbox, buffers.describe, shows_option_names=self._client_name in NAMING_CLIENTS
+        )
         feed = UpdateFeed(str(root), outbox.put)
         feed.take_title(opened.record)
         try:

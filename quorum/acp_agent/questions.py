@@ -15,12 +15,13 @@ from domain.review.questions import ReviewRequest, RulePreview
 from domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.acp_agent.diff_blocks import render_diff
 from quorum.acp_agent.shown_text import fence, show_line, show_text
-from quorum.acp_agent.tool_calls import CallContent, build_text_content, convert_json
+from quorum.acp_agent.tool_calls import CallContent, build_text_content, convert_json, render_title
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _HIDDEN = "Secrets are shown as [secret:NAME]; what runs, and its digest, hold them as they are."
 _STALE = "What was approved before is no longer what would run, so it is asked again."
 _MOST_LINES = 400
+_LONGEST_HEAD, _LONGEST_CALL = 300, 20_000
 
 
 def show_review(
@@ -31,6 +32,16 @@ def show_review(
     shown: list[CallContent] = [*render_diff(seal.diff, seal.cwd)] if seal.diff else []
     shown += [build_text_content(text) for text in _render_what_runs(request)]
     return [*shown, build_text_content("\n".join(_render_facts(request, context, rule, notices)))]
+
+
+def render_question(request: ReviewRequest, context: ReviewContext) -> str:
+    """The call in one line, after why it is asked and how the votes stand: what a model writes comes last, so
+    that it can neither hide nor imitate the rest. The call is not cut."""
+    call = request.packet.call
+    why = [show_line(reason) for reason in dict.fromkeys((*request.dangers, *request.reasons))]
+    votes = [f"votes: {show_line(context.tally.describe_count())}"] if context.reviewers else []
+    head = show_line("; ".join((*votes, *why)), _LONGEST_HEAD)
+    return f"[{head}] {render_title(call.tool_name, call.arguments, _LONGEST_CALL)}"
 
 
 def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str, Any]:

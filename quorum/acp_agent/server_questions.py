@@ -20,10 +20,11 @@ _MOST_OPTIONS = 8
 _DECLINE = "decline"
 
 
-def list_answers(question: ServerQuestion) -> list[tuple[PermissionOption, ServerAnswer]]:
-    """The options of the request with what each answers; empty where the form needs something to be typed."""
+def list_answers(question: ServerQuestion, *, by_name: bool) -> list[tuple[PermissionOption, ServerAnswer]]:
+    """The options of the request with what each answers; empty where the form needs something to be typed, or
+    a choice `by_name` that the client may not show."""
     accepted = _list_accepted(question)
-    if not accepted:
+    if not accepted or (len(accepted) > 1 and not by_name):
         return []
     options = [
         (PermissionOption(option_id=f"answer-{number}", name=name, kind="allow_once"), answer)

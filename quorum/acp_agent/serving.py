@@ -15,13 +15,13 @@ from acp.interfaces import Agent
 from quorum.acp_agent.protocol_agent import ProtocolAgent
 from quorum.acp_agent.session_composer import SessionComposer
 from quorum.acp_agent.standard_io import StandardIoTransport
-from quorum.cli.errors import complain
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
+from quorum.errors import complain
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def serve_client(options: Options) -> int:
+def serve_client(options: StartOptions) -> int:
     """Speak the protocol on standard input and output. Returns 0 once the client is gone, or at a signal.
 
     Whatever else is printed goes to standard error: the output belongs to the protocol.
@@ -37,7 +37,7 @@ def serve_client(options: Options) -> int:
     return 0
 
 
-async def _serve(options: Options, source: int, sink: int) -> None:
+async def _serve(options: StartOptions, source: int, sink: int) -> None:
     transport = StandardIoTransport(source, sink)
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:

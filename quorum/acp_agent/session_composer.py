@@ -25,9 +25,9 @@ from infrastructure.mcp.server_credentials import ServerCredentials
 from infrastructure.storage import open_storage
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
-from quorum.cli.errors import complain, mask_complaints
-from quorum.cli.settings import load
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
+from quorum.errors import complain, mask_complaints
+from quorum.settings import load
 from tui.keys.commands import RESERVED_NAMES
 
 
@@ -46,7 +46,7 @@ class SessionComposer:
     far as they are trusted already, as in a run without a person.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: StartOptions) -> None:
         self._options = options
         self._mask = SecretMask()
         self._trust: TrustDecisions = open_trust_decisions(os.environ)
@@ -139,7 +139,7 @@ class SessionComposer:
 
     def _open_storage(self) -> Storage:
         if self._listed is None:
-            loaded = load(self._options, self._options.workdir, needs_project=False)
+            loaded = load(self._options, self._options.workdir or Path(), needs_project=False)
             self._listed = open_storage(loaded.settings.storage, os.environ)
         return self._listed
 

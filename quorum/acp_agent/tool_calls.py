@@ -20,38 +20,16 @@ from acp.schema import (
 
 from application.view.entries import Batch, Call, Entry, Kept, NoticeKind, Phase
 from domain.calls.execution import Outcome, ToolExecutionContext
+from domain.calls.tool_traits import OutputKind, find_traits
 from domain.text.json_value import JsonObject, JsonValue
 from quorum.acp_agent.diff_blocks import render_diff, split_hunks
 from quorum.acp_agent.shown_text import fence, show_line, show_text
 
 CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
-_KINDS: dict[str, ToolKind] = {
-    "read_file": "read",
-    "list_directory": "read",
-    "inspect": "read",
-    "load_skill": "read",
-    "glob_search": "search",
-    "grep_search": "search",
-    "write_file": "edit",
-    "edit_file": "edit",
-    "apply_patch": "edit",
-    "run_command": "execute",
-    "jobs": "execute",
-    "web_fetch": "fetch",
-    "web_search": "fetch",
-    "update_plan": "think",
-    "create_plan": "think",
-    "update_task": "think",
-    "run_task": "think",
-    "fail_task": "think",
-    "task": "think",
-}
 _TELLING = ("command", "path", "pattern", "url", "query", "name", "job_id", "blob_id", "prompt")
 _PLACES = ("path", "base_dir", "working_dir")
 _MOST_NAMED = 20
-# What the diff of an edit says already.
-_EDITS = frozenset({"write_file", "edit_file", "apply_patch"})
 
 
 def build_call_id(batch_id: str, call_index: int) -> str:
@@ -74,15 +52,17 @@ def find_call(entries: Sequence[Entry], context: ToolExecutionContext) -> Call |
 
 def choose_kind(tool: str) -> ToolKind:
     """What kind of work a tool does; those that this program does not know are of no kind."""
-    return _KINDS.get(tool, "other")
+    return find_traits(tool).kind
 
 
-def render_title(tool: str, arguments: JsonObject) -> str:
+def render_title(tool: str, arguments: JsonObject, longest: int = 200) -> str:
     """The call in one line: a command as it is, else the tool with what tells most about it."""
-    telling = next((value for key in _TELLING if isinstance(value := arguments.get(key), str) and value), "")
-    if tool == "run_command" and telling:
-        return show_line(telling)
-    return show_line(f"{tool} {telling}".strip())
+    traits = find_traits(tool)
+    if command := traits.find_command(arguments):
+        return show_line(command, longest)
+    names = (*_TELLING, *traits.telling)
+    telling = next((value for name in names if isinstance(value := arguments.get(name), str) and value), "")
+    return show_line(f"{tool} {telling}".strip(), longest)
 
 
 def find_locations(arguments: JsonObject, diff: str | None, cwd: str) -> list[ToolCallLocation]:
@@ -165,7 +145,8 @@ def _list_contents(call: Call, cwd: str) -> list[CallContent]:
     is_cut_short = call.outcome in (Outcome.CANCELLED, Outcome.UNKNOWN)
     if call.progress.text and (call.output is None or is_cut_short):  # its result holds none of what it printed
         shown.append(build_text_content(fence("\n".join(call.progress.list_lines()))))
-    is_told_by_diff = call.tool in _EDITS and call.diff and call.outcome is Outcome.OK
+    changes_files = find_traits(call.tool).output is OutputKind.CHANGES
+    is_told_by_diff = changes_files and call.diff and call.outcome is Outcome.OK
     if call.output is not None and not is_told_by_diff:
         shown.append(build_text_content(fence(_join_output(call.output))))
     if remarks := "\n".join(_list_remarks(call)):

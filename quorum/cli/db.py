@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import ConfigError
-from domain.text.amounts import format_amount
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.settings import load
-from quorum.options import Options
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import CliCommand, CommandGroup, argument
+from quorum.command_line.options import StartOptions
+from quorum.command_line.shared import PLACES
+from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
     from infrastructure.config.schema import StorageTable
@@ -22,34 +22,48 @@ NEEDS_UPGRADE = 1
 """The exit code of `status` where there are no tables yet, or those of another version."""
 
 
-def print_db(options: Options, root: Path) -> int:
-    """Do what is asked about the database that `[storage] url` names; the exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyOptions(StartOptions):
+    """The databases to copy from, None: that of the settings, and to."""
 
-    Raises ConfigError, LedgerError and UsageError.
-    """
-    from infrastructure.storage import read_schema_state, upgrade_schema
+    source: str | None = None
+    target: str = ""
+
+
+def _load_table(options: StartOptions, root: Path) -> StorageTable:
+    from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
-    table = loaded.settings.storage
-    if options.action == "status":
-        state = read_schema_state(table, os.environ)
-        print(f"{state.place}: {_describe(state)}")
-        return 0 if state.is_current or state.makes_itself else NEEDS_UPGRADE
-    if options.action == "copy":
-        return _copy(options, table)
-    before = upgrade_schema(table, os.environ)
+    return loaded.settings.storage
+
+
+def _print_status(options: StartOptions, root: Path) -> int:
+    from infrastructure.storage import read_schema_state
+
+    state = read_schema_state(_load_table(options, root), os.environ)
+    print(f"{state.place}: {_describe(state)}")
+    return 0 if state.is_current or state.makes_itself else NEEDS_UPGRADE
+
+
+def _upgrade(options: StartOptions, root: Path) -> int:
+    from infrastructure.storage import upgrade_schema
+
+    before = upgrade_schema(_load_table(options, root), os.environ)
     print(f"{before.place}: {_describe_upgrade(before)}")
     return 0
 
 
-def _copy(options: Options, table: StorageTable) -> int:
+def _copy(options: CopyOptions, root: Path) -> int:
+    from domain.errors import ConfigError
+    from domain.text.amounts import format_amount
     from infrastructure.config.schema import StorageTable
     from infrastructure.storage import URL_SETTING, copy_sessions, list_storage_paths
     from infrastructure.storage_backend import accepts_url, describe_urls
 
+    table = _load_table(options, root)
     source = StorageTable(url=table.url if options.source is None else options.source, blobs=table.blobs)
-    target = StorageTable(url=options.target or "", blobs=table.blobs)
+    target = StorageTable(url=options.target, blobs=table.blobs)
     for option, url in (
         ("storage.url" if options.source is None else "--from", source.url),
         ("--to", target.url),
@@ -94,3 +108,49 @@ def _describe_upgrade(before: SchemaState) -> str:
     if before.found:
         return f"upgraded from schema {before.found} to {before.needed}"
     return _describe(before) if before.makes_itself else f"made the tables, schema {before.needed}"
+
+
+COMMAND = CommandGroup(
+    {
+        "status": CliCommand(
+            StartOptions,
+            _print_status,
+            summary="Print which version of its tables the database of the sessions has.",
+            details="The exit code is 1 where they must be upgraded.",
+            arguments=PLACES,
+            examples=(("quorum db status", "of the database that [storage] url names"),),
+        ),
+        "upgrade": CliCommand(
+            StartOptions,
+            _upgrade,
+            summary="Bring the tables of the database to the version that this quorum needs.",
+            details="In PostgreSQL it makes them where there are none yet. All of it is done, or nothing.",
+            arguments=PLACES,
+            examples=(("quorum db upgrade", "once for all machines that share the database"),),
+        ),
+        "copy": CliCommand(
+            CopyOptions,
+            _copy,
+            summary="Copy all sessions, with undo and long outputs, into another database.",
+            details="Each session is checked where it arrives. Begun again, it continues. A database that "
+            "holds other sessions is refused. The exit code is 1 where something was not copied.",
+            arguments=(
+                argument("--from", metavar="URL", dest="source", help="instead of [storage] url"),
+                argument("--to", metavar="URL", dest="target", required=True, help="where to"),
+                *PLACES,
+            ),
+            examples=(
+                (
+                    "quorum db copy --to postgresql+psycopg://quorum@db.example.com/quorum",
+                    "from this machine",
+                ),
+                (
+                    "quorum db copy --from postgresql+psycopg://quorum@db.example.com/quorum "
+                    "--to sqlite:////home/me/ledger.sqlite",
+                    "and back",
+                ),
+            ),
+        ),
+    },
+    example=("quorum db status", "whether they must be upgraded"),
+)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.doctor.diagnosis import diagnose
-from infrastructure.doctor.finding import render_findings
-from infrastructure.secrets.key_ring import KeyRing
-from quorum.cli.settings import load
-from quorum.options import Options
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import CliCommand, flag
+from quorum.command_line.options import StartOptions
+from quorum.command_line.shared import DEBUG, MODELS, PLACES
 
 
-def print_diagnosis(options: Options, root: Path) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorOptions(StartOptions):
+    """Whether providers are asked (`probe`)."""
+
+    probe: bool = False
+
+
+def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     """Print what was found; 1 where something fails, else 0."""
+    import asyncio
+
+    from domain.errors import ConfigError
+    from infrastructure.config.loading import LoadedSettings
+    from infrastructure.doctor.diagnosis import diagnose
+    from infrastructure.doctor.finding import render_findings
+    from infrastructure.secrets.key_ring import KeyRing
+    from quorum.settings import load
+
     loaded: LoadedSettings | ConfigError
     try:
         loaded = load(options, root, needs_project=False)
@@ -25,3 +37,20 @@ def print_diagnosis(options: Options, root: Path) -> int:
     findings = asyncio.run(diagnose(loaded, os.environ, probe=options.probe, stored_key=KeyRing().get_key))
     print(render_findings(findings))
     return int(any(finding.state == "fail" for finding in findings))
+
+
+COMMAND = CliCommand(
+    DoctorOptions,
+    _print_diagnosis,
+    details="Exit code 1: something has to be put right.",
+    arguments=(
+        flag("--probe", help="also send each provider one small request"),
+        *MODELS,
+        *PLACES,
+        DEBUG,
+    ),
+    examples=(
+        ("quorum doctor", "check without sending anything"),
+        ("quorum doctor --probe -m ollama/qwen3", "ask this model and the others one short question"),
+    ),
+)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.session_store import SessionStore
-from quorum.cli.settings import load
-from quorum.options import Options
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import Argument, CliCommand, CommandGroup, argument, flag
+from quorum.command_line.options import SessionOptions, StartOptions
+from quorum.command_line.shared import LIMITS, MODE, MODELS, PLACES, QUIET, list_places
+from quorum.command_line.values import parse_count, parse_session_name
+from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,60 +27,108 @@ _WATCH_SECS = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
 
 
-def run_fleet(options: Options, root: Path) -> int:
-    """Do what is asked of the fleet of the database that `[storage] url` names; the exit code.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitOptions(StartOptions):
+    """The requests: of a `file` ("-": standard input), or one for each of the pull requests (`prs`), with the
+    `prompt` that is asked about them."""
 
-    Raises ConfigError, LedgerError and UsageError.
-    """
-    parent = None
-    if options.action == "work":
-        from quorum.cli.fleet_work import fork_processes
+    file: str = ""
+    prs: bool = False
+    prompt: str = ""
+    retry_failed: bool = False
 
-        forked = fork_processes(options)
-        if isinstance(forked, int):
-            return forked
-        parent = forked.parent
 
-    from domain.errors import LedgerError
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkOptions(StartOptions):
+    """How many sessions a worker runs at once, and whether it ends when none is queued."""
+
+    concurrency: int = 1
+    until_empty: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdvanceOptions(SessionOptions):
+    """The whole id of a session. `owner` is a descriptor: once its other end is closed, the process ends."""
+
+    session_id: str = ""
+    owner: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusOptions(StartOptions):
+    """How the list of sessions is printed."""
+
+    watch: bool = False
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenSessions(StartOptions):
+    """Ids of sessions or their beginnings; or all."""
+
+    session: tuple[str, ...] = ()
+    all: bool = False
+
+
+@contextmanager
+def _open_fleet(options: StartOptions, root: Path) -> Iterator[tuple[Fleet, LoadedSettings]]:
+    """The fleet of the database that `[storage] url` names. Raises ConfigError and LedgerError."""
     from infrastructure.storage import open_fleet
-    from quorum.cli.fleet_advance import BUSY, advance_fleet_session
+    from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
+    fleet = open_fleet(loaded.settings.storage, os.environ)
     try:
-        fleet = open_fleet(loaded.settings.storage, os.environ)
-    except LedgerError as error:
-        if options.action != "advance":
-            raise
-        complain([str(error)])
-        return BUSY
-    try:
-        match options.action:
-            case "submit":
-                return _submit(fleet, options, root)
-            case "status":
-                return _print_status(fleet, options, loaded, root)
-            case "results":
-                return _print_results(fleet, options, loaded, root)
-            case "cancel":
-                return _cancel(fleet, options)
-            case "work":
-                from quorum.cli.fleet_work import advance_sessions
-
-                assert parent is not None
-                return asyncio.run(advance_sessions(fleet, options, root, loaded, parent))
-            case _:
-                (session_id,) = options.fleet.sessions
-                if (session := fleet.find(session_id)) is None:
-                    raise UsageError(f"{session_id[:70]!a} is the id of no submitted session")
-                return advance_fleet_session(options, session, root)
+        yield fleet, loaded
     finally:
         fleet.close()
 
 
-def _submit(fleet: Fleet, options: Options, root: Path) -> int:
-    requests = _gather_requests(options, root)
-    submitted = fleet.submit(requests, retry_failed=options.fleet.retry_failed)
+def _work(options: WorkOptions, root: Path) -> int:
+    from quorum.fleet.work import fork_processes
+
+    forked = fork_processes(options)
+    if isinstance(forked, int):
+        return forked
+    import asyncio
+
+    from quorum.fleet.work import advance_sessions
+
+    with _open_fleet(options, root) as (fleet, loaded):
+        return asyncio.run(
+            advance_sessions(
+                fleet,
+                options,
+                root,
+                loaded,
+                forked.parent,
+                concurrency=options.concurrency,
+                until_empty=options.until_empty,
+            )
+        )
+
+
+def _advance(options: AdvanceOptions, root: Path) -> int:
+    from domain.errors import LedgerError
+    from quorum.fleet.advance import BUSY, advance_fleet_session
+
+    session_id = options.session_id
+    with ExitStack() as stack:
+        try:
+            fleet, _ = stack.enter_context(_open_fleet(options, root))
+        except LedgerError as error:
+            complain([str(error)])
+            return BUSY
+        if (session := fleet.find(session_id)) is None:
+            raise UsageError(f"{session_id[:70]!a} is the id of no submitted session")
+        return advance_fleet_session(options, session, root, owner=options.owner)
+
+
+def _submit(options: SubmitOptions, root: Path) -> int:
+    with _open_fleet(options, root) as (fleet, _):
+        requests = _gather_requests(options, root)
+        submitted = fleet.submit(requests, retry_failed=options.retry_failed)
     for session in submitted:
         print(session.session_id)
     if known := len(requests) - len(submitted):
@@ -88,82 +136,93 @@ def _submit(fleet: Fleet, options: Options, root: Path) -> int:
     return 0
 
 
-def _gather_requests(options: Options, root: Path) -> list[FleetRequest]:
-    from quorum.cli.fleet_requests import build_pull_request_requests, read_requests
+def _gather_requests(options: SubmitOptions, root: Path) -> list[FleetRequest]:
+    from quorum.fleet.requests import build_pull_request_requests, read_requests
 
-    asked = options.fleet
-    if bool(asked.file) == asked.pull_requests:
+    if bool(options.file) == options.prs:
         raise UsageError("name a file with requests, or --prs")
-    if not asked.pull_requests:
-        if asked.prompt:
+    if not options.prs:
+        if options.prompt:
             raise UsageError("--prompt is for --prs; each line of a file has a prompt of its own")
-        return read_requests(asked.file, root)
-    requests = build_pull_request_requests(root, asked.prompt.strip())
+        return read_requests(options.file, root)
+    requests = build_pull_request_requests(root, options.prompt.strip())
     if not requests:
         complain(["no pull request is open"])
     return requests
 
 
-def _print_status(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:
+def _print_status(options: StatusOptions, root: Path) -> int:
     from infrastructure.wall_clock import read_wall_clock_ms
-    from quorum.cli.fleet_report import encode_session, render_fleet
+    from quorum.fleet.report import encode_session, render_fleet
 
-    mask = _build_mask(loaded, root)
-    if options.fleet.json:
-        print(json.dumps([encode_session(session, mask) for session in fleet.list_sessions()], indent=1))
-        return 0
-    is_terminal = sys.stdout.isatty()
-    if options.fleet.watch and not is_terminal:
-        raise UsageError("--watch draws on a terminal; elsewhere, call quorum fleet status --json now and then")
-    while True:
-        size = get_terminal_size()
-        sessions = fleet.list_sessions()
-        lines = render_fleet(
-            sessions, mask, now_ms=read_wall_clock_ms(), width=size.columns if is_terminal else None
-        )
-        if not options.fleet.watch:
-            print("\n".join(lines))
+    with _open_fleet(options, root) as (fleet, loaded):
+        mask = _build_mask(loaded, root)
+        if options.json:
+            import json
+
+            print(json.dumps([encode_session(session, mask) for session in fleet.list_sessions()], indent=1))
             return 0
-        head, body, summary = lines[0], lines[1:-1], lines[-1]
-        room = max(1, size.lines - 3)  # the latest, where not all have room
-        sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], summary)))
-        sys.stdout.flush()
-        if all(session.state.is_final for session in sessions):
-            print()
-            return 0
-        time.sleep(_WATCH_SECS)
+        import time
+        from shutil import get_terminal_size
+
+        is_terminal = sys.stdout.isatty()
+        if options.watch and not is_terminal:
+            raise UsageError(
+                "--watch draws on a terminal; elsewhere, call quorum fleet status --json now and then"
+            )
+        while True:
+            size = get_terminal_size()
+            sessions = fleet.list_sessions()
+            lines = render_fleet(
+                sessions, mask, now_ms=read_wall_clock_ms(), width=size.columns if is_terminal else None
+            )
+            if not options.watch:
+                print("\n".join(lines))
+                return 0
+            head, body, summary = lines[0], lines[1:-1], lines[-1]
+            room = max(1, size.lines - 3)  # the latest, where not all have room
+            sys.stdout.write(_CLEAR + "\n".join((head, *body[-room:], summary)))
+            sys.stdout.flush()
+            if all(session.state.is_final for session in sessions):
+                print()
+                return 0
+            time.sleep(_WATCH_SECS)
 
 
-def _print_results(fleet: Fleet, options: Options, loaded: LoadedSettings, root: Path) -> int:
+def _print_results(options: ChosenSessions, root: Path) -> int:
+    import asyncio
+
     from domain.errors import LedgerError
     from infrastructure.storage import open_storage
-    from quorum.cli.fleet_report import encode_result
-    from quorum.cli.headless import render_json_line
+    from quorum.fleet.report import encode_result
+    from quorum.headless.printer import render_json_line
 
-    mask = _build_mask(loaded, root)
-    sessions = _choose(fleet.list_sessions(), options.fleet.sessions)
-    storage = open_storage(loaded.settings.storage, os.environ)
-    try:
-        for session in sessions:
-            if not session.state.is_final:
-                continue
-            try:
-                records = asyncio.run(storage.archive.read(session.session_id))
-            except LedgerError:  # it never began, or was deleted
-                records = ()
-            print(render_json_line(encode_result(session, records, mask)))
-    finally:
-        storage.close()
-    return 0
+    with _open_fleet(options, root) as (fleet, loaded):
+        mask = _build_mask(loaded, root)
+        sessions = _choose(fleet.list_sessions(), options.session)
+        storage = open_storage(loaded.settings.storage, os.environ)
+        try:
+            for session in sessions:
+                if not session.state.is_final:
+                    continue
+                try:
+                    records = asyncio.run(storage.archive.read(session.session_id))
+                except LedgerError:  # it never began, or was deleted
+                    records = ()
+                print(render_json_line(encode_result(session, records, mask)))
+        finally:
+            storage.close()
+        return 0
 
 
-def _cancel(fleet: Fleet, options: Options) -> int:
-    if not options.fleet.all and not options.fleet.sessions:
-        raise UsageError("name the sessions to cancel, or --all")
-    if options.fleet.all and options.fleet.sessions:
-        raise UsageError("--all or some sessions, not both")
-    chosen = _choose(fleet.list_sessions(), options.fleet.sessions)
-    cancelled = fleet.cancel([session.session_id for session in chosen if not session.state.is_final])
+def _cancel(options: ChosenSessions, root: Path) -> int:
+    with _open_fleet(options, root) as (fleet, _):
+        if not options.all and not options.session:
+            raise UsageError("name the sessions to cancel, or --all")
+        if options.all and options.session:
+            raise UsageError("--all or some sessions, not both")
+        chosen = _choose(fleet.list_sessions(), options.session)
+        cancelled = fleet.cancel([session.session_id for session in chosen if not session.state.is_final])
     for session_id in cancelled:
         print(session_id)
     if not cancelled:
@@ -187,6 +246,7 @@ def _choose(sessions: Sequence[FleetSession], names: Sequence[str]) -> tuple[Fle
 
 def _build_mask(loaded: LoadedSettings, root: Path) -> Callable[[str], str]:
     from infrastructure.storage import open_storage
+    from quorum.session_store import SessionStore
 
     storage = open_storage(loaded.settings.storage, os.environ)
     try:
@@ -200,3 +260,118 @@ def _build_mask(loaded: LoadedSettings, root: Path) -> Callable[[str], str]:
         return store.build_mask()
     finally:
         storage.close()
+
+
+def _name_sessions(help: str) -> Argument:
+    return argument("session", metavar="ID", type=parse_session_name, nargs="*", help=help)
+
+
+_SESSION_OPTIONS = (*MODELS, MODE, *LIMITS, *list_places(quiet=QUIET))
+COMMAND = CommandGroup(
+    {
+        "submit": CliCommand(
+            SubmitOptions,
+            _submit,
+            summary="Submit sessions: one for each line of a file, or for each open pull request.",
+            details="A line is a JSON object with a prompt, and optionally cwd (the folder, by default this "
+            "one), name and key: of all requests with the same key, only the first is ever run. Either all "
+            "lines are submitted or none. With --prs, the pull requests of the repository of this folder are "
+            "asked of gh, and each is submitted once for each of its heads. The ids of the sessions are "
+            "printed.",
+            arguments=(
+                argument(
+                    "file",
+                    metavar="FILE",
+                    nargs="?",
+                    help="the requests, one JSON object per line; - reads stdin",
+                ),
+                flag("--prs", help="one session for each open pull request, which gh lists"),
+                argument("--prompt", metavar="TEXT", help="with --prs: what to do, instead of a review"),
+                flag(
+                    "--retry-failed",
+                    help="submit a key again whose session failed, was cancelled or did not complete",
+                ),
+                *PLACES,
+            ),
+            examples=(
+                ("quorum fleet submit prompts.jsonl", "in the current folder"),
+                ('echo \'{"prompt": "fix the lint errors"}\' | quorum fleet submit -', "from stdin"),
+                ("quorum fleet submit --prs", "have every open pull request reviewed"),
+            ),
+        ),
+        "status": CliCommand(
+            StatusOptions,
+            _print_status,
+            is_long_lived=True,
+            summary="List the submitted sessions and how far they are.",
+            arguments=(
+                flag("--watch", help="show it again every two seconds"),
+                flag("--json", help="print it as JSON"),
+                *PLACES,
+            ),
+            examples=(("quorum fleet status --watch", "drawn again every two seconds"),),
+        ),
+        "work": CliCommand(
+            WorkOptions,
+            _work,
+            is_long_lived=True,
+            summary="Run submitted sessions, on this machine, until interrupted.",
+            details="Only sessions in this folder or below are run, in the review mode and with the models of "
+            "this machine's settings: a submission chooses neither. A call that needs you is left open for "
+            "quorum inbox, and its answer queues the session again. Start it on as many machines as you like.",
+            arguments=(
+                argument(
+                    "--concurrency", metavar="N", type=parse_count, help="sessions at once; 1 is the default"
+                ),
+                flag("--until-empty", help="end when no session is queued"),
+                *_SESSION_OPTIONS,
+            ),
+            examples=(
+                ("quorum fleet work --concurrency 4 -C /srv/checkouts", "four sessions at once"),
+                (
+                    "quorum fleet work --until-empty --mode accept-edits",
+                    "for a job of continuous integration",
+                ),
+            ),
+        ),
+        "advance": CliCommand(
+            AdvanceOptions,
+            _advance,
+            is_long_lived=True,
+            summary="Run one submitted session until it ends or a review needs you, as a worker does.",
+            details="It prints one JSON object. The exit code is 3 where a review is left open and 75 where "
+            "the session cannot be run now, because another process has it or the database is away.",
+            arguments=(
+                argument("session_id", metavar="ID", help="the whole id of the session"),
+                argument(
+                    "--owner",
+                    metavar="FD",
+                    type=int,
+                    help="end when the other end of this descriptor is closed",
+                ),
+                *_SESSION_OPTIONS,
+            ),
+            examples=(("quorum fleet advance 01a20ade-cc70-72e5-b337-42a20402355c", "in this process"),),
+        ),
+        "results": CliCommand(
+            ChosenSessions,
+            _print_results,
+            summary="Print what came of the sessions that have ended, one JSON object per line.",
+            details="Each is the object of quorum run --output json, with the name of the session in front.",
+            arguments=(_name_sessions("the id of a session, or its beginning; none: all"), *PLACES),
+            examples=(("quorum fleet results | jq -r .text", "the answers"),),
+        ),
+        "cancel": CliCommand(
+            ChosenSessions,
+            _cancel,
+            summary="Take sessions from the queue; those that run are interrupted.",
+            arguments=(
+                _name_sessions("the id of a session, or its beginning"),
+                flag("--all", help="all sessions that have not ended"),
+                *PLACES,
+            ),
+            examples=(("quorum fleet cancel --all", "everything that has not ended"),),
+        ),
+    },
+    example=("quorum fleet submit prompts.jsonl", "one session for each line"),
+)

@@ -5,47 +5,40 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from getpass import getpass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from domain.errors import ConfigError
-from domain.text.nearest import find_nearest_word
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.models.shared.stored_keys import list_key_variables
-from infrastructure.provider_types import find_public_service
-from infrastructure.secrets.key_ring import KeyRing
-from infrastructure.settings_conversion import build_provider_settings
-from quorum.cli.errors import UsageError, complain
-from quorum.cli.settings import load
-from quorum.options import Options
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import CliCommand, CommandGroup, argument
+from quorum.command_line.options import StartOptions
+from quorum.command_line.shared import PLACES
+from quorum.errors import UsageError, complain
+
+if TYPE_CHECKING:
+    from infrastructure.config.provider_table import ProviderTable
+    from infrastructure.secrets.key_ring import KeyRing
 
 INTERRUPTED = 130
 
 
-def print_keys(options: Options, root: Path) -> int:
-    """Do what is asked about the keys; the exit code. Raises ConfigError, and UsageError without a key."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyOptions(StartOptions):
+    """The provider of the key."""
+
+    provider: str = ""
+
+
+def _open(options: StartOptions, root: Path) -> tuple[Mapping[str, ProviderTable], KeyRing]:
+    from infrastructure.secrets.key_ring import KeyRing
+    from quorum.settings import load
+
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
-    tables = loaded.settings.providers
-    ring = KeyRing()
-    match options.action:
-        case "list":
-            return _list(tables, ring)
-        case "set":
-            _check_name(options.provider, tables)
-            _check_use(options.provider, tables[options.provider])
-            if ring.missing:  # before anybody types a key
-                raise ConfigError(ring.missing)
-            return _set(options.provider, ring, tables[options.provider])
-        case _:
-            if not ring.remove(options.provider):
-                _check_name(options.provider, tables)
-                raise ConfigError(f"the keyring holds no key for {options.provider}")
-            print(f"removed the key for {options.provider} from the keyring")
-            return 0
+    return loaded.settings.providers, KeyRing()
 
 
-def _list(tables: Mapping[str, ProviderTable], ring: KeyRing) -> int:
+def _list_keys(options: StartOptions, root: Path) -> int:
+    tables, ring = _open(options, root)
     troubles: dict[str, None] = {}
     if ring.missing:
         complain([ring.missing])
@@ -56,7 +49,31 @@ def _list(tables: Mapping[str, ProviderTable], ring: KeyRing) -> int:
     return int(bool(troubles))
 
 
+def _set_key(options: KeyOptions, root: Path) -> int:
+    from domain.errors import ConfigError
+
+    tables, ring = _open(options, root)
+    _check_name(options.provider, tables)
+    _check_use(options.provider, tables[options.provider])
+    if ring.missing:  # before anybody types a key
+        raise ConfigError(ring.missing)
+    return _keep_key(options.provider, ring, tables[options.provider])
+
+
+def _remove_key(options: KeyOptions, root: Path) -> int:
+    from domain.errors import ConfigError
+
+    tables, ring = _open(options, root)
+    if not ring.remove(options.provider):
+        _check_name(options.provider, tables)
+        raise ConfigError(f"the keyring holds no key for {options.provider}")
+    print(f"removed the key for {options.provider} from the keyring")
+    return 0
+
+
 def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, None]) -> str:
+    from domain.errors import ConfigError
+
     variable = _find_variable(table)
     if variable and os.environ.get(variable, "").strip():
         return f"environment variable {variable}"
@@ -74,11 +91,15 @@ def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dic
 
 def _find_variable(table: ProviderTable) -> str:
     """The environment variable of a provider's key; "" where there is none."""
+    from infrastructure.models.shared.stored_keys import list_key_variables
+    from infrastructure.provider_types import find_public_service
+    from infrastructure.settings_conversion import build_provider_settings
+
     usual = find_public_service(table.type).key_env
     return min(list_key_variables(build_provider_settings({"one": table})["one"], usual), default="")
 
 
-def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
+def _keep_key(name: str, ring: KeyRing, table: ProviderTable) -> int:
     try:
         key = _read_key(name)
     except KeyboardInterrupt:
@@ -96,6 +117,8 @@ def _set(name: str, ring: KeyRing, table: ProviderTable) -> int:
 
 
 def _read_key(name: str) -> str:
+    from getpass import getpass
+
     if sys.stdin is None:
         return ""
     try:
@@ -107,6 +130,9 @@ def _read_key(name: str) -> str:
 
 
 def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
+    from domain.errors import ConfigError
+    from domain.text.nearest import find_nearest_word
+
     if name not in tables:
         near = find_nearest_word(name, tuple(tables))
         hint = f"did you mean {near}?" if near else f"known are {', '.join(tables)}"
@@ -115,8 +141,41 @@ def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
 
 def _check_use(name: str, table: ProviderTable) -> None:
     """A key that nobody would read is not taken in."""
+    from domain.errors import ConfigError
+
     if not _find_variable(table):
         raise ConfigError(
             f"the provider {name} is set up to want no key; name the variable of one with api_key_env in "
             f"[providers.{name}], and the keyring is asked where that is not set"
         )
+
+
+_PROVIDER = argument("provider", metavar="PROVIDER", help="the provider, as in quorum.toml")
+_SET = ("quorum keys set openai", "asks for the key; it is not shown")
+COMMAND = CommandGroup(
+    {
+        "set": CliCommand(
+            KeyOptions,
+            _set_key,
+            summary="Keep the key of a provider in the keyring of this machine.",
+            arguments=(*PLACES, _PROVIDER),
+            examples=(
+                _SET,
+                ("pass show openai | quorum keys set openai", "the key from stdin, as one line"),
+            ),
+        ),
+        "list": CliCommand(
+            StartOptions,
+            _list_keys,
+            summary="Print for which providers there is a key, and where it comes from; never the key.",
+            arguments=PLACES,
+        ),
+        "remove": CliCommand(
+            KeyOptions,
+            _remove_key,
+            summary="Remove the key of a provider from the keyring.",
+            arguments=(*PLACES, _PROVIDER),
+        ),
+    },
+    example=_SET,
+)

@@ -2,58 +2,141 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.errors import ConfigError
-from infrastructure.bootstrap import build_unused
-from infrastructure.container import Container
-from infrastructure.permissions.in_force import open_rule_file
-from infrastructure.permissions.trial import find_saved_rule, render_rule_list, try_call
-from quorum.cli.errors import complain
-from quorum.cli.headless import Unobserved
-from quorum.cli.settings import load
-from quorum.options import Options
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import CliCommand, CommandGroup, argument
+from quorum.command_line.options import StartOptions
+from quorum.command_line.shared import MODE, MODELS, PLACES
+from quorum.command_line.values import refuse_value
+from quorum.errors import complain
+
+if TYPE_CHECKING:
+    from infrastructure.container import Container
 
 CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 """The exit code of `quorum permissions check` for each answer."""
 
 
-def print_permissions(options: Options, root: Path) -> int:
-    """Do what is asked about the rules; the exit code. Raises ConfigError."""
-    # Without a project's file that cannot be read the rules can be looked at, but no answer about a call holds.
-    loaded = load(options, root, needs_project=options.action == "check")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCallOptions(StartOptions):
+    """The call to decide about: a tool and its arguments, as JSON."""
+
+    tool: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveRuleOptions(StartOptions):
+    """The number of a saved rule in the list."""
+
+    number: int = 0
+
+
+def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Container:
+    from application.review.non_interactive_approver import NonInteractiveApprover
+    from infrastructure.bootstrap import build_unused
+    from quorum.headless.printer import Unobserved
+    from quorum.settings import load
+
+    loaded = load(options, root, needs_project=needs_project)
     complain(loaded.warnings)
     container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
     complain(container.saved_rules().warnings)
-    file = open_rule_file(os.environ)
-    saved = file.read_rules() if file is not None else ()
-    match options.action:
-        case "check":
-            return asyncio.run(_check_call(options, container))
-        case "list":
-            print(render_rule_list(container.rules().rules, saved))
-        case _:
-            if file is None:
-                raise ConfigError("there is no home folder, and so there are no saved rules")
-            chosen = find_saved_rule(options.number, saved)
-            asyncio.run(file.remove(chosen.saved))
-            print(f"removed {chosen.saved.rule.id}")
-    return 0
+    return container
 
 
-async def _check_call(options: Options, container: Container) -> int:
+def _check_call(options: CheckCallOptions, root: Path) -> int:
+    import asyncio
+
+    from infrastructure.permissions.trial import try_call
+
+    # Without a project's file that cannot be read no answer about a call holds.
+    container = _compose(options, root, needs_project=True)
     complain(container.parts().calls.choice.notices)
-    answer, account = await try_call(
-        options.tool,
-        options.arguments,
-        tools=container.tools(),
-        schema=container.parts().calls.schema,
-        review=container.review(),
-        rules=container.rules().rules,
-        roots=container.parts().shared.paths.roots,
+    answer, account = asyncio.run(
+        try_call(
+            options.tool,
+            options.arguments,
+            tools=container.tools(),
+            schema=container.parts().calls.schema,
+            review=container.review(),
+            rules=container.rules().rules,
+            roots=container.parts().shared.paths.roots,
+        )
     )
     print(account)
     return CHECK_CODES[answer.value]
+
+
+def _list_rules(options: StartOptions, root: Path) -> int:
+    from infrastructure.permissions.in_force import open_rule_file
+    from infrastructure.permissions.trial import render_rule_list
+
+    container = _compose(options, root, needs_project=False)
+    file = open_rule_file(os.environ)
+    print(render_rule_list(container.rules().rules, file.read_rules() if file is not None else ()))
+    return 0
+
+
+def _remove_rule(options: RemoveRuleOptions, root: Path) -> int:
+    import asyncio
+
+    from domain.errors import ConfigError
+    from infrastructure.permissions.in_force import open_rule_file
+    from infrastructure.permissions.trial import find_saved_rule
+
+    _compose(options, root, needs_project=False)
+    if (file := open_rule_file(os.environ)) is None:
+        raise ConfigError("there is no home folder, and so there are no saved rules")
+    chosen = find_saved_rule(options.number, file.read_rules())
+    asyncio.run(file.remove(chosen.saved))
+    print(f"removed {chosen.saved.rule.id}")
+    return 0
+
+
+def _parse_rule_number(text: str) -> int:
+    if not text.isdecimal() or len(text) > 9:
+        raise refuse_value(f"{text!r} is not the number of a rule")
+    return int(text)
+
+
+COMMAND = CommandGroup(
+    {
+        "check": CliCommand(
+            CheckCallOptions,
+            _check_call,
+            summary="Print what would be decided about one call, and why.",
+            details="Nothing runs. The exit code is 0 for allow, 1 for deny, 3 for ask.",
+            arguments=(
+                *MODELS,
+                MODE,
+                *PLACES,
+                argument("tool", metavar="TOOL", help="the name of the tool"),
+                argument("arguments", metavar="JSON", help="its arguments, an object"),
+            ),
+            examples=(
+                ('quorum permissions check run_command \'{"command": "git push"}\'', "a command"),
+                (
+                    'quorum permissions check --mode accept-edits write_file \'{"path": "a", "content": ""}\'',
+                    "an edit in another review mode",
+                ),
+            ),
+        ),
+        "list": CliCommand(
+            StartOptions, _list_rules, summary="Print every rule, and where it stands.", arguments=PLACES
+        ),
+        "remove": CliCommand(
+            RemoveRuleOptions,
+            _remove_rule,
+            summary="Remove a saved rule.",
+            arguments=(
+                *PLACES,
+                argument("number", metavar="N", type=_parse_rule_number, help="its number in the list"),
+            ),
+        ),
+    },
+    example=("quorum permissions list", "every rule, and where it stands"),
+)

@@ -12,10 +12,10 @@ from application.ports.people import Approver, ReviewContext
 from application.review.non_interactive_approver import NonInteractiveApprover
 from domain.review.gate_decision import GateDecision
 from domain.review.questions import ReviewAnswer, ReviewRequest
+from quorum.command_line.options import StartOptions
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload
-from quorum.options import Options
 from tui.session.approver import ReviewHost, ScreenApprover
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class CallerApprover(NonInteractiveApprover):
 class GateService:
     """All that the app decides for other agents. `options` are those that the app was started with."""
 
-    def __init__(self, app: QuorumApp, options: Options, load: Load) -> None:
+    def __init__(self, app: QuorumApp, options: StartOptions, load: Load) -> None:
         self._person = ScreenApprover(app, FrontChat(app))
         self._sessions = GateSessions(
-            Options(command="gate", config_file=options.config_file),
+            StartOptions(config_file=options.config_file),
             load,
             self._make_approver,
             idle_secs=_IDLE_SECS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,11 +14,12 @@ from application.ports.people import Approver
 from domain.errors import LedgerError, QuorumError
 from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
+from quorum.command_line.options import StartOptions
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
+from quorum.gate.resident_key import select_common
 from quorum.gate.session_release import ask_residents_to_release
 from quorum.gate.unasked_approver import UnaskedApprover
-from quorum.options import Options
 
 if TYPE_CHECKING:
     from application.gate.call_gate import CallGate
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 MakeApprover: TypeAlias = Callable[[str, Path], Approver]
 """The person for the calls of a caller, named, in a workspace."""
 
-Load: TypeAlias = Callable[[Options, Path], "LoadedSettings"]
+Load: TypeAlias = Callable[[StartOptions, Path], "LoadedSettings"]
 """Reads the settings of a folder, as far as it is trusted. It blocks, and raises ConfigError."""
 
 IDLE_SECS = 2.0
@@ -56,7 +58,7 @@ class GateSessions:
     """Decides about calls of any number of sessions; those of one session come one after the other."""
 
     def __init__(
-        self, options: Options, load: Load, make_approver: MakeApprover, *, idle_secs: float = IDLE_SECS
+        self, options: StartOptions, load: Load, make_approver: MakeApprover, *, idle_secs: float = IDLE_SECS
     ) -> None:
         self._options, self._load = options, load
         self._make_approver, self._idle_secs = make_approver, idle_secs
@@ -100,7 +102,7 @@ class GateSessions:
     def _locate_root(self, request: CallerRequest) -> Path:
         """The workspace: --workdir, else the folder that the caller was started in. With all of the machine in
         it, every file would count as one of the workspace: that is refused."""
-        named = self._options.gate.workdir or request.project
+        named = self._options.workdir or request.project
         try:
             root = Path(named).resolve(strict=True)
         except (OSError, RuntimeError, ValueError) as error:
@@ -148,6 +150,7 @@ class GateSessions:
                 caller=caller,
                 approver=self._make_approver(caller, root),
                 record=record,
+                hook_environ=select_common(os.environ),  # a resident decides for callers with others
             )
         except BaseException:
             await record.release()
@@ -171,11 +174,13 @@ async def _close(slot: _SessionSlot) -> None:
             await opened.record.release()
 
 
-async def decide_here(request: CallerRequest, options: Options, load: Load) -> GateDecision:
+async def decide_here(
+    request: CallerRequest, options: StartOptions, load: Load, *, timeout_secs: float
+) -> GateDecision:
     """Decide, and record it. What fails is to be asked about. Raises BadPayload."""
     sessions = GateSessions(options, load, lambda _caller, _root: UnaskedApprover())
     try:
-        decision = await sessions.decide(request, timeout_secs=options.gate.timeout_secs)
+        decision = await sessions.decide(request, timeout_secs=timeout_secs)
         await sessions.aclose()
     except LedgerError as error:
         return GateDecision.ask(f"the decision cannot be recorded: {error}")

@@ -6,39 +6,23 @@ from collections.abc import Mapping
 
 from domain.calls.proposed_call import CallEffect, ProposedCall
 from domain.text.json_value import JsonObject, JsonValue
+from infrastructure.tools.table import find_built_in_traits
 from quorum.gate.caller_calls import is_server_tool, name_unknown
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 from quorum.gate.shell_arguments import find_shell_text
-
-_EFFECTS: Mapping[str, tuple[CallEffect, tuple[str, ...]]] = {
-    "run_command": (
-        CallEffect.COMMAND,
-        ("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),
-    ),
-    "read_file": (CallEffect.READ, ("path", "offset", "limit", "raw")),
-    "list_directory": (CallEffect.LIST, ("path", "depth", "show_hidden")),
-    "glob_search": (CallEffect.LIST, ("pattern", "base_dir", "max_results")),
-    "grep_search": (
-        CallEffect.SEARCH,
-        ("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),
-    ),
-    "write_file": (CallEffect.WRITE, ("path", "content", "create_dirs")),
-    "edit_file": (CallEffect.EDIT, ("path", "old_text", "new_text", "replace_all", "edits")),
-    "apply_patch": (CallEffect.PATCH, ("patch",)),
-}
 
 
 def read_own_call(
     tool: str, given: JsonObject, *, cwd: str, environment: Mapping[str, str], task: str = ""
 ) -> ProposedCall:
     """A call of a tool of ours, or of an unknown one. Raises BadPayload for arguments that do not fit."""
-    known = _EFFECTS.get(tool)
-    if known is None:
-        name, effect, arguments = name_unknown(tool), CallEffect.OTHER, given
+    traits = find_built_in_traits(tool)
+    effect = traits.effect if traits is not None else CallEffect.OTHER
+    if traits is None or effect is CallEffect.OTHER:
+        name, arguments = name_unknown(tool), given
     else:
         name = tool
-        effect, names = known
-        require_fields(given, names, f"the call of {tool}")
+        require_fields(given, traits.arguments, f"the call of {tool}")
         arguments = _READERS[effect](given)
         if effect is CallEffect.COMMAND and (folder := read_optional(given, "working_dir", str)) is not None:
             cwd = folder if folder.startswith("/") else f"{cwd.rstrip('/')}/{folder}"

@@ -12,12 +12,12 @@ from domain.review.gate_decision import GateDecision
 from domain.review.permissions import Answer
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.printable import make_printable
+from quorum.command_line.options import StartOptions
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload, read_optional, require, require_object
 from quorum.gate.unasked_approver import UnaskedApprover
-from quorum.options import Options
 
 NAME = "review_call"
 DESCRIPTION = (
@@ -41,11 +41,14 @@ _UNASKED = "it has to be asked about, and nobody could be asked here"
 class PermissionTool:
     """Answers calls of the tool, all in one session. With `tui` a quorum that runs decides and asks."""
 
-    def __init__(self, options: Options, root: Path, load: Load) -> None:
-        self._gate, self._root = options.gate, root
+    def __init__(
+        self, options: StartOptions, root: Path, load: Load, *, tui: Path | None, timeout_secs: float
+    ) -> None:
+        self._root, self._tui, self._timeout_secs = root, tui, timeout_secs
         self._session = f"mcp-{os.getpid()}-{os.urandom(8).hex()}"
-        named = replace(options, gate=replace(options.gate, workdir=root))
-        self._sessions = GateSessions(named, load, lambda _caller, _root: UnaskedApprover())
+        self._sessions = GateSessions(
+            replace(options, workdir=root), load, lambda _caller, _root: UnaskedApprover()
+        )
 
     async def answer(self, arguments: JsonObject) -> str:
         """The answer as JSON. What would be asked about is denied, where nobody can be asked."""
@@ -84,13 +87,13 @@ class PermissionTool:
 
     async def _decide(self, hook: JsonObject) -> GateDecision:
         trouble = ""
-        if self._gate.tui is not None:
+        if self._tui is not None:
             try:
-                return await asyncio.to_thread(self._ask_running, str(self._gate.tui), hook)
+                return await asyncio.to_thread(self._ask_running, str(self._tui), hook)
             except tui_client.Unreachable as error:
                 trouble = str(error)
         request = DIALECTS["claude"].adapt(hook, os.environ).read(hook, dict(os.environ), str(self._root))
-        decision = await self._sessions.decide(request, timeout_secs=self._gate.timeout_secs)
+        decision = await self._sessions.decide(request, timeout_secs=self._timeout_secs)
         if trouble and decision.answer is Answer.ASK:
             return replace(decision, reasons=(*decision.reasons, trouble))
         return decision
@@ -98,7 +101,7 @@ class PermissionTool:
     def _ask_running(self, path: str, hook: JsonObject) -> GateDecision:
         """Raises Unreachable."""
         sent = json.dumps(hook).encode()
-        out, _, _ = tui_client.ask_running(path, "claude", sent, self._gate.timeout_secs)
+        out, _, _ = tui_client.ask_running(path, "claude", sent, self._timeout_secs)
         try:
             said = json.loads(out)["hookSpecificOutput"]
             answer, reason = Answer(said["permissionDecision"]), str(said["permissionDecisionReason"])

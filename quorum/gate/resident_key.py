@@ -52,9 +52,14 @@ def identify_resident(environ: Mapping[str, str]) -> ResidentKey | None:
         facts = [*_describe_program(), *_describe_process()]
     except OSError:
         return None
-    facts += [f"{name}={value}" for name, value in sorted(environ.items()) if _is_read(name)]
+    facts += [f"{name}={value}" for name, value in sorted(select_common(environ).items())]
     digest = hashlib.sha256("\0".join(facts).encode("utf-8", "surrogateescape")).hexdigest()
     return ResidentKey(digest, f"{state}/quorum/gate/{digest[:16]}")
+
+
+def select_common(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a resident and those who ask it have in common."""
+    return {name: value for name, value in environ.items() if _is_read(name)}
 
 
 def _is_read(name: str) -> bool:

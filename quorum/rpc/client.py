@@ -10,9 +10,11 @@ from pathlib import Path
 
 from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
 from infrastructure.remote.peer import identify_peer
+from quorum.errors import UsageError
 
 _CONNECT_SECS, _ANSWER_SECS = 5.0, 60.0
 _CHUNK_BYTES = 1 << 16
+_TOKEN_BYTES = 4096
 
 
 class NoAnswer(Exception):
@@ -56,3 +58,12 @@ def _receive(connection: socket.socket) -> bytes:
             raise FrameError("the connection was closed")
         frames.feed(data)
     return body
+
+
+def read_token(descriptor: int) -> str:
+    """The token, from a descriptor: it is no word of the command line, which others see. Raises UsageError."""
+    try:
+        with open(descriptor, "rb") as handed:
+            return handed.readline(_TOKEN_BYTES).decode("utf-8", "replace").strip()
+    except OSError as error:
+        raise UsageError(f"the token cannot be read from descriptor {descriptor}: {error.strerror}") from error

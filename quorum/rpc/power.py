@@ -1,6 +1,7 @@
 """Which actions of the app loosen reviews, and so take approval, and which never come over the socket.
 
-An action that is not named here takes approval: it has to be thought about first.
+An action that is neither named here nor free by its slash command takes approval: it has to be thought about
+first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
 from domain.review.mode import Mode
+from tui.keys.commands import COMMANDS
 from tui.session.plan_words import PLAN_WORDS
 
 Power: TypeAlias = Literal["free", "approval", "never"]
@@ -24,49 +26,14 @@ SUPPRESSED = frozenset({"suspend_process", "edit_outside", "begin_chord"})
 CAREFUL_MODES = frozenset(mode.value for mode in Mode if mode.traits.asks_first)
 """The modes in which nothing risky runs that no person has approved, but for what rules allow."""
 
+_ACTION = re.compile(r"(?:[a-z_]+\.)?(?P<name>\w+)(?P<given>\(.*\))?", re.DOTALL)
 _FREE = frozenset(
     (
-        # commands
-        *("show_help", "retry", "steer", "new_session", "resume_session", "fork_session"),
-        *("undo", "rewind", "redo"),
-        *(
-            "attach_image",
-            "compact",
-            "write_instructions",
-            "export",
-            "show_cost",
-            "show_diff",
-            "show_inbox",
-            "show_findings",
-            "show_status",
-            "show_context",
-            "show_skills",
-            "show_agents",
-            "show_subagent",
-            "show_mcp",
-            "show_permissions",
-            "show_config",
-        ),
-        *(
-            "ask",
-            "discuss",
-            "debate",
-            "review",
-            "new_tab",
-            "result",
-            "close_tab",
-            "find",
-            "copy",
-            "clear_transcript",
-            "toggle_fold",
-            "open_output",
-        ),
-        *("change_theme", "set_theme", "set_layout", "choose_model", "quit", "show_timeline", "open_timeline"),
-        *("show_jobs", "background_or_panel"),
-        *("choose_solo", "choose_ensemble", "choose_strategy"),
+        *(found["name"] for each in COMMANDS if each.is_free and (found := _ACTION.fullmatch(each.action))),
         # keys of the app and of its chat
         *("turn_tab", "go_to_tab", "copy_or_stop", "scroll_transcript", "redraw", "interrupt", "toggle_panel"),
-        *("paste_image", "end_of_input", "close", "help_quit"),
+        *("background_or_panel", "paste_image", "end_of_input", "close", "help_quit"),
+        *("open_timeline", "set_theme", "show_subagent"),
         # keys of the prompt; what is sent is looked at as well
         *("submit", "new_line", "older", "newer", "delete_or_leave", "complete", "search_history"),
     )
@@ -80,7 +47,6 @@ _MOVING = frozenset(
     for widget in (Input, TextArea, OptionList, VerticalScroll)
     for binding in Binding.make_bindings(widget.BINDINGS)
 )
-_ACTION = re.compile(r"(?:[a-z_]+\.)?(?P<name>\w+)(?P<given>\(.*\))?", re.DOTALL)
 
 
 def find_power(action: str) -> Power:

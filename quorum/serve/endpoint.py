@@ -7,9 +7,9 @@ import secrets
 import socket
 import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
-from quorum.cli.errors import UsageError
-from quorum.options import ServeOptions
+from quorum.errors import UsageError
 
 _LOOPBACK = "127.0.0.1"
 _NAME_BYTES = 8
@@ -55,7 +55,18 @@ class WebEndpoint:
         return f"{self.scheme}://{self.names[0]}:{self.port}/"
 
 
-def open_endpoint(options: ServeOptions) -> WebEndpoint:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointOptions:
+    """Where to listen. An empty `address` is loopback under a name of its own."""
+
+    address: str = ""
+    port: int = 0
+    host_names: tuple[str, ...] = ()
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+
+
+def open_endpoint(options: EndpointOptions) -> WebEndpoint:
     """Listen where the command line says. Raises UsageError, one sentence with the remedy.
 
     Without an address it is loopback under a name of this run that nobody can guess: browsers send a cookie
@@ -88,7 +99,7 @@ def _read_address(text: str) -> _Address:
         ) from error
 
 
-def _explain_open_address(options: ServeOptions, address: _Address) -> str:
+def _explain_open_address(options: EndpointOptions, address: _Address) -> str:
     if options.tls_cert is None or options.tls_key is None:
         return (
             f"{address} can be reached from other machines, so it is served with TLS only: give --tls-cert "
@@ -102,7 +113,7 @@ def _explain_open_address(options: ServeOptions, address: _Address) -> str:
     return ""
 
 
-def _list_names(options: ServeOptions, address: _Address) -> tuple[str, ...]:
+def _list_names(options: EndpointOptions, address: _Address) -> tuple[str, ...]:
     if options.host_names:
         return tuple(name.lower() for name in options.host_names)
     if not options.address:
@@ -111,7 +122,7 @@ def _list_names(options: ServeOptions, address: _Address) -> tuple[str, ...]:
     return (shown, "localhost") if address.is_loopback else (shown,)
 
 
-def _load_tls(options: ServeOptions) -> ssl.SSLContext | None:
+def _load_tls(options: EndpointOptions) -> ssl.SSLContext | None:
     if options.tls_cert is None or options.tls_key is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

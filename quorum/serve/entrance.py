@@ -6,7 +6,7 @@ import asyncio
 
 from aiohttp import web
 
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.serve.access import FailedTries, SingleUseToken
 from quorum.serve.forms import read_form
 from quorum.serve.html import escape, render_page

@@ -13,7 +13,7 @@ from getpass import getpass
 from pathlib import Path
 
 from infrastructure.secrets.key_ring import KeyRing
-from quorum.cli.errors import UsageError
+from quorum.errors import UsageError
 
 VARIABLE = "QUORUM_SERVE_PASSWORD"
 KEYRING_ENTRY = "serve-password"

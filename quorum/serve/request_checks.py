@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.serve.access import BrowserSession, BrowserSessions
 from quorum.serve.endpoint import WebEndpoint
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from quorum.options import Options
+from quorum.command_line.options import SessionOptions
 from quorum.serve.app_process import AppProcess, build_app_command
 from quorum.serve.approvals.pending import RemoteApp
 
@@ -20,7 +20,9 @@ _FLAGS = {
 }
 
 
-def build_app_arguments(options: Options, root: Path, *, is_first: bool, continues: bool) -> tuple[str, ...]:
+def build_app_arguments(
+    options: SessionOptions, root: Path, *, is_first: bool, continues: bool
+) -> tuple[str, ...]:
     """The arguments of an app as the server's own say it. The session they name is for the first one."""
     words = ["--workdir", str(root)]
     if options.config_file is not None:
@@ -39,7 +41,7 @@ def build_app_arguments(options: Options, root: Path, *, is_first: bool, continu
 class ServedApps:
     """Starts apps. With `listens` each has a socket of its own, in a folder that nobody else may open."""
 
-    def __init__(self, options: Options, root: Path, *, listens: bool) -> None:
+    def __init__(self, options: SessionOptions, root: Path, *, listens: bool) -> None:
         self._options, self._root = options, root
         self._count = 0
         self._listening: dict[AppProcess, RemoteApp] = {}

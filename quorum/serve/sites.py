@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from quorum.options import Options
+from quorum.command_line.options import SessionOptions
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import RemoteApp
 from quorum.serve.served_apps import ServedApps
@@ -14,9 +14,9 @@ from quorum.serve.server import Site
 from quorum.serve.terminal_page import TerminalPage
 
 
-def build_app_site(options: Options, root: Path, url: str) -> Site:
+def build_app_site(options: SessionOptions, root: Path, url: str, *, approvals: bool) -> Site:
     """The app in the browser, one for each page that is open."""
-    apps = ServedApps(options, root, listens=options.serve.approvals)
+    apps = ServedApps(options, root, listens=approvals)
     page = TerminalPage(apps.start, socket_origin=f"ws{url.removeprefix('http').rstrip('/')}")
 
     async def clean_up(_app: web.Application) -> None:
@@ -24,7 +24,7 @@ def build_app_site(options: Options, root: Path, url: str) -> Site:
 
     def add_routes(app: web.Application) -> None:
         page.add_routes(app)
-        if options.serve.approvals:
+        if approvals:
             ApprovalsPage(apps.list_listening).add_routes(app)
         app.on_cleanup.append(clean_up)
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.serve.app_process import AppProcess
 from quorum.serve.html import render_page
 

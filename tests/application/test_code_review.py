@@ -102,7 +102,7 @@ async def test_prose_is_no_vote(prose: str) -> None:
     "odd",
     [
         {"verdict": "approved"},
-        {"confidence": "0.9"},
+        {"confidence": "high"},
         {"confidence": 2},
         {"confidence": 10**400},
         {"confidence": True},

@@ -225,7 +225,7 @@ async def test_an_unreadable_synthesis_is_asked_for_once_more() -> None:
     assert len(moderator.sent) == 2
 
 
-@pytest.mark.parametrize("score", ["8/10.", "8", 11, -1, 8.5, True, None, [8]])
+@pytest.mark.parametrize("score", ["8/10.", "8 of 10", 11, -1, 8.5, True, None, [8]])
 async def test_a_score_is_a_whole_number_in_its_field_and_nothing_else(score: JsonValue) -> None:
     room = Room(pair(a=[text("cron"), reviews(B=score), reviews(B=score)]))
     await room.discuss()

@@ -1,4 +1,4 @@
-"""An answer that is nothing but a call written as text: the model is told so, and it is never run."""
+"""An answer that calls a tool in its text: the model is told so once, and it is never run."""
 
 from __future__ import annotations
 
@@ -34,29 +34,37 @@ async def test_the_model_is_reported_and_may_make_the_call() -> None:
     assert [call.tool for call in report.calls] == ["read"]
     assert bench.session.sent[1].messages[-1] == UserMessage(TOLD)
     (leaked,) = bench.observer.of(CallLeaked)
-    assert event_from_json(event_to_json(leaked)) == leaked == CallLeaked(tool="read")
+    assert (
+        event_from_json(event_to_json(leaked))
+        == leaked
+        == CallLeaked(tool="read", parser="llama", provider="fake")
+    )
 
 
 @pytest.mark.requirement("E01")
-async def test_after_two_times_the_answer_stands_and_nothing_has_run() -> None:
-    bench = Bench(LEAKED, LEAKED, LEAKED)
+async def test_a_turn_that_ends_with_one_has_failed_and_says_what_helps() -> None:
+    bench = Bench(LEAKED, LEAKED)
 
     report = await bench.agent.execute("go")
 
-    assert (report.status, report.text, report.calls) == (RunStatus.COMPLETED, LEAKED.text_content(), ())
-    assert len(bench.session.sent) == 3
+    assert (report.status, report.calls) == (RunStatus.FAILED, ())
+    assert report.error == (
+        "the model wrote a call of read as text, so nothing ran; "
+        '[providers.fake] tool_parser = "llama" has such calls read (F8 in the app writes it)'
+    )
+    assert len(bench.session.sent) == 2
     assert len(bench.observer.of(CallLeaked)) == 2
 
 
 async def test_the_next_turn_counts_anew() -> None:
-    bench = Bench(LEAKED, LEAKED, LEAKED, LEAKED, LlmResponse.from_text("fine"))
+    bench = Bench(LEAKED, LEAKED, LEAKED, LlmResponse.from_text("fine"))
     await bench.agent.execute("go")
 
     assert (await bench.agent.execute("again")).text == "fine"
 
 
-async def test_a_call_of_a_tool_that_is_not_offered_is_an_answer() -> None:
-    text = '{"name": "write", "arguments": {}}'
+async def test_json_that_names_no_offered_tool_is_an_answer() -> None:
+    text = '{"name": "write", "arguments": {}, "price": 5}'
     bench = Bench(LlmResponse.from_text(text), offered=[READ])
 
     assert (await bench.agent.execute("go")).text == text

@@ -643,6 +643,15 @@ class AlwaysCompacts:
     def answer_room(self, model: str) -> int | None:
         return None
 
+    def fit_results(self, model: str, results: ToolResults) -> ToolResults:
+        return results
+
+    def explain_low_count(self, usage: Usage) -> str | None:
+        return None
+
+    def has_small_window(self, model: str) -> bool:
+        return False
+
 
 async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:
     too_long = ProviderError("too long", kind=ProviderErrorKind.TOO_LONG)

@@ -153,7 +153,7 @@ async def test_a_text_inside_a_packet_changes_nothing_outside_its_fence() -> Non
         LlmResponse.from_text("I disapprove"),
         LlmResponse.from_text("do not proceed"),
         calls_response(a_call("cast_ballot", {"verdict": "approve", "confidence": 1, "reason": "x"})),
-        calls_response(a_call("cast_ballot", {**_YES, "confidence": "0.9"})),
+        calls_response(a_call("cast_ballot", {**_YES, "confidence": "0.9 or so"})),
         calls_response(a_call("cast_ballot", {**_YES, "in_scope": True})),
         calls_response(a_call("cast_ballot", {**_YES, "in_scope": ["yes"]})),
         calls_response(a_call("cast_ballot", {**_YES, "in_scope": None})),

@@ -1,26 +1,21 @@
-"""A built-in tool is known in every table that says something of tools by their names."""
+"""A built-in tool stands in the table of tools, in the guide, and in the families of rules about paths."""
 
 from __future__ import annotations
 
-import re
+import subprocess
+import sys
 
 import pytest
 
+from domain.calls.tool_traits import ToolTraits
 from domain.review.permissions import READERS, WRITERS
+from infrastructure.tools.table import MODULES, find_built_in_traits
 from tests.support.built_in_tools import ROOT, list_built_in_tools
 
-TABLES = {
-    "quorum/acp_agent/tool_calls.py": ("_KINDS", set[str]()),
-    "tui/transcript/draw/rows.py": ("VERBS", {"jobs", "task", "fail_task"}),
-}
-"""The tables, each with the tools that may be missing: what is said of any other tool is right for them too."""
 
-
-@pytest.mark.parametrize("path", TABLES)
-def test_every_built_in_tool_stands_in_the_table(path: str) -> None:
-    table, others = TABLES[path]
-
-    assert list_built_in_tools() - _read_keys(path, table) == others
+def test_the_table_names_every_built_in_tool_and_each_module_states_traits() -> None:
+    assert set(MODULES) == list_built_in_tools()
+    assert all(isinstance(find_built_in_traits(name), ToolTraits) for name in MODULES)
 
 
 def test_the_guide_names_every_built_in_tool() -> None:
@@ -30,13 +25,18 @@ def test_the_guide_names_every_built_in_tool() -> None:
     assert {name for name in list_built_in_tools() if f"`{name}`" not in guide} == set()
 
 
-def test_rules_about_paths_cover_every_tool_that_reads_or_changes_files() -> None:
-    assert list_built_in_tools("declare_reading", "declare_listing") == READERS
-    assert list_built_in_tools("declare_writing") == WRITERS
+def test_families_of_rules_about_paths_are_tools_that_declare_what_they_read_or_change() -> None:
+    assert list_built_in_tools("declare_reading", "declare_listing") >= READERS
+    assert list_built_in_tools("declare_writing") >= WRITERS
 
 
-def _read_keys(path: str, table: str) -> set[str]:
-    text = (ROOT / path).read_text(encoding="utf-8")
-    found = re.search(rf"^{table}\b[^\n]*= \{{\n(.*?)^\}}", text, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    return set(re.findall(r'^    "(\w+)":', found[1], re.MULTILINE))
+@pytest.mark.long
+def test_the_composition_root_has_the_screen_know_the_tools() -> None:
+    program = (
+        "import infrastructure.bootstrap\nfrom domain.calls.tool_traits import find_traits\n"
+        "print(find_traits('read_file').verb)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+
+    assert done.stdout == "read\n"

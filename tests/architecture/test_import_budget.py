@@ -39,21 +39,22 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 @pytest.mark.long
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import quorum.__main__, quorum.options, quorum.cli.full_screen, tui.app.app")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen, tui.app.app")
 
     assert not inner(loaded) | loaded & (HEAVY | {"rich.markdown", "pygments", "markdown_it"})
 
 
 def test_without_arguments_the_app_starts_without_a_parser() -> None:
-    loaded = loaded_by("import quorum.cli.full_screen, quorum.__main__ as program; program._parse_options([])")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen; quorum.cli.app.AppOptions()")
 
-    assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.cli.command_line"})
+    assert not inner(loaded) | loaded & (HEAVY | {"argparse", "textual", "quorum.command_line.reading"})
 
 
 @pytest.mark.long
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
+        "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
+        "infrastructure.bootstrap"
     )
 
     assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
@@ -62,7 +63,8 @@ def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
 @pytest.mark.long
 def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.cli.command_line, quorum.cli.full_screen, infrastructure.bootstrap"
+        "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
+        "infrastructure.bootstrap"
     )
 
     assert not {name for name in loaded if name.split(".")[0] in {"aiohttp", "textual_serve"}}
@@ -70,7 +72,7 @@ def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> N
 
 
 def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> None:
-    loaded = loaded_by("import quorum.__main__, quorum.cli.command_line, quorum.cli.rpc")
+    loaded = loaded_by("import quorum.__main__, quorum.command_line.reading, quorum.cli.rpc")
 
     assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
 
@@ -129,7 +131,7 @@ def test_a_completion_loads_no_screen_no_database_library_and_nothing_heavy() ->
 @pytest.mark.long
 def test_composing_a_session_compiles_the_methods_of_few_classes() -> None:
     code = """
-import infrastructure.container, quorum.cli.run, json, sys
+import infrastructure.container, quorum.headless.session, json, sys
 from types import FunctionType
 classes = {
     value
@@ -151,7 +153,7 @@ print(json.dumps([len(classes), sorted(compiled)]))
 
 def test_the_early_prompt_is_shown_before_anything_heavy_is_loaded() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.standard_streams, quorum.cli.app_terminal, tui.terminal.early_prompt"
+        "import quorum.__main__, quorum.standard_streams, quorum.app.terminal, tui.terminal.early_prompt"
     )
 
     assert not loaded & (

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 PLANTED = {
-    "Imports point inwards": ("application/planted.py", "import quorum.cli.headless"),
+    "Imports point inwards": ("application/planted.py", "import quorum.headless.printer"),
     "The screen sees no infrastructure": ("tui/planted.py", "import infrastructure.container"),
     "The composition root alone names what keeps sessions": (
         "quorum/planted.py",

@@ -21,7 +21,7 @@ def test_every_module_that_a_text_names_is_there() -> None:
     settings = {".".join(map(str, key.path)) for key in list_keys()}
     named = {each for each in _list_names(ROOT) if each[1] not in NO_MODULES | settings}
 
-    assert ("quorum/cli/fleet_work.py", "infrastructure.bootstrap") in named
+    assert ("quorum/fleet/work.py", "infrastructure.bootstrap") in named
     assert {(path, name) for path, name in named if not _is_there(name)} == set()
 
 

@@ -108,7 +108,7 @@ async def test_two_calls_of_one_answer_keep_their_order(rig: Rig) -> None:
 
 
 async def test_the_tools_and_the_choice_reach_the_model(rig: Rig) -> None:
-    rig.script(Say(pieces=("ok",)), Say(pieces=("ok",)))
+    rig.script(Say(pieces=("ok",)), Say(calls=(READ,), stop="tool_use"))
     await rig.session.send_with_tools("look", TOOLS, on_event=_ignore)
     first = rig.offered()
     await rig.session.send_with_tools("read", TOOLS, tool_choice=("tool", "read_file"), on_event=_ignore)

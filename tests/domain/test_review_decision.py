@@ -353,3 +353,13 @@ def test_what_an_approval_opens_is_said_where_the_call_is_asked_about_and_makes_
     assert (decision.answer is ASK) == says
     assert any("also lets commands write to .git" in reason for reason in decision.reasons) == says
     assert not any(".git" in reason for reason in decision.routine_reasons)
+
+
+def test_a_rule_does_not_run_a_commit_for_which_git_is_closed_in_this_session() -> None:
+    rules = [Rule.parse(_PYTEST, ALLOW, "settings")]
+    subject = _run_pytest("tests")
+    assert subject.shell is not None
+    offering = replace(subject, shell=replace(subject.shell, offers_git=True))
+
+    assert decide(offering, mode=Mode.ASK, paths=PATHS, rules=rules).answer is ASK
+    assert decide(subject, mode=Mode.ASK, paths=PATHS, rules=rules).answer is ALLOW

@@ -134,6 +134,31 @@ async def test_a_question_carries_the_diff_the_digest_and_the_reasons_and_its_an
 
 
 @pytest.mark.long
+async def test_a_client_that_draws_kinds_and_titles_alone_shows_why_it_is_asked_and_each_kind_once(
+    machine: Machine,
+) -> None:
+    machine.model.script = [EDIT, DONE]
+    async with machine.served(choose=allow_once, name="another") as served:
+        session = await served.new(machine.project)
+        await served.ask(session, "go")
+        ((_, question, options),) = served.editor.asked
+        shown = [
+            update.title
+            for update in served.editor.updates[session]
+            if getattr(update, "tool_call_id", "") == question.tool_call_id and update.title
+        ]
+
+    assert question.title == "[high risk, and the mode is ask] edit_file a.txt"
+    assert shown.index(question.title) < len(shown) - 1, "it is told before the request"
+    assert shown[-1] == "edit_file a.txt"
+    assert [(option.option_id, option.kind) for option in options] == [
+        ("allow", "allow_once"),
+        ("always-session", "allow_always"),
+        ("reject", "reject_once"),
+    ]
+
+
+@pytest.mark.long
 async def test_an_approved_plan_is_the_plan_of_the_editor_and_its_boxes_fill(machine: Machine) -> None:
     tasks = [{"id": "parser", "description": "write it"}, {"id": "docs", "description": "tell of it"}]
     machine.model.script = [
@@ -246,6 +271,9 @@ async def test_the_votes_stand_in_the_question_as_they_were_cast(tmp_path: Path)
         await served.ask(session, "go")
         ((_, question, _options),) = served.editor.asked
 
+    assert question.title is not None
+    assert question.title.startswith("[votes: ")
+    assert question.title.endswith("] touch b.txt")
     assert question.field_meta is not None
     cast = question.field_meta["quorum"]["votes"]
     assert [(v["verdict"], v["in_scope"], v["counts_as"], v["reason"]) for v in cast] == [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.discussion_rig import discussion_rig
 from tests.support.quorum_rig import calling
 from tests.support.sse_server import Hang, Refuse, Reply, Say, ScriptedCall

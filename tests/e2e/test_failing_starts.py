@@ -24,7 +24,7 @@ ERRORS = {
     "ImportError('no such symbol: tree')": "quorum: a part of quorum cannot be loaded: ",
     "RuntimeError('planted')": "quorum: the session could not be opened: RuntimeError: planted ",
 }
-MODULES = ["infrastructure.container", "quorum.cli.settings", "domain.errors"]
+MODULES = ["infrastructure.container", "quorum.settings", "domain.errors"]
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
     ],
 )
 def test_what_is_no_request_is_refused_with_its_line(line: str, reason: str, tmp_path: Path) -> None:
-    from quorum.cli.errors import UsageError
-    from quorum.cli.fleet_requests import read_requests
+    from quorum.errors import UsageError
+    from quorum.fleet.requests import read_requests
 
     (tmp_path / "requests").write_text(line)
     with pytest.raises(UsageError) as refused:

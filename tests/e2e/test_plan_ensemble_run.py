@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.discussion_rig import discussion_rig, list_additions
 from tests.support.quorum_rig import call, calling
 from tests.support.sse_server import Hang, Refuse, Reply, Say, ScriptedCall

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.headless_run import Ended
 from tests.support.quorum_rig import DONE, call, calling, quorum_rig, vote
 from tests.support.sse_server import Hang, Refuse, Reply, Say

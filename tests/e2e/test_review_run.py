@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.quorum_rig import call, calling
 from tests.support.review_rig import finding, git, make_repository, report, review_rig, synthesise, trial, write
 from tests.support.sse_server import Hang, Refuse, Reply, Say

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from domain.events.event import Event, SessionFinished
 from domain.events.json_form import event_to_json, report_to_json
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.any_event import of_type
 from tests.support.examples import examples
 from tests.support.headless_run import Ended, configure_for, environment, run
@@ -22,7 +22,7 @@ from tests.support.sse_server import Refuse, Say, ScriptedCall, SseServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 PUBLISHED = DOCS / "stream-json.schema.json"
-RENDER = "python -m quorum.cli.stream_schema > docs/stream-json.schema.json"
+RENDER = "python -m quorum.headless.stream_schema > docs/stream-json.schema.json"
 
 HOOK = """
 [[hooks]]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from quorum.cli.stream_schema import build_stream_schema
+from quorum.headless.stream_schema import build_stream_schema
 from tests.support.discussion_rig import DiscussionRig, discussion_rig
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.sse_server import Hang, Refuse, Say

@@ -16,7 +16,7 @@ from infrastructure.doctor.diagnosis import diagnose
 from infrastructure.doctor.finding import Finding, FindingState
 from infrastructure.doctor.probe import Question, plan_questions, probe
 from tests.support.settings_machine import Machine
-from tests.support.sse_server import Dialect, Raw, Refuse, Reply, Say, SseServer
+from tests.support.sse_server import Dialect, Raw, Refuse, Reply, Say, ScriptedCall, SseServer
 
 OK, WARN, FAIL = FindingState.OK, FindingState.WARN, FindingState.FAIL
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")
@@ -71,7 +71,9 @@ async def providers(tmp_path: Path) -> AsyncIterator[Providers]:
 @pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_model_with_a_role_is_asked_for_a_word(dialect: Dialect, providers: Providers):
-    server = await providers.add("p", dialect, Say(pieces=["ok"]))
+    read = ScriptedCall(id="1", name="read_file", arguments='{"path": "README.md"}')
+    calls = [Say(calls=(read,), stop="tool_use")] * 2 if dialect == "openai-chat" else []
+    server = await providers.add("p", dialect, Say(pieces=["ok"]), *calls)
 
     (finding,) = await providers.asked(decision="p/m")
 
@@ -82,7 +84,7 @@ async def test_a_model_with_a_role_is_asked_for_a_word(dialect: Dialect, provide
         f"with {tokens} tokens in and 11 out",
         finding.text,
     )
-    (body,) = server.bodies
+    body = server.bodies[0]
     assert "Reply with: ok" in json.dumps(body)
     bound = {"anthropic": "max_tokens", "openai": "max_output_tokens", "openai-chat": "max_tokens"}[dialect]
     assert (body["model"], body[bound]) == ("m", 256)

@@ -91,7 +91,7 @@ def test_quorum_finds_its_packages_and_nothing_else_in_a_checkout_on_the_import_
     (tmp_path / "json.py").write_text("raise SystemExit('the json of the checkout')")
     code = (
         "from quorum.__main__ import use_own_packages; use_own_packages(); "
-        "import sys, json, domain, quorum.options; print(domain.__file__, sys.path[0])"
+        "import sys, json, domain, quorum.command_line.options; print(domain.__file__, sys.path[0])"
     )
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True

@@ -9,10 +9,10 @@ import pytest
 
 from domain.review.mode import Mode
 from infrastructure.execution.sandbox.sandbox import Sandbox
-from quorum.cli.sandbox_offer import SandboxOffer
-from quorum.cli.settings import load
-from quorum.cli.settings_service import FileSettingsService
-from quorum.options import Options
+from quorum.app.sandbox_offer import SandboxOffer
+from quorum.app.settings_service import FileSettingsService
+from quorum.command_line.options import StartOptions
+from quorum.settings import load
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson
 
@@ -38,9 +38,7 @@ def household(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Household:
 
 
 async def offered(household: Household, person: _Person, sandbox: Sandbox, **overrides: object) -> object:
-    options = Options(
-        command="app", overrides={name.replace("__", "."): value for name, value in overrides.items()}
-    )
+    options = StartOptions(overrides={name.replace("__", "."): value for name, value in overrides.items()})
     service = FileSettingsService(options, household.root)
     return await SandboxOffer(load(options, household.root), service).make(person, sandbox)
 

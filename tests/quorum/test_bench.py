@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from quorum.cli.bench import DEFECTS, measure_review
-from quorum.cli.command_line import parse
-from quorum.cli.errors import UsageError
-from quorum.options import BenchOptions
+from quorum.cli.bench import BenchOptions
+from quorum.cli.bench.measure import DEFECTS, measure_review
+from quorum.command_line.reading import parse
+from quorum.errors import UsageError
 
 _DATA = Path(__file__).parents[3] / "shared" / "review-data"
 _NEEDS_DATA = pytest.mark.skipif(not _DATA.is_dir(), reason=f"there are no recorded ballots in {_DATA}")

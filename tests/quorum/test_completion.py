@@ -9,11 +9,11 @@ import pytest
 from infrastructure.completion.known_models import list_known_models, list_known_providers
 from infrastructure.completion.known_sessions import list_known_sessions
 from infrastructure.completion.known_settings import read_own_settings
-from quorum.cli.completion.answer import print_completion
-from quorum.cli.completion.candidates import Candidate, ShellCompletionKind, complete
-from quorum.cli.completion.partial_line import PartialLine, read_line
-from quorum.cli.parser_tree import ACTIONS, COMMANDS
-from quorum.options import CompletionOptions
+from quorum.cli.completion import CompletionOptions, print_completion
+from quorum.command_line.completion.candidates import Candidate, ShellCompletionKind, complete
+from quorum.command_line.completion.partial_line import PartialLine, read_line
+from quorum.command_line.parser import list_actions
+from quorum.command_line.table import COMMANDS
 from tui.keys.choices import MODES
 
 NAMES = (
@@ -30,7 +30,7 @@ NAMES = (
 def offered(line: str) -> list[str]:
     typed = read_line(line)
     assert typed is not None
-    sources = {"model": lambda _given, _current: [Candidate(name, "a\nb\x1b") for name in NAMES]}
+    sources = {"models": lambda _given, _current: [Candidate(name, "a\nb\x1b") for name in NAMES]}
     return [each.word for each in complete(typed, sources).candidates]
 
 
@@ -41,7 +41,7 @@ def offered(line: str) -> list[str]:
         ("quorum ses", ["sessions"]),
         ("quorum -q --max-tokens 5 ses", ["sessions"]),
         ("quorum -C run ses", ["sessions"]),
-        ("quorum sessions ", list(ACTIONS["sessions"])),
+        ("quorum sessions ", list(list_actions("sessions"))),
         ("quorum sessions --all l", ["list"]),
         ("quorum sessions list --j", ["--json"]),
         ("quorum sessions list --json --j", []),
@@ -118,7 +118,7 @@ def test_a_line_is_split_as_a_shell_does(line: str, typed: PartialLine | None) -
     ids=["control", "long", "backslash", "surrogate"],
 )
 def test_no_line_ends_in_an_error(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert print_completion(CompletionOptions(shell="bash", line=line)) == 0
+    assert print_completion(CompletionOptions(shell="bash", line=line), Path()) == 0
     assert capsys.readouterr().out.startswith("words\n")
 
 
@@ -127,7 +127,7 @@ def test_a_meaning_is_one_line_without_controls() -> None:
     assert typed is not None
 
     found = complete(
-        typed, {"model": lambda _given, _current: [Candidate("openai/two", "a\n\tb\x1b[31m" + "x" * 99)]}
+        typed, {"models": lambda _given, _current: [Candidate("openai/two", "a\n\tb\x1b[31m" + "x" * 99)]}
     )
 
     assert len(found.candidates[0].meaning) <= 76
@@ -137,7 +137,7 @@ def test_a_meaning_is_one_line_without_controls() -> None:
 def test_what_the_shell_has_of_a_word_is_not_offered_again(capsys: pytest.CaptureFixture[str]) -> None:
     options = CompletionOptions(shell="bash", line="quorum --mode=re", wordbreaks=" =:")
 
-    print_completion(options)
+    print_completion(options, Path())
 
     assert capsys.readouterr().out == "words\nread-only\n"
 
@@ -172,7 +172,7 @@ def test_sessions_of_the_folder_are_offered_with_their_titles_the_latest_first(
         ("02b", "/", "z", "x/y"),
     )
 
-    print_completion(CompletionOptions(shell="bash", line=f"quorum -C {home} sessions show "))
+    print_completion(CompletionOptions(shell="bash", line=f"quorum -C {home} sessions show "), Path())
 
     assert capsys.readouterr().out.splitlines() == [
         "words",
@@ -187,7 +187,7 @@ def test_an_id_that_is_typed_further_is_completed_to_its_end(
 ) -> None:
     write_sessions(home, ("01a2084c-4d5e-7000-8000-000000000000", str(home), "t", "x/y"))
 
-    print_completion(CompletionOptions(shell="bash", line=f"quorum -C {home} --resume 01a2084c-4"))
+    print_completion(CompletionOptions(shell="bash", line=f"quorum -C {home} --resume 01a2084c-4"), Path())
 
     assert capsys.readouterr().out.splitlines()[1].startswith("01a2084c-4d5e-7000-8000-000000000000\t")
 
@@ -239,6 +239,6 @@ def test_the_namespace_of_a_source_holds_the_options_typed_so_far() -> None:
     typed = read_line("quorum --config a.toml -C sub -m ")
     assert typed is not None
 
-    complete(typed, {"model": lambda given, _current: seen.append(given) or ()})
+    complete(typed, {"models": lambda given, _current: seen.append(given) or ()})
 
-    assert (seen[0].config, seen[0].workdir) == ("a.toml", "sub")
+    assert (seen[0].config_file, seen[0].workdir) == ("a.toml", "sub")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from quorum.cli.demo import open_demo_place
+from quorum.cli.app.demo import open_demo_place
 
 
 def _run_tests(folder: str) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 PROGRAM = """
 import ctypes, json, os, signal, socket, sys, time
-from quorum.cli.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
+from quorum.fleet.fork_server import OWNER, ForkedSession, ForkedWorker, ForkServer
 
 def say(**what):
     os.write(1, json.dumps(what).encode() + b"\\n")
@@ -245,7 +245,7 @@ def worker(sessions):
     "change",
     [
         "modules = ('threaded',)",
-        "import quorum.cli.fork_server as s; s._identify_program = lambda: time.time()",
+        "import quorum.fleet.fork_server as s; s._identify_program = lambda: time.time()",
     ],
     ids=["another thread", "another version"],
 )
@@ -276,7 +276,7 @@ def test_what_the_parent_imports_leaves_no_thread_no_descriptor_and_no_variable(
 import os, sys
 before = dict(os.environ), os.listdir("/proc/self/fd"), os.getcwd()
 from importlib import import_module
-from quorum.cli.fleet_work import OF_PROVIDERS, OF_SESSIONS, OF_WORKERS, list_first_uses
+from quorum.fleet.work import OF_PROVIDERS, OF_SESSIONS, OF_WORKERS, list_first_uses
 for name in (*OF_WORKERS, *OF_SESSIONS, *list_first_uses(OF_PROVIDERS, uses_bucket=True)):
     import_module(name)
 assert len(os.listdir("/proc/self/task")) == 1, os.listdir("/proc/self/task")

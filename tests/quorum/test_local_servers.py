@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError, ProviderError, QuorumError
-from quorum.cli.local_servers import LocalServerSettings
-from quorum.options import Options
+from quorum.app.local_servers import LocalServerSettings
+from quorum.command_line.options import StartOptions
 from tests.support.model_list_server import OwnFile, list_models_on_loopback
 
 MODELS = b'{"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "gpt-oss:20b"}]}'
@@ -29,7 +29,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OwnFile:
 def servers(own: OwnFile, tmp_path: Path) -> LocalServerSettings:
     root = tmp_path / "project"
     root.mkdir()
-    return LocalServerSettings(Options(command="app"), root)
+    return LocalServerSettings(StartOptions(), root)
 
 
 async def test_what_a_server_lists_is_proposed_and_written_after_a_yes(
@@ -122,7 +122,7 @@ async def test_a_name_of_a_model_can_be_nothing_but_a_name(servers: LocalServerS
 
 
 async def test_what_counts_more_is_said(own: OwnFile, tmp_path: Path) -> None:
-    options = Options(command="app", overrides={"models.decision": "offline/offline"})
+    options = StartOptions(overrides={"models.decision": "offline/offline"})
     servers = LocalServerSettings(options, tmp_path)
 
     said = await servers.accept(await servers.propose(8000, "vLLM", "m"))

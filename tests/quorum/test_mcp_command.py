@@ -12,10 +12,9 @@ import pytest
 from domain.errors import ConfigError
 from infrastructure.config.loading import load_settings
 from infrastructure.config.policy_file import PolicyPlace
-from quorum.cli.command_line import parse
-from quorum.cli.errors import UsageError
-from quorum.cli.mcp import print_mcp
+from quorum.errors import UsageError
 from tests.infrastructure.mcp.server_bench import SERVER, a_tool
+from tests.support.command_line import run_command
 
 SETTINGS = """# mine
 [tui]
@@ -39,7 +38,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def mcp(*words: str, root: Path) -> int:
-    return print_mcp(parse(["mcp", *words]), root)
+    return run_command(["mcp", *words], root)
 
 
 def plain(plan: object = None) -> list[str]:

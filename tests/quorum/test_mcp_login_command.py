@@ -11,11 +11,10 @@ import keyring
 import keyring.core
 import pytest
 
-import quorum.cli.mcp_login
-from quorum.cli.command_line import parse
-from quorum.cli.errors import UsageError
-from quorum.cli.mcp import print_mcp
+import quorum.cli.mcp.login
+from quorum.errors import UsageError
 from tests.infrastructure.secrets.keyrings import FileKeyring
+from tests.support.command_line import run_command
 from tests.support.oauth_mcp_server import Authority, browse, oauth_server
 
 
@@ -48,7 +47,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def mcp(*words: str, root: Path) -> int:
-    return print_mcp(parse(["mcp", *words]), root)
+    return run_command(["mcp", *words], root)
 
 
 @pytest.mark.long
@@ -59,7 +58,7 @@ def test_a_person_logs_in_uses_the_server_and_logs_out(
         await browse(address)
         return True
 
-    monkeypatch.setattr(quorum.cli.mcp_login, "open_address", open_here)
+    monkeypatch.setattr(quorum.cli.mcp.login, "open_address", open_here)
     assert mcp("test", "issues", root=tmp_path) == 1
     assert "it wants you to log in (quorum mcp login issues" in capsys.readouterr().err
 

@@ -6,7 +6,7 @@ from domain.conversation.response import LlmResponse
 from domain.events.event import Event, PanelConcluded, PanelStarted, ResponseCompleted
 from domain.panel.panel_answer import label_participants
 from domain.sessions.past_session import LedgerRecord
-from quorum.cli.panel_report import PanelReport
+from quorum.headless.panel_report import PanelReport
 
 
 def report_after(*events: Event) -> PanelReport:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 
 
 def read_workflow() -> dict[str, Any]:
@@ -33,6 +33,6 @@ def test_its_command_is_one_that_quorum_takes_and_nothing_of_the_pull_request_is
     run = job["steps"][-1]["run"]
     assert "${{" not in run
     words = run.replace('"$NUMBER"', "12").split()
-    options = parse(words[1:])
-    assert (options.review.pull_request, options.review.format) == (12, "github")
+    options = parse(words[1:]).options
+    assert (options.pr, options.format) == (12, "github")
     assert options.models == ("review=anthropic/claude-opus-5-1", "review=openai/gpt-5.4")

@@ -19,9 +19,9 @@ from domain.sessions.past_session import ContinuedSession, NewSession, SessionCh
 from domain.subagents.session_ids import build_subagent_id
 from infrastructure.config.schema import StorageTable
 from infrastructure.storage import open_storage
-from quorum.cli.errors import UsageError
-from quorum.cli.sessions import BROKEN, print_sessions
-from quorum.options import Options, SessionsOptions
+from quorum.cli.sessions import COMMAND
+from quorum.cli.sessions.actions import BROKEN
+from quorum.errors import UsageError
 from tests.support.headless_run import configure, environment
 
 VERIFIER = Path(__file__).parents[2] / "docs" / "verify_audit_export.py"
@@ -64,10 +64,9 @@ class Desk:
     def __call__(self, action: str, **wish: object) -> tuple[int, str]:
         """The exit code, and what is printed on stdout."""
         self._capsys.readouterr()
-        code = print_sessions(
-            Options(command="sessions", action=action, sessions=SessionsOptions(**wish)),  # type: ignore[arg-type]
-            self.root,
-        )
+        command = COMMAND.actions[action]
+        assert command.run is not None
+        code = command.run(command.options(**wish), self.root)
         return code, self._capsys.readouterr().out
 
     def record_subagent(self) -> str:

@@ -14,7 +14,7 @@ from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, File
 from domain.events.event import EffectsObserved, Event, SessionStarted, TurnStarted
 from domain.review.mode import Mode
 from domain.sessions.past_session import LedgerRecord
-from quorum.cli.session_diff import is_colour_wanted, print_session_diff
+from quorum.cli.sessions.diff import is_colour_wanted, print_session_diff
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents
 

@@ -8,7 +8,7 @@ import pytest
 
 from application.ports.fleet import SessionBusy
 from domain.fleet.fleet_session import Advance, FleetState
-from quorum.cli.session_processes import read_advance
+from quorum.fleet.session_processes import read_advance
 
 
 def said(**report: object) -> bytes:

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from quorum.cli.command_line import parse
-from quorum.cli.config import print_config
-from quorum.cli.permissions import print_permissions
+from tests.support.command_line import run_command
 
 RUBBISH = b"this is not [toml\n"
 
@@ -31,9 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_only_looks_says_so_and_goes_on_without_it(
     words: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show = print_config if words.startswith("config") else print_permissions
-
-    assert show(parse(words.split()), project) == 0
+    assert run_command(words.split(), project) == 0
 
     printed = capsys.readouterr()
     assert f"{project}/quorum.toml:1: this is not TOML" in printed.err
@@ -42,7 +38,7 @@ def test_what_only_looks_says_so_and_goes_on_without_it(
 
 
 def test_a_setting_of_ones_own_file_can_be_changed_beside_it(project: Path) -> None:
-    print_config(parse(["config", "set", "tui.theme", "gruvbox"]), project)
+    run_command(["config", "set", "tui.theme", "gruvbox"], project)
 
     own = project.parent / "home/.config/quorum/quorum.toml"
     assert own.read_text(encoding="utf-8") == 'tui.theme = "gruvbox"\n'
@@ -51,11 +47,11 @@ def test_a_setting_of_ones_own_file_can_be_changed_beside_it(project: Path) -> N
 @pytest.mark.parametrize("words", ["config check", "config set --project tui.theme gruvbox"])
 def test_what_is_about_the_file_itself_is_refused(words: str, project: Path) -> None:
     with pytest.raises(ConfigError, match="this is not TOML"):
-        print_config(parse(words.split()), project)
+        run_command(words.split(), project)
 
     assert (project / "quorum.toml").read_bytes() == RUBBISH
 
 
 def test_no_answer_about_a_call_is_given_without_it(project: Path) -> None:
     with pytest.raises(ConfigError, match="this is not TOML"):
-        print_permissions(parse(["permissions", "check", "read_file", "path=x"]), project)
+        run_command(["permissions", "check", "read_file", "path=x"], project)

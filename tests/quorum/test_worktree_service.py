@@ -11,9 +11,9 @@ from domain.sessions.trust import TrustQuestion
 from infrastructure.config.paths import locate_worktrees
 from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from infrastructure.worktrees.git_worktrees import GitWorktrees
-from quorum.cli.settings import build_trust_question, load
-from quorum.cli.worktree_service import describe_worktrees, share_trust
-from quorum.options import Options
+from quorum.app.worktree_service import describe_worktrees, share_trust
+from quorum.command_line.options import StartOptions
+from quorum.settings import build_trust_question, load
 from tests.support.real_session import SessionStage
 
 
@@ -33,7 +33,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStage:
 
 def ask(folder: Path, decisions: TrustDecisions) -> TrustQuestion | None:
     """What would be asked in a session in this folder."""
-    return build_trust_question(load(Options(command="app"), folder), folder, decisions)
+    return build_trust_question(load(StartOptions(), folder), folder, decisions)
 
 
 def open_worktree(stage: SessionStage, root: Path | None = None) -> Path:

@@ -16,6 +16,7 @@ from acp.schema import (
     ClientCapabilities,
     DeniedOutcome,
     FileSystemCapabilities,
+    Implementation,
     PermissionOption,
     PromptResponse,
     ReadTextFileResponse,
@@ -145,6 +146,7 @@ async def served_editor(
     *arguments: str,
     choose: Choose = reject_once,
     reads_buffers: bool = False,
+    name: str = "zed",
 ) -> AsyncIterator[ServedEditor]:
     """Start `quorum acp` and shake hands with it."""
     editor = Editor(choose)
@@ -160,7 +162,11 @@ async def served_editor(
         use_unstable_protocol=True,
     ) as (agent, process):
         await asyncio.wait_for(
-            agent.initialize(protocol_version=1, client_capabilities=ClientCapabilities(fs=files)),
+            agent.initialize(
+                protocol_version=1,
+                client_capabilities=ClientCapabilities(fs=files),
+                client_info=Implementation(name=name, version="1"),
+            ),
             timeout=PATIENCE_SECS,
         )
         yield ServedEditor(editor, agent, process)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("infrastructure/tools/builtin", "infrastructure/tools/web", "infrastructure/execution/commands")
+FOLDERS = ("infrastructure/tools/builtin", "infrastructure/tools/web")
 
 
 @cache

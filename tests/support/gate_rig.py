@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from quorum.cli.command_line import parse
-from quorum.cli.gate import print_decision
+from tests.support.command_line import run_command
 from tests.support.headless_run import configure, environment
 
 
@@ -67,7 +66,7 @@ class GateRig:
         stream = io.TextIOWrapper(io.BytesIO(content))
         self._monkeypatch.setattr("sys.stdin", stream)
         self._capsys.readouterr()
-        code = print_decision(parse(["gate", "--dialect", dialect, *options]))
+        code = run_command(["gate", "--dialect", dialect, *options], Path())
         printed = self._capsys.readouterr()
         return GateAnswer(code, printed.out, printed.err)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from quorum.options import Options
+from quorum.command_line.options import StartOptions
 from quorum.rpc.approval import RemoteApproval
 from quorum.rpc.listening_app import ListeningApp
 from quorum.rpc.remote_gate import RemoteGate
@@ -82,10 +82,10 @@ async def on_remote_stage(
         given.set_result(answer)
 
     async def open_gate() -> Any:
-        from quorum.cli.settings import load
         from quorum.gate.gate_service import GateService
+        from quorum.settings import load
 
-        return GateService(app, Options(command="app"), load)
+        return GateService(app, StartOptions(), load)
 
     app = ListeningApp(
         composing(box, *scenes),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.gate_resident_start import OPTION
+from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
+from quorum.cli.gate.resident_start import OPTION
 from quorum.gate import held_call
-from quorum.gate.resident_client import answer_quickly
+from quorum.gate.resident_client import _encode, _exchange, answer_quickly
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from tests.support.gate_rig import GateAnswer, GateRig
 
@@ -37,7 +40,7 @@ class ResidentRig(GateRig):
         self.state = Path(tempfile.mkdtemp(prefix="quorum-gate-"))
         self.set_environment(QUORUM_GATE__IDLE_MINUTES="1", XDG_STATE_HOME=str(self.state))
         # Only those are started that are ended with the test.
-        monkeypatch.setattr("quorum.cli.gate_resident_start.start_resident", lambda: None)
+        monkeypatch.setattr("quorum.cli.gate.resident_start.start_resident", lambda: None)
 
     @property
     def key(self) -> ResidentKey:
@@ -52,19 +55,33 @@ class ResidentRig(GateRig):
 
     def start(self) -> None:
         """Have a resident that listens."""
-        socket = Path(self.key.socket)
-        if socket.exists():
+        place = Path(self.key.socket)
+        if place.exists():
             return
         try:
-            socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError:
             return  # as where the first call would start it
         process = subprocess.Popen(
             [sys.executable, "-P", PROGRAM, "gate", OPTION], cwd="/", env=dict(os.environ)
         )
-        self.residents[str(socket)] = process
+        self.residents[str(place)] = process
+        with contextlib.closing(self._connect(process)) as connection:
+            # One that has just begun is slower than the client waits for, where much else runs.
+            connection.settimeout(PATIENCE_SECS)
+            frames = FrameReader(MOST_ANSWER_BYTES)
+            assert _exchange(connection, frames, _encode("gate.greet", {"key": self.key.digest}))
+
+    def _connect(self, process: subprocess.Popen[bytes]) -> socket.socket:
+        """The socket is there a moment before it listens."""
         until = time.monotonic() + PATIENCE_SECS
-        while not socket.exists():
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.connect(self.key.socket)
+                return connection
+            except (FileNotFoundError, ConnectionRefusedError):
+                connection.close()
             assert process.poll() is None, "it has ended"
             assert time.monotonic() < until, "it does not listen"
             time.sleep(0.01)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp import web
 
-from quorum.options import ServeOptions
 from quorum.serve.access import SingleUseToken
-from quorum.serve.endpoint import WebEndpoint, open_endpoint
+from quorum.serve.endpoint import EndpointOptions, WebEndpoint, open_endpoint
 from quorum.serve.password import PasswordHash
 from quorum.serve.server import Site, make_application, object_to_nobody
 
@@ -73,7 +72,7 @@ async def serving(
     site: Site | None = None, *, password: PasswordHash | None = None, address: str = ""
 ) -> AsyncIterator[ServedSite]:
     """Serve a site, by default one page that says "inside"."""
-    endpoint = open_endpoint(ServeOptions(port=0, address=address))
+    endpoint = open_endpoint(EndpointOptions(port=0, address=address))
     token = SingleUseToken()
     app = make_application(endpoint, site or plain_site(), token, password, find_objection=object_to_nobody)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=5)

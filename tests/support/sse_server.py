@@ -96,6 +96,8 @@ class SseServer:
         self.dialect = dialect
         self.script: list[Reply] = []
         self.respond: Callable[[dict[str, Any]], Reply] = lambda _body: self.script.pop(0)
+        self.facts: dict[str, object] = {}  # what it says beside its answers, by path
+        self.lists_models = False  # from the script, whatever that holds
         self.asked: list[str] = []  # "GET /v1/models?limit=1"
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -154,6 +156,11 @@ class SseServer:
             name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:] if line)
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
+        path = head[0].split(" ")[1]
+        if path.startswith(("/props", "/api/")) or (path == "/v1/models" and not self._has_list()):
+            self._tell(writer, self.facts.get(path))
+            await writer.drain()
+            return True
         self.headers.append(headers)
         self.asked.append(head[0].rpartition(" ")[0])
         self.bodies.append(json.loads(body) if body else {})
@@ -171,6 +178,19 @@ class SseServer:
                 return await self._end(reply.how, reader, writer)
         await writer.drain()
         return True
+
+    def _has_list(self) -> bool:
+        following = self.script[0] if self.script else None
+        is_list = isinstance(following, Raw) and following.content_type == "application/json"
+        return self.lists_models or is_list
+
+    def _tell(self, writer: asyncio.StreamWriter, fact: object) -> None:
+        if fact is None:
+            _write_error(writer, self.dialect, Refuse(status=404))
+            return
+        _write_head(writer, 200, {"content-type": "application/json"})
+        _write_chunk(writer, json.dumps(fact).encode())
+        writer.write(b"0\r\n\r\n")
 
     async def _say(self, reply: Say, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         _write_head(writer, 200, {"content-type": "text/event-stream; charset=utf-8"})

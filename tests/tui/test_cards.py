@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,14 +13,16 @@ from application.view.entries import Batch, Call, Kept, Phase
 from application.view.session_view import SessionView
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
+from domain.calls.tool_traits import OutputKind
 from domain.conversation.response import MAX_TOKENS, LlmResponse
 from domain.events import event as ev
 from domain.text.styles import StyleChange
+from infrastructure.tools.table import MODULES
 from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, planned
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import CardTarget, draw_batch
 from tui.transcript.kinds.colouring import PLAIN
-from tui.transcript.kinds.kind import BY_TOOL, OutputKind, find_kind
+from tui.transcript.kinds.kind import find_kind
 from tui.transcript.kinds.terminal import _write_characters, find_exit
 
 ROOT = Path(__file__).parents[2]
@@ -71,16 +72,6 @@ def style_at(one, text, width=100):
 # -- which kind ---------------------------------------------------------------------------------------------
 
 
-def test_every_tool_of_ours_has_a_kind():
-    sources = [path.read_text() for path in (ROOT / "infrastructure").rglob("*.py")]
-    named = {name for text in sources for name in re.findall(r'ToolDefinition\(\s*name="(\w+)"', text)}
-
-    assert {"read_file", "run_command"} <= named
-    assert named - {"web_fetch", "web_search", "jobs", "load_skill"} <= set(
-        BY_TOOL
-    )  # what these answer is told by its shape
-
-
 @pytest.mark.parametrize(
     ("tool", "output", "kind"),
     [
@@ -112,7 +103,7 @@ def test_what_went_wrong_is_a_sentence_whatever_the_tool():
     assert folded(failed)[1] == "  │ a.py:1:x"
 
 
-@pytest.mark.parametrize("tool", [*BY_TOOL, "mcp_x"])
+@pytest.mark.parametrize("tool", [*MODULES, "mcp_x"])
 def test_damaged_output_is_shown_as_it_is(tool):
     shown = unfolded(call(tool, "what is this?\nno form at all", risk=HIGH, path="a.py", pattern="("))
     assert any(line.endswith("what is this?") for line in shown)

@@ -13,10 +13,10 @@ from rich.cells import cell_len
 from application.view.entries import Batch, Call, Kept, Phase
 from domain.calls.execution import Outcome
 from domain.calls.tool import RiskLevel
+from infrastructure.tools.table import MODULES
 from tests.support.examples import examples
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
-from tui.transcript.kinds.kind import BY_TOOL
 
 _FRAGMENTS = st.sampled_from(
     [
@@ -83,7 +83,7 @@ _ARGUMENTS = st.dictionaries(
 _CALLS = st.builds(
     Call,
     index=st.integers(0, 40),
-    tool=st.one_of(st.sampled_from([*BY_TOOL, "mcp_x", "web_fetch"]), _TEXTS),
+    tool=st.one_of(st.sampled_from([*MODULES, "mcp_x"]), _TEXTS),
     arguments=_ARGUMENTS,
     risk=st.sampled_from(RiskLevel),
     phase=st.sampled_from([Phase.FINISHED, Phase.RUNNING, Phase.REVIEWED]),

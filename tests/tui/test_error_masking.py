@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.cli import errors as complaints
+from quorum import errors as complaints
 
 
 def test_complaints_are_masked_once_a_mask_is_known(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.local_servers import LocalServerSettings
-from quorum.options import Options
+from quorum.app.local_servers import LocalServerSettings
+from quorum.command_line.options import StartOptions
 from tests.support.app_stage import Stage, on_stage
 from tests.support.model_list_server import OwnFile, list_models_on_loopback
 from tui.chat import welcome
@@ -50,7 +50,7 @@ async def test_enter_shows_what_would_be_written_and_a_yes_writes_it_and_begins_
     async with list_models_on_loopback(MODELS) as port:
         use_ports(monkeypatch, port)
         async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
-            stage.app.open_local_servers = lambda: LocalServerSettings(Options(command="app"), tmp_path)
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
             await stage.shows(f"Ollama on 127.0.0.1:{port}: Enter uses it")
             await stage.pilot.press("enter")
             await dialog_of(stage)
@@ -71,7 +71,7 @@ async def test_a_number_chooses_another_server_and_a_no_writes_nothing(tmp_path,
     async with list_models_on_loopback(b"rubbish") as port, list_models_on_loopback(MODELS) as other:
         use_ports(monkeypatch, port, other)
         async with on_stage(tmp_path, model="offline/offline") as stage:
-            stage.app.open_local_servers = lambda: LocalServerSettings(Options(command="app"), tmp_path)
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
             await stage.shows("2 and Enter uses it")
             await stage.send("1")
             await stage.shows("not a list of models")
@@ -89,7 +89,7 @@ async def test_a_server_without_a_model_is_a_sentence(tmp_path, monkeypatch, own
     async with list_models_on_loopback(b'{"data": []}') as port:
         use_ports(monkeypatch, port)
         async with on_stage(tmp_path, model="offline/offline") as stage:
-            stage.app.open_local_servers = lambda: LocalServerSettings(Options(command="app"), tmp_path)
+            stage.app.open_local_servers = lambda: LocalServerSettings(StartOptions(), tmp_path)
             await stage.shows("Enter uses it")
             await stage.pilot.press("enter")
             await stage.shows("has no model yet")

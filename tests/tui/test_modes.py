@@ -7,7 +7,7 @@ import pytest
 from domain.panel.consensus import ConsensusLevel, Strategy
 from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
-from quorum.cli.command_line import parse
+from quorum.command_line.reading import parse
 from tui.keys.choices import (
     CONSENSUS_LEVELS,
     CYCLED_MODES,
@@ -48,7 +48,7 @@ def test_the_start_screen_has_a_sentence_of_its_own_for_every_mode() -> None:
 
 @pytest.mark.parametrize("mode", Mode)
 def test_the_command_line_takes_every_mode(mode: Mode) -> None:
-    assert parse(["--mode", mode]).overrides == {"review.mode": mode}
+    assert parse(["--mode", mode]).options.overrides == {"review.mode": mode}
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -82,10 +82,10 @@ def test_the_front_end_knows_every_strategy() -> None:
 
 @pytest.mark.parametrize("strategy", Strategy)
 def test_the_command_line_takes_every_strategy(strategy: Strategy) -> None:
-    assert parse(["--strategy", strategy]).overrides == {"agent.strategy": strategy}
+    assert parse(["--strategy", strategy]).options.overrides == {"agent.strategy": strategy}
 
 
 @pytest.mark.parametrize("level", ConsensusLevel)
 def test_the_command_line_takes_every_level_of_consensus(level: ConsensusLevel) -> None:
-    assert parse(["--consensus", level]).overrides == {"agent.consensus_level": level}
-    assert parse(["run", "--consensus", level, "x"]).overrides == {"agent.consensus_level": level}
+    assert parse(["--consensus", level]).options.overrides == {"agent.consensus_level": level}
+    assert parse(["run", "--consensus", level, "x"]).options.overrides == {"agent.consensus_level": level}

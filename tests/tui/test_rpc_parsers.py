@@ -4,22 +4,28 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.command_line import parse
-from quorum.options import ListenOptions, RpcOptions
+from quorum.cli.rpc import RpcOptions
+from quorum.command_line.reading import parse
 
 
 def test_nothing_listens_unless_it_is_asked_for() -> None:
-    assert parse([]).listen == ListenOptions(socket=None, headless=False, size=(80, 24), approve=None)
+    options = parse([]).options
+
+    assert (options.listen, options.headless, options.listen_approve) == (None, False, None)
 
 
 def test_where_and_how_to_listen_is_read() -> None:
     words = ["--headless", "--listen", "q.sock", "--size", "120x40", "--listen-approve", "3", "go on"]
 
-    options = parse(words)
+    path, _, options = parse(words)
 
-    assert options.command == "app"
-    assert options.prompt == "go on"
-    assert options.listen == ListenOptions(socket=Path("q.sock"), headless=True, size=(120, 40), approve=3)
+    assert (path, options.prompt) == ((), "go on")
+    assert (options.listen, options.headless) == (Path("q.sock"), True)
+    assert (options.screen_size, options.listen_approve) == ((120, 40), 3)
+
+
+def test_without_a_terminal_the_screen_has_a_usual_size() -> None:
+    assert parse(["--headless", "--listen", "q"]).options.screen_size == (80, 24)
 
 
 @pytest.mark.parametrize(
@@ -51,20 +57,20 @@ def test_what_does_not_go_together_is_refused(
 
 @pytest.mark.parametrize("words", [["rpc", "--socket", "q", "m"], ["--socket", "q", "rpc", "m"]])
 def test_a_request_needs_a_socket_and_a_method(words: list[str]) -> None:
-    options = parse(words)
+    path, _, options = parse(words)
 
-    assert options.command == "rpc"
-    assert options.rpc == RpcOptions(socket=Path("q"), method="m", params="{}", token=None)
+    assert path == ("rpc",)
+    assert options == RpcOptions(socket=Path("q"), method="m", params="{}", token=None)
 
 
 def test_a_request_may_have_parameters_and_a_token() -> None:
-    options = parse(["rpc", "--socket", "q", "--token-fd", "4", "m", '{"a": 1}'])
+    options = parse(["rpc", "--socket", "q", "--token-fd", "4", "m", '{"a": 1}']).options
 
-    assert options.rpc == RpcOptions(socket=Path("q"), method="m", params='{"a": 1}', token=4)
+    assert options == RpcOptions(socket=Path("q"), method="m", params='{"a": 1}', token=4)
 
 
 def test_a_word_of_a_prompt_is_no_command() -> None:
-    assert parse(["--listen", "rpc"]).listen.socket == Path("rpc")
+    assert parse(["--listen", "rpc"]).options.listen == Path("rpc")
 
 
 def test_the_help_names_the_remote_control(capsys: pytest.CaptureFixture[str]) -> None:

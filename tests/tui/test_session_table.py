@@ -5,12 +5,11 @@ from decimal import Decimal
 import pytest
 
 from domain.text.ages import format_age
-from quorum.cli.session_table import (
+from quorum.cli.sessions.table import (
     compute_id_length,
-    fit_text,
-    measure_text_cells,
     render_table,
 )
+from quorum.text_table import fit_text, measure_text_cells
 from tests.support.past_sessions import START_MS, a_summary
 
 NOW_MS = START_MS + 3 * 86_400_000

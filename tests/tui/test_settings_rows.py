@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from domain.errors import ConfigError
-from quorum.cli.command_line import parse
-from quorum.cli.config import print_config
-from quorum.cli.settings_service import FileSettingsService
-from quorum.options import Options
+from quorum.app.settings_service import FileSettingsService
+from quorum.command_line.options import StartOptions
+from quorum.command_line.reading import parse
+from tests.support.command_line import run_command
 from tests.support.settings_machine import Machine
 from tui.agent.settings_service import Setting, Target
 
@@ -23,7 +23,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def service(machine: Machine) -> FileSettingsService:
-    return FileSettingsService(Options(command="app"), machine.repository)
+    return FileSettingsService(StartOptions(), machine.repository)
 
 
 async def found(machine: Machine, key: str) -> Setting:
@@ -180,13 +180,13 @@ async def test_what_is_taken_out_is_shown_with_what_counts_instead(machine: Mach
 def test_a_file_that_is_named_is_the_one_that_is_written(machine: Machine, tmp_path: Path) -> None:
     named = tmp_path / "mine.toml"
     named.write_text("")
-    options = Options(command="app", config_file=named)
+    options = StartOptions(config_file=named)
 
     assert [target.path for target in FileSettingsService(options, machine.repository).targets] == [str(named)]
 
 
 def configured(machine: Machine, *words: str) -> int:
-    return print_config(parse(["config", *words]), machine.repository)
+    return run_command(["config", *words], machine.repository)
 
 
 def test_settings_are_set_and_taken_out_from_the_command_line(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
-from quorum.cli.worktree_service import WorktreeService
+from quorum.app.worktree_service import WorktreeService
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 from tests.support.fake_archive import FakeArchive, a_session

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class WorktreesPort(Protocol):
-    """The worktrees of the repository that a folder lies in: `quorum/cli/worktree_service.py`.
+    """The worktrees of the repository that a folder lies in: `quorum/app/worktree_service.py`.
 
     What cannot be done raises WorktreeRefused with what to do.
     """

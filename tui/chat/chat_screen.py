@@ -72,6 +72,7 @@ class ChatScreen(DrawnOnce):
         Binding("shift+tab", "cycle_mode", _NEXT_MODE, priority=True, id="cycle_mode"),
         Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
         Binding("ctrl+b", "background_or_panel", _BACKGROUND_OR_PANEL, priority=True, id="toggle_panel"),
+        Binding("f8", "read_calls", "Have calls in the text read", priority=True, id="read_calls"),
         Binding("ctrl+s", "show_timeline", "Show the timeline", priority=True, id="show_timeline"),
     ]
 

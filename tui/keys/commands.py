@@ -15,7 +15,8 @@ class Command(NamedTuple):
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
     is one, which the model reads as a longer text. `aliases` are other names, which no list shows. `hint`
-    is what stands after a custom command, in its own words.
+    is what stands after a custom command, in its own words. `is_free`: a remote client needs no approval
+    for it.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Command(NamedTuple):
     is_prompt: bool = False
     aliases: tuple[str, ...] = ()
     hint: str = ""
+    is_free: bool = False
 
     @property
     def usage(self) -> str:
@@ -51,12 +53,25 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("help", "Show keys and commands, or one command", "app.show_help", names="COMMAND", sample="/mode"),
-    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
-    Command("solo", "One model answers, with its tools", "choose_solo"),
-    Command("ensemble", "Several models answer, and score each other's answers", "choose_ensemble"),
     Command(
-        "strategy", "How an ensemble answers: quorum or debate", "choose_strategy", ("STRATEGY", STRATEGIES)
+        "help",
+        "Show keys and commands, or one command",
+        "app.show_help",
+        names="COMMAND",
+        sample="/mode",
+        is_free=True,
+    ),
+    Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
+    Command("solo", "One model answers, with its tools", "choose_solo", is_free=True),
+    Command(
+        "ensemble", "Several models answer, and score each other's answers", "choose_ensemble", is_free=True
+    ),
+    Command(
+        "strategy",
+        "How an ensemble answers: quorum or debate",
+        "choose_strategy",
+        ("STRATEGY", STRATEGIES),
+        is_free=True,
     ),
     Command("scope", "How far it goes: full, fast or plan-only", "choose_scope", ("SCOPE", SCOPES)),
     Command("fast", "Carry plans out without other models looking at them", "choose_scope('fast')"),
@@ -74,17 +89,23 @@ COMMANDS = (
         "choose_model",
         names="PROVIDER/MODEL EFFORT",
         sample="anthropic/claude-sonnet-5-5 high",
+        is_free=True,
     ),
-    Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "retry"),
+    Command("retry", "Continue a turn that failed, was interrupted or reached a limit", "retry", is_free=True),
     Command(
-        "steer", "Send text, or the queued prompt, into the running turn", "steer", free="WORDS", sends=True
+        "steer",
+        "Send text, or the queued prompt, into the running turn",
+        "steer",
+        free="WORDS",
+        sends=True,
+        is_free=True,
     ),
-    Command("new", "Start a new session", "new_session"),
-    Command("resume", "Resume another session", "resume_session"),
-    Command("fork", "Continue in a copy of this session", "fork_session"),
-    Command("undo", "Undo the last turn; shows the changes first", "undo"),
-    Command("rewind", "Undo back to a turn: conversation, files or both", "rewind"),
-    Command("redo", "Redo the last undo; shows the changes first", "redo"),
+    Command("new", "Start a new session", "new_session", is_free=True),
+    Command("resume", "Resume another session", "resume_session", is_free=True),
+    Command("fork", "Continue in a copy of this session", "fork_session", is_free=True),
+    Command("undo", "Undo the last turn; shows the changes first", "undo", is_free=True),
+    Command("rewind", "Undo back to a turn: conversation, files or both", "rewind", is_free=True),
+    Command("redo", "Redo the last undo; shows the changes first", "redo", is_free=True),
     Command(
         "image",
         "Attach an image or PDF from a file, or an image from the clipboard",
@@ -92,9 +113,15 @@ COMMANDS = (
         free="FILE",
         sample="screenshot.png",
         takes_file=True,
+        is_free=True,
     ),
     Command(
-        "compact", "Replace the conversation with a summary", "compact", free="FOCUS", sample="the failing test"
+        "compact",
+        "Replace the conversation with a summary",
+        "compact",
+        free="FOCUS",
+        sample="the failing test",
+        is_free=True,
     ),
     Command(
         "init",
@@ -104,6 +131,7 @@ COMMANDS = (
         sample="how the tests are run",
         sends=True,
         is_prompt=True,
+        is_free=True,
     ),
     Command(
         "export",
@@ -112,6 +140,7 @@ COMMANDS = (
         free="FILE",
         sample="session.md",
         takes_file=True,
+        is_free=True,
     ),
     Command(
         "add-dir",
@@ -121,23 +150,30 @@ COMMANDS = (
         sample="../library",
         takes_file=True,
     ),
-    Command("diff", "What this session changed; undo one file", "show_diff"),
-    Command("inbox", "Decisions that wait in any session", "show_inbox"),
-    Command("status", "All that holds in this session", "show_status"),
-    Command("cost", "Tokens and cost of this session", "show_cost"),
-    Command("context", "What fills the context window", "show_context"),
-    Command("skills", "Skills that the model may load", "show_skills"),
-    Command("agents", "Agents to which the model may give tasks", "show_agents"),
+    Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
+    Command("inbox", "Decisions that wait in any session", "show_inbox", is_free=True),
+    Command("status", "All that holds in this session", "show_status", is_free=True),
+    Command("cost", "Tokens and cost of this session", "show_cost", is_free=True),
+    Command("context", "What fills the context window", "show_context", is_free=True),
+    Command("read-calls", "Have calls that the model writes as text read", "read_calls"),
+    Command("skills", "Skills that the model may load", "show_skills", is_free=True),
+    Command("agents", "Agents to which the model may give tasks", "show_agents", is_free=True),
     Command(
         "mcp",
         "MCP servers: state, tools and login",
         "show_mcp",
         free="restart|login NAME",
         sample="login issues",
+        is_free=True,
     ),
-    Command("permissions", "Permission rules: list, add, remove, test", "show_permissions"),
+    Command("permissions", "Permission rules: list, add, remove, test", "show_permissions", is_free=True),
     Command(
-        "config", "Show settings, or set one", "show_config", free="KEY [VALUE]", sample="tui.theme quorum"
+        "config",
+        "Show settings, or set one",
+        "show_config",
+        free="KEY [VALUE]",
+        sample="tui.theme quorum",
+        is_free=True,
     ),
     Command(
         "worktree",
@@ -153,6 +189,7 @@ COMMANDS = (
         free="QUESTION",
         sample="where is the retry limit set?",
         sends=True,
+        is_free=True,
     ),
     Command(
         "discuss",
@@ -161,6 +198,7 @@ COMMANDS = (
         free="QUESTION",
         sample="queue or cron for the nightly import?",
         sends=True,
+        is_free=True,
     ),
     Command(
         "debate",
@@ -169,6 +207,7 @@ COMMANDS = (
         free="QUESTION",
         sample="may we drop the nightly lock?",
         sends=True,
+        is_free=True,
     ),
     Command(
         "review",
@@ -177,8 +216,9 @@ COMMANDS = (
         free="RANGE|#N",
         sample="main...HEAD",
         sends=True,
+        is_free=True,
     ),
-    Command("findings", "Findings of the latest code review; open their places", "show_findings"),
+    Command("findings", "Findings of the latest code review; open their places", "show_findings", is_free=True),
     Command(
         "tab",
         "Open a new session in a tab, and say this there",
@@ -186,24 +226,34 @@ COMMANDS = (
         free="PROMPT",
         sample="--projected write the tests for it",
         sends=True,
+        is_free=True,
     ),
     Command(
         "result",
         "Take over the answers of tabs opened from this one, or hand over its own",
         "app.result",
         counts=True,
+        is_free=True,
     ),
-    Command("close", "Close this tab; its session can be resumed", "app.close_tab"),
-    Command("find", "Find text in the transcript", "find", free="TEXT"),
-    Command("copy", "Copy the latest or Nth latest of these", "copy", free="answer|code|output|prompt N"),
-    Command("clear", "Clear the screen; the conversation continues", "clear_transcript"),
-    Command("fold", "Open or close all details", "app.toggle_fold"),
-    Command("timeline", "Timeline of turns, answers and calls", "show_timeline"),
-    Command("jobs", "List and stop background commands", "show_jobs"),
-    Command("output", "Open the latest stored output, or the Nth latest", "open_output", counts=True),
-    Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord"),
-    Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS)),
-    Command("quit", "Leave; also /exit and /q", "app.quit", aliases=("exit", "q")),
+    Command("close", "Close this tab; its session can be resumed", "app.close_tab", is_free=True),
+    Command("find", "Find text in the transcript", "find", free="TEXT", is_free=True),
+    Command(
+        "copy",
+        "Copy the latest or Nth latest of these",
+        "copy",
+        free="answer|code|output|prompt N",
+        is_free=True,
+    ),
+    Command("clear", "Clear the screen; the conversation continues", "clear_transcript", is_free=True),
+    Command("fold", "Open or close all details", "app.toggle_fold", is_free=True),
+    Command("timeline", "Timeline of turns, answers and calls", "show_timeline", is_free=True),
+    Command("jobs", "List and stop background commands", "show_jobs", is_free=True),
+    Command(
+        "output", "Open the latest stored output, or the Nth latest", "open_output", counts=True, is_free=True
+    ),
+    Command("theme", "Choose the theme", "app.change_theme", names="NAME", sample="nord", is_free=True),
+    Command("layout", "Choose the layout", "app.set_layout", ("LAYOUT", LAYOUTS), is_free=True),
+    Command("quit", "Leave; also /exit and /q", "app.quit", aliases=("exit", "q"), is_free=True),
 )
 
 

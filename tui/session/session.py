@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from application.view.followed_subagent import FollowedSubagent
     from application.view.session_view import SessionView
     from domain.code_review.review_result import ReviewResult
-    from domain.events.event import InstructionsLoaded
+    from domain.events.event import CallLeaked, InstructionsLoaded
     from domain.sessions.state import PastTurn, PastUndo
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
@@ -74,6 +74,11 @@ class Session:
             self.context = self.agent.context.use  # reckoned from the whole conversation: not at each frame
         jobs, self._jobs_seen = self._jobs_seen, self.jobs
         return changed or jobs != self._jobs_seen
+
+    @property
+    def leaked_call(self) -> CallLeaked | None:
+        """The last call in the text of an answer that a setting would have had read."""
+        return self._status.leaked_call
 
     @property
     def jobs(self) -> int:

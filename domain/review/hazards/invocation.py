@@ -71,15 +71,28 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "doas": (frozenset({"-u", "-C"}), 0),
     "pkexec": (frozenset({"--user"}), 0),
     "watch": (frozenset({"-n", "--interval"}), 0),
+    "entr": (frozenset(), 0),
+    "taskset": (frozenset(), 1),
+    "ltrace": (frozenset({"-o", "-e", "-s", "-u", "-n", "-p"}), 0),
     "chroot": (frozenset(), 1),
     "flock": (frozenset({"-w", "-E"}), 1),
     "strace": (frozenset({"-o", "-e", "-s"}), 0),
     "nsenter": (frozenset({"-t", "--target"}), 0),
-    **dict.fromkeys(("nohup", "setsid", "command", "builtin", "busybox", "unshare", "!"), (frozenset(), 0)),
+    **dict.fromkeys(
+        ("nohup", "setsid", "command", "builtin", "busybox", "unshare", "chronic", "caffeinate", "!"),
+        (frozenset(), 0),
+    ),
 }
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _SPACE = re.compile(r"\s")
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+# The options behind which programs that search for files take a command, and the words that end it. Of fd they
+# may follow flags in one word, but not letters that take a value.
+_FIND_RUNS = (re.compile(r"-(?:exec|ok)(?:dir)?"), frozenset({";", "+"}))
+_FD_RUNS = (re.compile(r"-[01aFgHhIiLlpqsuV]*[xX]|--exec(?:-batch)?"), frozenset({";"}))
+_SEARCHERS = {
+    **dict.fromkeys(("find", "gfind", "bfs"), _FIND_RUNS),
+    **dict.fromkeys(("fd", "fdfind"), _FD_RUNS),
+}
 
 
 def unwrap(given: Invocation) -> Iterator[Invocation]:
@@ -88,7 +101,7 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
     words: Sequence[str] = (given.program, *given.arguments)
     while words:
         name = words[0].rpartition("/")[2]
-        in_loop = given.in_loop or bool({"xargs", "parallel", "watch"}.intersection(wrappers))
+        in_loop = given.in_loop or bool({"xargs", "parallel", "watch", "entr"}.intersection(wrappers))
         yield Invocation(
             program=name,
             arguments=tuple(words[1:]),
@@ -99,8 +112,8 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
             in_loop=in_loop,
             wrappers=wrappers,
         )
-        if name == "find":
-            yield from _run_by_find(words, given)
+        if name in _SEARCHERS:
+            yield from _list_run_by_search(name, words, given)
         if name not in _WRAPPERS or (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
             return
         wrappers = (*wrappers, name)
@@ -124,19 +137,22 @@ def _find_command_start(words: Sequence[str], name: str) -> int:
     return place + leading
 
 
-def _run_by_find(words: Sequence[str], given: Invocation) -> Iterator[Invocation]:
+def _list_run_by_search(name: str, words: Sequence[str], given: Invocation) -> Iterator[Invocation]:
+    options, ends = _SEARCHERS[name]
+    # A value may stand in the same word as a long option.
+    words = [part for word in words for part in (word.split("=", 1) if word.startswith("--exec") else (word,))]
     start: int | None = None
     for place, word in enumerate((*words, ";")):
-        if start is None and word in _FIND_RUNS:
+        if start is None and options.fullmatch(word):
             start = place + 1
-        elif start is not None and word in (";", "+"):
+        elif start is not None and word in ends:
             if start < place:
                 run = Invocation(
                     program=words[start],
                     arguments=tuple(words[start + 1 : place]),
                     carried=given.carried,
                     in_loop=True,
-                    wrappers=("find",),
+                    wrappers=(name,),
                 )
                 yield from unwrap(run)
             start = None

@@ -5,34 +5,36 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeAlias
 
 from domain.lazy_dataclass import dataclass
 from domain.shell.sandbox import Keys
 from domain.text.late_pattern import compile_late
+from infrastructure.execution.sandbox.identity_store import IdentityStore
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 
 class RunningCommands:
-    """How many commands run in the sandbox of a session."""
+    """Which commands run in the sandbox: how many of this session, and with a `store` whether others do."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: IdentityStore | None = None) -> None:
         self._count = 0
+        self._store = store
 
-    @property
-    def are_there(self) -> bool:
-        """Whether one runs that may move files."""
-        return self._count > 0
+    def are_in(self, roots: Sequence[str]) -> bool:
+        """Whether one runs that may move files in these folders."""
+        return self._count > 0 or (self._store is not None and self._store.is_running(roots))
 
     @contextmanager
-    def count(self) -> Iterator[None]:
-        """One more, until the block ends."""
+    def count(self, roots: Sequence[str]) -> Iterator[None]:
+        """One more in these folders, until the block ends."""
         self._count += 1
         try:
-            yield
+            with self._store.mark_running(roots) if self._store is not None else nullcontext():
+                yield
         finally:
             self._count -= 1
 
@@ -96,7 +98,7 @@ class Launch:
     can_open_git: bool = False
     unfinished: UnfinishedCommands | None = None
     guards: tuple[bytes, ...] = ()
-    running: RunningCommands | None = None
+    running: Callable[[], AbstractContextManager[None]] = nullcontext
     follow: Callable[[], None] = lambda: None
 
     def count_background(self, ended: int) -> int:
@@ -106,8 +108,7 @@ class Launch:
     def begin(self, *, was_asked: bool) -> Callable[[], None]:
         """Call it before the command starts, and what it returns once `finish` was called for the last time."""
         with ExitStack() as begun:
-            if self.running is not None:
-                begun.enter_context(self.running.count())
+            begun.enter_context(self.running())
             if not was_asked and self.check is not None and self.unfinished is not None:
                 begun.callback(self.check.keep_in(self.unfinished))
             return begun.pop_all().close

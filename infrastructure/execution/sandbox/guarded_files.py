@@ -178,6 +178,7 @@ class _Search:
         self._is_either = extract_last_names((*policy.protected, *policy.sensitive))
         self._found = GuardedFiles()
         self._met: set[str] = set()
+        self._real_folders: dict[str, str] = {}
         # Sensitive folders and all below them, masked as a whole: looked into for protected paths only.
         self._masked: set[str] = set()
         self._visited: set[tuple[str, bool]] = set()
@@ -306,7 +307,7 @@ class _Search:
             self._note(path, self._found.protected, bound=bound)
 
     def _note(self, path: str, found: list[str], *, bound: bool) -> None:
-        real = os.path.realpath(path)
+        real = self._resolve(path)
         if real in self._met or not os.path.lexists(real):  # a link that leads nowhere has nothing to cover
             return
         if bound and len(found) >= self._most:
@@ -314,6 +315,15 @@ class _Search:
             return
         self._met.add(real)
         found.append(real)
+
+    def _resolve(self, path: str) -> str:
+        """The canonical path; folders are resolved once, as many files may lie in one."""
+        if os.path.islink(path):
+            return os.path.realpath(path)
+        folder, name = os.path.split(path)
+        if (real := self._real_folders.get(folder)) is None:
+            real = self._real_folders[folder] = os.path.realpath(folder)
+        return os.path.join(real, name)
 
 
 def _list_entries(folder: str) -> Sequence[os.DirEntry[str]]:

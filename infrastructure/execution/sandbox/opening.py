@@ -13,6 +13,7 @@ from domain.shell.sandbox import SandboxOn
 from infrastructure.config.paths import locate_state_folder
 from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from infrastructure.config.tools_table import RunCommandTable
+from infrastructure.execution.sandbox.identity_store import IdentityStore
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp
 from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
@@ -42,6 +43,7 @@ def build_sandbox(
         writable=table.sandbox_writable,
         network=_decide_network(table.network, get_mode),
         tmp=SessionTmp(shared) if shared is not None else None,
+        identities=open_identity_store(environ),
         unfinished=_keep_unfinished_commands(policy, environ, session_id),
         is_git_open=os.path.realpath(root) == str(root)  # no link leads to another workspace than approved
         and GitApproval(session_id=session_id, workspace=str(root)) in git_approvals,
@@ -61,6 +63,12 @@ def locate_shared_tmp(environ: Mapping[str, str]) -> Path | None:
     """Where the folders lie that the commands of sessions share as `/tmp`; None where there is no home."""
     state = locate_state_folder(environ)
     return state / "sandbox" if state is not None else None
+
+
+def open_identity_store(environ: Mapping[str, str]) -> IdentityStore | None:
+    """What keeps the identities of guarded files for all sessions; None where there is no home."""
+    state = locate_state_folder(environ)
+    return IdentityStore(state / "guarded-files") if state is not None else None
 
 
 def build_mode_check(

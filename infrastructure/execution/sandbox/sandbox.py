@@ -13,10 +13,12 @@ from typing import Literal, TypeAlias, assert_never
 
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
+from domain.review.workspace_roots import is_below_any
 from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from infrastructure.execution.sandbox.guarded_files import FolderCache
+from infrastructure.execution.sandbox.identity_store import IdentityStore
 from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from infrastructure.execution.sandbox.places import (
@@ -49,10 +51,11 @@ class Sandbox:
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
     are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
-    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs.
+    write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
+    keep for other sessions what was guarded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what holds a command meets here
         self,
         *,
         choice: SandboxChoice,
@@ -65,6 +68,7 @@ class Sandbox:
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
         unfinished: UnfinishedCommands | None = None,
+        identities: IdentityStore | None = None,
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
@@ -79,8 +83,8 @@ class Sandbox:
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
-        self._known_files = KnownFiles()
-        self._running = RunningCommands()
+        self._known_files = KnownFiles(identities)
+        self._running = RunningCommands(identities)
 
     @property
     def known(self) -> SandboxState | None:
@@ -166,7 +170,7 @@ class Sandbox:
         `.git`, and so may later ones; otherwise it runs with `.git` closed. Raises ToolError as `confine` does.
         """
         confinement = self.confine()
-        if confinement.line is None or self._is_git_open or not (folders := self._find_git_folders()):
+        if confinement.line is None or not (folders := self._find_closed_git_folders()):
             return confinement
         return replace(
             confinement,
@@ -182,6 +186,15 @@ class Sandbox:
     def _find_git_folders(self) -> tuple[str, ...]:
         """The folders that git writes to in the working directory's repository, none of them through a link."""
         return find_written_folders(os.path.realpath(self._policy.roots[0]))
+
+    def _find_closed_git_folders(self) -> tuple[str, ...]:
+        """Those that neither the person nor the settings have opened."""
+        opened = [os.path.realpath(path) for path in self._list_writable()]
+        folders = () if self._is_git_open else self._find_git_folders()
+        return tuple(folder for folder in folders if not is_below_any(folder, opened))
+
+    def _list_writable(self) -> tuple[str, ...]:
+        return tuple(expand_path(path, self._environ, Path(self._policy.roots[0])) for path in self._writable)
 
     def confine_outside(self) -> Confinement:
         """What a command is held to that asks to run outside the sandbox. Call it off the event loop.
@@ -240,13 +253,13 @@ class Sandbox:
                 self._policy,
                 cache=self._folders,
                 known=self._known_files,
-                is_busy=self._running.are_there,
+                is_busy=self._running.are_in,
                 check=check,
             )
         except ToolError as error:
             return str(error)
         if view.guarded.complete:
-            return None
+            return self._known_files.gap
         return (
             "the workspace is too large to be looked through, and the sandbox would leave protected and "
             "sensitive files deep in it open"
@@ -297,7 +310,7 @@ class Sandbox:
             argv[0],
             cache=self._folders,
             known=self._known_files,
-            is_busy=self._running.are_there,
+            is_busy=self._running.are_in,
         )
         tmp, note = self._prepare_shared_tmp(view)
         words = (
@@ -317,14 +330,14 @@ class Sandbox:
             is_complete=view.guarded.complete,
             has_network=network,
             check=view.check(self._policy, self._folders),
-            notes=(note,) if note is not None else (),
+            notes=(*((note,) if note is not None else ()), *self._known_files.notes),
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
             guards=tuple(view.list_guards()),
-            running=self._running,
-            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_there),
-            can_open_git=not self._is_git_open and bool(self._find_git_folders()),
+            running=partial(self._running.count, view.roots),
+            follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
+            can_open_git=bool(self._find_closed_git_folders()),
         )
 
     def _prepare_shared_tmp(self, view: SandboxView) -> tuple[SharedTmp | None, str | None]:
@@ -350,7 +363,7 @@ class Sandbox:
             secrets=(*list_secret_places(home_folders), *list_socket_places(self._environ)),
             own=self._own,
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
-            writable=tuple(expand_path(path, self._environ, root) for path in self._writable),
+            writable=self._list_writable(),
             repositories=git,
             sockets=() if network else list_bound_sockets(),
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.review.path_policy import PathPolicy
-from domain.review.workspace_roots import is_below_any
+from domain.review.workspace_roots import is_below_any, lies_in
 from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from infrastructure.execution.sandbox.known_files import KnownFiles
 from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
@@ -20,6 +20,7 @@ from infrastructure.execution.sandbox.session_tmp import SharedTmp
 from infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
+_TRIES = 3
 
 # Of a .git folder that the person opened: what makes git run something, or obey another repository.
 _GIT_LOCKED = (
@@ -60,12 +61,12 @@ class SandboxView:
         *,
         cache: FolderCache | None = None,
         known: KnownFiles | None = None,
-        is_busy: bool = False,
+        is_busy: Callable[[Sequence[str]], bool] = lambda _roots: False,
         check: Callable[[], None] = lambda: None,
     ) -> None:
         """`program` is the command's own: it is readable wherever it lies. `cache` belongs to the policy.
 
-        `known` is what was guarded before; `is_busy` tells that another command may be moving it. `check` is
+        `known` is what was guarded before; `is_busy` tells whether another command may be moving it. `check` is
         called now and then, and ends the making by raising. Raises ToolError where what was guarded is gone
         though it may still be there.
         """
@@ -88,20 +89,20 @@ class SandboxView:
         self._kept = self._list_visible_inside(
             (*surroundings.tools, *places, *([program] if program else ())), asked
         )
-        self.guarded: GuardedFiles = find_guarded(
-            (*self.roots, *(p for p in places if not p.endswith(".git") and p in self._kept)),
-            policy,
-            cache=cache,
-            check=check,
-        )
         # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
         inside = [path for path in (*self._own, *self._secrets) if is_below_any(path, self.roots)]
-        self.guarded.sensitive += [path for path in inside if path not in self.guarded.sensitive]
-        if known is not None and not known.complete(self.guarded, self.roots, is_busy=is_busy, check=check):
+        searched = (*self.roots, *(p for p in places if not p.endswith(".git") and p in self._kept))
+        for _ in range(_TRIES):
+            self.guarded: GuardedFiles = find_guarded(searched, policy, cache=cache, check=check)
+            if known is None or known.complete(self.guarded, self.roots, inside, is_busy=is_busy, check=check):
+                break
+        else:
             raise ToolError(
                 "nothing was run: a protected or sensitive file was moved and cannot be found, which a command "
-                "in the background may be doing; stop that command, then try again"
+                "in the background or of another session may be doing; stop that command, then try again"
             )
+        if known is None:
+            self.guarded.sensitive += inside
 
     def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
@@ -135,13 +136,13 @@ class SandboxView:
         # As they were found: what is gone by now was moved, and is seen then not to be covered.
         masked = dict.fromkeys(path for path in self.guarded.sensitive if path not in self.roots)
         for path in masked:
-            if is_below_any(path, self.roots) and not _lies_in(masked, os.path.dirname(path)):
+            if is_below_any(path, self.roots) and not lies_in(masked, os.path.dirname(path)):
                 yield from self._describe_guard("masked", path)
         for path in self.guarded.protected:
             if (
                 is_below_any(path, self.roots)
                 and not is_below_any(path, self._writable)
-                and not _lies_in(masked, path)
+                and not lies_in(masked, path)
             ):
                 yield from self._describe_guard("locked", path)
 
@@ -209,7 +210,7 @@ class SandboxView:
         in_sight = [path for path in in_sight if path not in self.roots]
         masked: dict[str, None] = {}
         for path in _sort_outermost_first(in_sight):
-            if not _lies_in(masked, path):
+            if not lies_in(masked, path):
                 masked[path] = None
         return list(masked)
 
@@ -251,16 +252,6 @@ def _select_existing(paths: Iterable[str]) -> list[str]:
 
 def _sort_outermost_first(paths: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(paths), key=lambda path: (path.count("/"), path))
-
-
-def _lies_in(folders: Collection[str], path: str) -> bool:
-    """The same of many folders, which can be looked up."""
-    while path not in folders:
-        above = os.path.dirname(path)
-        if above == path:
-            return False
-        path = above
-    return True
 
 
 def _mount(

@@ -19,7 +19,7 @@ from infrastructure.execution.shell.git_secrets import (
     may_be_git_settings,
     may_hold_secret,
 )
-from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
 from infrastructure.files.workspace import Location, escape_path
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
@@ -50,6 +50,7 @@ class Reach:
     def __init__(self, policy: PathPolicy, most_entries: int = _MOST_ENTRIES) -> None:
         self._policy = policy
         self._left = most_entries
+        self._links = SensitiveLinks(policy)
         self._searched: set[tuple[str, PathUse]] = set()
 
     def require_readable(self, use: PathUse, folder: str) -> str:
@@ -69,17 +70,22 @@ class Reach:
 
     def _require_kind(self, path: str, use: PathUse) -> None:
         try:
-            mode = os.lstat(path).st_mode
+            status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return
-        if stat.S_ISDIR(mode):
+        if stat.S_ISDIR(status.st_mode):
             if use.reading is Reading.FILE:
                 raise OutOfReach(f"{escape_path(path)} is a folder, and what is read of it is not known", path)
             self._require_nothing_sensitive(path, use)
-        elif not stat.S_ISREG(mode):
+        elif not stat.S_ISREG(status.st_mode):
             raise OutOfReach(f"{escape_path(path)} is not a regular file", path)
         elif is_git_settings(path):
             raise OutOfReach(f"it reads {escape_path(path)}, settings of git, in which tokens may stand", path)
+        self._require_no_sensitive_name(path, status)
+
+    def _require_no_sensitive_name(self, path: str, status: os.stat_result) -> None:
+        if (secret := self._links.find_name(status)) is not None:
+            raise OutOfReach(f"{escape_path(path)} is another name of {escape_path(secret)}, sensitive", secret)
 
     def _require_nothing_sensitive(self, folder: str, use: PathUse) -> None:
         if (folder, use) in self._searched:
@@ -118,12 +124,12 @@ class Reach:
                 self._require_links_inside(path, folder)
             if not is_selected:
                 continue
-            is_sensitive = sensitivity.covers(names)
-            if not (is_sensitive or may_be_git_settings(names[-1])):
-                continue
-            path = os.path.join(folder, *names)
+            is_sensitive, path = sensitivity.covers(names), os.path.join(folder, *names)
             if is_sensitive:
                 raise OutOfReach(f"it would also read {escape_path(path)}, which is sensitive", path)
+            self._require_no_sensitive_name(path, os.lstat(path))
+            if not may_be_git_settings(names[-1]):
+                continue
             if is_git_settings(path) and os.path.isfile(path) and may_hold_secret(path):
                 raise OutOfReach(f"it would also read {escape_path(path)}, in which a token may stand", path)
 

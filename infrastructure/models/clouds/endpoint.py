@@ -78,6 +78,11 @@ class Endpoint:
         return httpx2.Timeout(self.timeout_secs, connect=min(self.timeout_secs, _LONGEST_CONNECT_SECS))
 
     @property
+    def is_on_this_machine(self) -> bool:
+        """Whether the server listens on the loopback address."""
+        return _is_loopback(self.host)
+
+    @property
     def has_key(self) -> bool:
         """Whether there is a key at all."""
         return self.key != _NO_KEY

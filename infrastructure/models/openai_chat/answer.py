@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from application.ports.models import OnStreamEvent
 from domain.conversation.response import (
@@ -19,7 +20,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning
+from domain.conversation.stream import Delta, StreamedPromptProgress, StreamedReasoning
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject, JsonValue
 from infrastructure.models.openai_chat.calls import ChatCalls
@@ -36,6 +37,10 @@ from infrastructure.models.shared.json_fields import (
     require_object_field,
     require_objects_field,
 )
+
+if TYPE_CHECKING:
+    from domain.textual_calls.reader import TextualCallReader
+    from infrastructure.models.openai_chat.textual_calls import TextualCalls
 
 _STOPS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
@@ -71,9 +76,26 @@ _FAILURES = frozenset(
 
 
 class ChatAnswer:
-    """Takes the chunks of one stream in order and tells `on_event` what can be shown."""
+    """Takes the chunks of one stream in order and tells `on_event` what can be shown.
 
-    def __init__(self, provider: str, on_event: OnStreamEvent, failures: Failures) -> None:
+    `reader` reads the calls in its text, where the server does not.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        on_event: OnStreamEvent,
+        failures: Failures,
+        reader: TextualCallReader | None = None,
+    ) -> None:
+        self._textual: TextualCalls | None = None
+        if reader is not None:
+            from infrastructure.models.openai_chat.textual_calls import TextualCalls
+
+            self._textual = TextualCalls(
+                reader, on_event, say=self._say, think=self._think_in_text, end_thinking=self._end_thinking
+            )
+        self._received: list[str] = []
         self._provider = provider
         self._on_event = on_event
         self._failures = failures
@@ -94,6 +116,7 @@ class ChatAnswer:
         """Take one chunk. Raises ProviderError for one that reports an error, or WrongKindError."""
         if error := _find_error(name, event):
             raise self._failures.explain_reported(error, started=self.started)
+        self._take_progress(read_object_field(event, "prompt_progress"))
         self._check_answer_id(read_text_field(event, "id"))
         self._model = read_text_field(event, "model") or self._model
         for source in (event, read_object_field(event, "x_groq")):
@@ -126,13 +149,20 @@ class ChatAnswer:
             raise self._explain_damage("a call without the name of a tool")
         if self._calls.are_mixed:
             raise self._explain_damage("the pieces of two calls are mixed up")
-        calls = self._calls.finish()
+        textual = self._finish_text()
+        calls = self._calls.finish() or textual
         return LlmResponse(
             content=tuple(self._list_content(calls)),
             stop_reason=self._stop_reason(calls),
             model=self._model,
             usage=read_chat_usage(self._usage),
         )
+
+    def _take_progress(self, progress: JsonObject) -> None:
+        """Tell how much of the prompt llama.cpp has read."""
+        read, total = read_count_field(progress, "processed"), read_count_field(progress, "total")
+        if read is not None and total:
+            self._on_event(StreamedPromptProgress(read=min(read, total), total=total))
 
     def _check_answer_id(self, native_id: str) -> None:
         """Refuse two answers in one stream. Some servers give each chunk an id of its own, never one twice."""
@@ -156,9 +186,9 @@ class ChatAnswer:
         if not self.started:
             self._extend(message)
             return
-        said, content = "".join(self._texts), read_text_field(message, "content")
+        said, content = "".join(self._received), read_text_field(message, "content")
         if content.startswith(said):
-            self._say(content[len(said) :])
+            self._read_text(content[len(said) :])
         if not self._calls:
             self._take_calls(message)
 
@@ -167,6 +197,7 @@ class ChatAnswer:
         self._take_content(delta.get("content"))
         if refusal := read_text_field(delta, "refusal"):
             self._refused = True
+            self._received.append(refusal)
             self._say(refusal)
         self._take_calls(delta)
 
@@ -183,7 +214,7 @@ class ChatAnswer:
     def _take_content(self, content: JsonValue) -> None:
         match content:
             case str():
-                self._say(content)
+                self._read_text(content)
             case list():
                 for part in content:
                     self._take_content(part)
@@ -191,7 +222,34 @@ class ChatAnswer:
                 for thought in read_part_texts(content):
                     self._think(self._reasoning.add(thought))
                 self._refused = self._refused or bool(read_text_field(content, "refusal"))
-                self._say(read_text_field(content, "text") or read_text_field(content, "refusal"))
+                self._read_text(read_text_field(content, "text") or read_text_field(content, "refusal"))
+
+    def _read_text(self, text: str) -> None:
+        if not text:
+            return
+        self.started = True
+        self._received.append(text)
+        if self._textual is None:
+            self._say(text)
+        else:
+            self._textual.feed(text)
+
+    def _finish_text(self) -> tuple[ToolUseBlock, ...]:
+        """The calls in the text, which has come to its end."""
+        if self._textual is None:
+            return ()
+        calls = self._textual.finish(is_cut=parse_finish_reason(self._finish) is MAX_TOKENS)
+        if calls and self._calls:  # the server reads calls itself, so what it left in the text is text
+            self._texts = list(self._received)
+        return calls
+
+    def _think_in_text(self, text: str) -> None:
+        self._think(self._reasoning.add(text))
+
+    def _end_thinking(self) -> None:
+        """What the text held up to here was thinking that began in the prompt."""
+        self._reasoning.add("".join(self._texts))
+        self._texts.clear()
 
     def _say(self, text: str) -> None:
         if text:
@@ -207,7 +265,8 @@ class ChatAnswer:
     def _list_content(self, calls: Sequence[ToolUseBlock]) -> Iterator[ContentBlock]:
         if (reasoning := self._reasoning.block(self._provider)) is not None:
             yield reasoning
-        if text := replace_surrogates("".join(self._texts)):
+        text = replace_surrogates("".join(self._texts))
+        if text.strip() or (text and self._textual is None):
             yield TextBlock(text)
         yield from calls
         for payload in self._calls.list_extras():

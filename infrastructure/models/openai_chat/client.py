@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from application.ports.models import OnStreamEvent
-from domain.conversation.response import LlmResponse
+from domain.calls.tool_parser import ToolParser
+from domain.conversation.response import LlmResponse, StopKind
 from domain.errors import ProviderError, ProviderErrorKind
+from domain.text.json_value import JsonValue
 from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from infrastructure.models.openai_chat.answer import ChatAnswer
 from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from infrastructure.models.openai_sdk import OpenAiDialect
 from infrastructure.models.shared.api_client import ApiRequest
 
+_REFUSED = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
+# how an answer ends that should have been a call
+_IGNORED = frozenset({StopKind.END_TURN, StopKind.OTHER, StopKind.MAX_TOKENS})
+
 
 class OpenAiChat(OpenAiDialect):
-    """Implements `ApiClient` over Chat Completions."""
+    """Implements `ApiClient` over Chat Completions. `tool_parser` reads the calls that models write as text."""
 
-    def __init__(self, endpoint: Endpoint, *, max_output_tokens: int | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, *, max_output_tokens: int | None = None, tool_parser: ToolParser = ""
+    ) -> None:
         super().__init__(endpoint, "chat", max_output_tokens=max_output_tokens)
+        self._tool_parser = tool_parser
+        # the models that do not call a tool though forced to, and those that take no schema for their answer
+        self._by_schema: set[str] = set()
+        self._without_schema: set[str] = set()
+        self._is_llama_cpp = False
         # OpenAI's own models refuse the old name, most other servers know no other
         self._max_tokens_field = (
             "max_completion_tokens"
@@ -25,15 +41,77 @@ class OpenAiChat(OpenAiDialect):
         )
         self._history = build_chat_history(endpoint.provider)
 
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window with which the server has the model, None where it does not say.
+
+        A server elsewhere is asked only where the window `is_known` from nothing else.
+        """
+        if self._endpoint.cloud is not None or self._endpoint.host.endswith(".openai.com"):
+            return None
+        from infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
+
+        if not self._endpoint.is_on_this_machine:
+            return None if is_known else await find_listed_window(self._client.fetch_object, model)
+        served = await ask_about_model(self._client.fetch_object, model)
+        self._is_llama_cpp = served.is_llama_cpp
+        return served.window
+
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
+        if isinstance(request.tool_choice, str) or request.model in self._without_schema:
+            return await self._exchange_once(request, on_event)
+        from infrastructure.models.openai_chat.form_by_schema import (
+            ask_by_schema,
+            build_response_format,
+            find_forced_tool,
+            take_as_call,
+        )
+
+        if (tool := find_forced_tool(request)) is None:
+            return await self._exchange_once(request, on_event)
+        first = None
+        if request.model not in self._by_schema:
+            first = await self._exchange_once(request, on_event)
+            if first.holds_calls or first.stop_reason.kind not in _IGNORED:
+                return first
+        try:
+            asked = ask_by_schema(request, tool)
+            answer = take_as_call(await self._exchange_once(asked, on_event, build_response_format(tool)), tool)
+        except ProviderError as error:
+            if error.partial or error.kind not in _REFUSED:
+                raise
+            self._without_schema.add(request.model)
+            self._by_schema.discard(request.model)
+            return first or await self._exchange_once(request, on_event)
+        if answer.holds_calls:
+            self._by_schema.add(request.model)
+        return answer if first is None else replace(answer, usage=first.usage + answer.usage)
+
+    async def _exchange_once(
+        self,
+        request: ApiRequest,
+        on_event: OnStreamEvent,
+        response_format: Mapping[str, JsonValue] | None = None,
+    ) -> LlmResponse:
         body = build_chat_payload(
             request,
             history=self._history,
             max_tokens=request.max_output_tokens or self._max_tokens,
             max_tokens_field=self._max_tokens_field,
             fills_reasoning=request.model in self._plain,
+            joins_prompts=self._endpoint.is_on_this_machine,
         )
-        answer = ChatAnswer(self.provider, on_event, self._failures)
+        if self._is_llama_cpp:
+            body["return_progress"] = True
+        if response_format is not None:
+            body["response_format"] = response_format
+        reader = None
+        if self._tool_parser and request.tools:
+            from domain.textual_calls.families import get_family
+            from domain.textual_calls.forms import list_argument_schemas
+            from domain.textual_calls.reader import TextualCallReader
+
+            reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
+        answer = ChatAnswer(self.provider, on_event, self._failures, reader)
         return await self._client.send(request.model, body, answer)
 
     def _is_about_reasoning(self, error: ProviderError) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from domain.conversation.effort import Effort
@@ -32,12 +32,16 @@ def build_chat_payload(
     max_tokens: int | None,
     max_tokens_field: str,
     fills_reasoning: bool = False,
+    joins_prompts: bool = False,
 ) -> dict[str, JsonValue]:
     """The body of a request, with its `build_chat_history`.
 
-    `fills_reasoning` gives answers that come without reasoning a blank one.
+    `fills_reasoning` gives answers that come without reasoning a blank one. `joins_prompts` makes one message
+    of messages of the person that follow each other: templates of some models refuse them.
     """
     messages = [*_list_instructions(request), *history.render(request)]
+    if joins_prompts:
+        messages = _join_prompts(messages)
     payload: dict[str, JsonValue] = {
         "model": request.model,
         "stream": True,
@@ -52,6 +56,24 @@ def build_chat_payload(
         payload["tools"] = [_build_tool(schema) for schema in request.tools]
         payload["tool_choice"] = _build_tool_choice(request)
     return payload
+
+
+def _join_prompts(messages: Sequence[JsonObject]) -> list[JsonObject]:
+    joined: list[JsonObject] = []
+    for message in messages:
+        before = joined[-1] if joined else {}
+        if message["role"] == before.get("role") == "user":
+            joined[-1] = {"role": "user", "content": _join_contents(before["content"], message["content"])}
+        else:
+            joined.append(message)
+    return joined
+
+
+def _join_contents(first: JsonValue, second: JsonValue) -> JsonValue:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    parts = (each if isinstance(each, list) else [{"type": "text", "text": each}] for each in (first, second))
+    return [part for each in parts for part in each]
 
 
 def _build_tool(schema: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from application.ports.models import OnStreamEvent, ToolChoice
+from domain.calls.tool_parser import ToolParser
 from domain.conversation.document import DocumentLimits
 from domain.conversation.effort import Effort
 from domain.conversation.history import Message
@@ -91,6 +92,18 @@ class DocumentApiClient(ApiClient, Protocol):
         ...
 
 
+@runtime_checkable
+class WindowApiClient(ApiClient, Protocol):
+    """An API client that can ask its server for the window of a model."""
+
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window that the server gives the model, None where it does not say. Raises nothing.
+
+        `is_known`: a window is known already, so that only a server nearby is worth asking.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSettings:
     """How one provider is reached.
@@ -100,7 +113,8 @@ class ProviderSettings:
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
     ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
-    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit.
+    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit. `tool_parser` is
+    the family of models whose calls are read from the text; "" leaves that to the server.
     """
 
     type: ProviderType
@@ -116,3 +130,4 @@ class ProviderSettings:
     requests_per_minute: int = 0
     max_output_tokens: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    tool_parser: ToolParser = ""

@@ -102,6 +102,12 @@ _OF_ELSE = compile_late(
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
 _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
+_LOADING = compile_late(
+    r"\bloading (?:the )?model\b|\bmodel\b[^.]{0,80}\b(?:is|being) (?:still |currently )?load(?:ing|ed)\b"
+    r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b",
+    re.IGNORECASE,
+)
+_PASSING = frozenset({425, 429, 500, 502, 503, 504})
 _FINAL_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 
 
@@ -141,6 +147,14 @@ def is_too_long(error: JsonObject, status: int | None, text: str = "") -> bool:
 def speaks_of_length(status: int | None, text: str) -> bool:
     """Whether the words of a refusal are about the length of the request."""
     return status not in _NOT_OF_LENGTH and _TOO_LONG.search(text[:_LONGEST_SEARCHED]) is not None
+
+
+def speaks_of_loading(error: JsonObject, status: int | None, text: str) -> bool:
+    """Whether the server says that it loads the model, so that it can be asked again later."""
+    if status not in _PASSING:
+        return False
+    words = (read_text_field(error, "message"), read_text_field(error, "detail"), "" if error else text)
+    return _LOADING.search(" ".join(words)[:_LONGEST_SEARCHED]) is not None
 
 
 def may_speak_of_length(error: JsonObject, status: int | None, text: str) -> bool:

@@ -24,6 +24,7 @@ from infrastructure.models.shared.error_bodies import (
     is_too_long,
     may_speak_of_length,
     read_plain_text,
+    speaks_of_loading,
     speaks_of_model,
 )
 from infrastructure.models.shared.json_fields import read_object_field, read_text_field
@@ -109,6 +110,7 @@ class Failures:
             retry_after=self._find_wait(response),
         )
         refusal.may_be_length = may_speak_of_length(error, status, body)
+        refusal.is_loading = speaks_of_loading(error, status, body)
         return refusal
 
     def _find_wait(self, response: httpx2.Response) -> float | None:
@@ -132,6 +134,7 @@ class Failures:
             retry_after=find_told_wait(known) if status in _ASKS_TO_WAIT else None,
         )
         refusal.may_be_length = may_speak_of_length(known, status, "")
+        refusal.is_loading = speaks_of_loading(known, status, "")
         return refusal
 
     def explain_unreachable(self, error: Exception, *, started: bool) -> ProviderError:

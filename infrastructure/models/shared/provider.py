@@ -8,7 +8,7 @@ from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
-from infrastructure.models.shared.api_client import ApiClient, WarmApiClient
+from infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
 from infrastructure.models.shared.effort_levels import RefusedEfforts
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.pacing import RequestPace
@@ -86,6 +86,12 @@ class ApiProvider:
     async def list_models(self) -> tuple[str, ...]:
         """The models the server lists. Raises ProviderError."""
         return await self._client.list_models()
+
+    async def find_window(self, model: str, *, is_known: bool) -> int | None:
+        """The tokens of the window that the server gives a model, None where it does not say."""
+        if not isinstance(self._client, WindowApiClient):
+            return None
+        return await self._client.find_window(model, is_known=is_known)
 
     def warm_up(self) -> None:
         """Load the SDK, where there is one. Raises ProviderError."""

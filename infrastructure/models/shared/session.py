@@ -12,7 +12,15 @@ from domain.conversation.attachment import AttachmentLimits
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamEvent, StreamRetry
+from domain.conversation.stream import (
+    Completed,
+    CompletedResponse,
+    Delta,
+    Error,
+    StreamedPromptProgress,
+    StreamEvent,
+    StreamRetry,
+)
 from domain.errors import ConversationError, ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
@@ -22,11 +30,14 @@ from infrastructure.models.shared.pacing import RequestPace
 from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
 from infrastructure.models.shared.sent_attachments import SentAttachments
 
+_MOST_LOADING_WAITS = 80  # of up to eight seconds each
+
 
 class ConversationSession:
     """Implements `LlmSession` with an API client.
 
-    A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived.
+    A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived; while the
+    server loads the model, some ten minutes.
     `shape` may give one request other messages than the conversation holds; what it raises goes through.
     `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
     models that no tool can be forced upon, best shared by all sessions with a provider. `contents` is where
@@ -150,7 +161,7 @@ class ConversationSession:
             raise
 
     async def _request_with_retries(self, request: ApiRequest, listener: _Listener) -> LlmResponse:
-        attempt = 0
+        attempt = loading = 0
         while True:
             fitted = self._refused.fit_request(self._free.fit_request(request))
             sent = await self._with_attachments(fitted)
@@ -169,6 +180,11 @@ class ConversationSession:
                     raise
                 if (hopeless := explain_too_long_to_wait(error)) is not None:
                     raise hopeless from error
+                if error.is_loading and loading < _MOST_LOADING_WAITS:
+                    loading += 1
+                    delay = self._tell_of_loading(error, loading, listener)
+                    await asyncio.sleep(delay)
+                    continue
                 if attempt >= self._max_retries:
                     raise
                 attempt += 1
@@ -187,6 +203,13 @@ class ConversationSession:
                     self._attachments.accept(sent)
                 return response
             await asyncio.sleep(delay)
+
+    def _tell_of_loading(self, error: ProviderError, number: int, listener: _Listener) -> float:
+        """Say that the model is being loaded. Returns the seconds to wait before it is asked again."""
+        delay = error.retry_after if error.retry_after is not None else self._backoff(number)
+        reason = f"{self._client.provider} is loading the model"
+        listener.pass_on(StreamRetry(attempt=number, delay_secs=delay, reason=reason, kind=error.kind))
+        return delay
 
     async def _with_attachments(self, request: ApiRequest) -> ApiRequest:
         return (
@@ -232,7 +255,7 @@ class _Listener:
         return "".join(self._texts)
 
     def __call__(self, event: StreamEvent) -> None:
-        self.anything = True
+        self.anything = self.anything or not isinstance(event, StreamedPromptProgress)
         if isinstance(event, Delta):
             self._texts.append(event.text)
         self.pass_on(event)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from domain.calls.effects import FileLook, FileMark
+from domain.review.workspace_roots import is_below_any
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.inotify import Inotify, read_watch_limit
 from infrastructure.files.mounts import are_local
@@ -260,7 +261,7 @@ class WorkspaceWatch:
 def _walk_below(start: str, passed_over: frozenset[str]) -> Iterator[list[tuple[str, os.stat_result]]]:
     """Every file and link at a path and below it, by folders, in an order that does not change from look to
     look."""
-    if any(start == path or start.startswith(path.rstrip("/") + "/") for path in passed_over):
+    if is_below_any(start, passed_over):
         return
     try:
         status = os.lstat(start)

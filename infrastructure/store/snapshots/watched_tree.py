@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from domain.calls.effects import FileMark
 from domain.lazy_dataclass import dataclass
+from domain.review.workspace_roots import is_below_any
 from infrastructure.files import inotify
 from infrastructure.files.inotify import FolderEvent, Inotify
 from infrastructure.store.snapshots.reading import build_mark
@@ -182,7 +183,7 @@ class WatchedTree:
 
     def _scan(self, start: str, touched: set[str] | None = None) -> None:
         """Take in a path and what lies below it."""
-        if any(start == path or start.startswith(path.rstrip("/") + "/") for path in self._passed_over):
+        if is_below_any(start, self._passed_over):
             return
         try:
             status = os.lstat(start)

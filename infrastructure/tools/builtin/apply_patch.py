@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal, SealedFile
 from domain.calls.seen_file import SeenFile, build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from domain.calls.tool_dialects import PATCH_TOOL
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import StaleSeal, ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
@@ -25,6 +28,9 @@ from infrastructure.tools.builtin.file_text import decode_file, encode_file
 from infrastructure.tools.builtin.hunks import apply_hunks
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _MOST_FILES = 200
 _DESCRIPTION = """\
@@ -55,13 +61,29 @@ class _PatchedFile:
     seen: SeenFile | None = None
 
 
+TRAITS = ToolTraits(
+    verb="patch",
+    title="Edit",
+    output=OutputKind.CHANGES,
+    patch="patch",
+    kind="edit",
+    effect=CallEffect.PATCH,
+    arguments=("patch",),
+    instead=("edit_file", "write_file"),
+)
+
+
+def build(parts: ToolParts) -> ApplyPatch:
+    return ApplyPatch(parts.workspace, parts.seen)
+
+
 class ApplyPatch:
     """Adds, changes, moves and deletes files as a patch says. One review is about all of them."""
 
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=PATCH_TOOL,
             description=_DESCRIPTION,
             parameters=(
@@ -75,11 +97,6 @@ class ApplyPatch:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """Every file with its diff, on what it holds or will hold. Raises ToolError if one cannot change."""

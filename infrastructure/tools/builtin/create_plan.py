@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from application.calls.tool_set import ToolSet
 from application.plan.plan_service import PlanService
@@ -10,12 +11,16 @@ from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.seal import Seal
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.plan import Plan
 from domain.plan.reading import BadPlan, read_plan
 from domain.review.plan_terms import CREATE_PLAN
 from domain.text.json_value import JsonObject
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
 _TASK: JsonObject = {
@@ -38,6 +43,20 @@ _TASK: JsonObject = {
     "additionalProperties": False,
 }
 
+TRAITS = ToolTraits(
+    verb="plan",
+    title="Approve this plan",
+    telling=("objective",),
+    counted={"tasks": "task"},
+    kind="think",
+    is_owners=True,
+    is_planners=True,
+)
+
+
+def build(parts: ToolParts) -> CreatePlan:
+    return CreatePlan(parts.plans, str(parts.root), tools=parts.get_tool_set)
+
 
 class CreatePlan:
     """Puts the plan in force if a person was asked about it; where nobody can be, hands it over unapproved.
@@ -47,7 +66,7 @@ class CreatePlan:
 
     def __init__(self, plans: PlanService, cwd: str, tools: Callable[[], ToolSet] | None = None) -> None:
         self._plans, self._cwd, self._tools = plans, cwd, tools
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=CREATE_PLAN,
             description=(
                 "You are making a plan: look at what you need with the other tools, change nothing, then call "
@@ -70,11 +89,6 @@ class CreatePlan:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """Touches nothing. Raises ToolError for what is no plan, before anybody is asked about it."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.seen_file import build_seen_file
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
@@ -28,6 +30,9 @@ from infrastructure.tools.builtin.matching import replace_text
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _EDIT: JsonObject = {
     "type": "object",
     "properties": {
@@ -39,6 +44,20 @@ _EDIT: JsonObject = {
     "additionalProperties": False,
 }
 
+TRAITS = ToolTraits(
+    verb="edit",
+    title="Edit",
+    output=OutputKind.CHANGES,
+    kind="edit",
+    effect=CallEffect.EDIT,
+    arguments=("path", "old_text", "new_text", "replace_all", "edits"),
+    instead=("apply_patch", "write_file"),
+)
+
+
+def build(parts: ToolParts) -> EditFile:
+    return EditFile(parts.workspace, parts.seen)
+
 
 class EditFile:
     """Replaces passages, all or none. Encoding, byte order mark and line ends of the file stay as they are."""
@@ -46,7 +65,7 @@ class EditFile:
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="edit_file",
             description=(
                 "Replace a passage of a file, or with edits several at once. old_text must occur exactly once "
@@ -82,11 +101,6 @@ class EditFile:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff on what the file holds or will hold. Raises ToolError if the edit cannot succeed."""

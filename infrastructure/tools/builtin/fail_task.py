@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.plan.phase import FAIL_TASK
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
+TRAITS = ToolTraits(kind="think", is_conditional=True)
+
+
+def build(parts: ToolParts) -> FailTask | None:
+    """The tool; there only for a subagent that carries out a task of a plan."""
+    return FailTask() if parts.is_owned and parts.asker.plan_task else None
 
 
 class FailTask:
     """Says it: the record of the call is what counts. Only subagents that carry out tasks of a plan have it."""
 
     def __init__(self) -> None:
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=FAIL_TASK,
             description=(
                 "Say that your task cannot be done, or not as it is meant. What comes after it in the plan "
@@ -32,11 +45,6 @@ class FailTask:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access(),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """What the subagent does next. Raises ToolError without a reason."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.patterns import Glob
@@ -14,7 +17,25 @@ from infrastructure.files.workspace import Workspace
 from infrastructure.tools.builtin.arguments import require_integer, require_text
 from infrastructure.tools.builtin.reading import declare_listing
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _DEFAULT_RESULTS = 1000
+
+TRAITS = ToolTraits(
+    verb="find",
+    title="Search",
+    output=OutputKind.TREE,
+    look=Look("searched", "time"),
+    kind="search",
+    effect=CallEffect.LIST,
+    arguments=("pattern", "base_dir", "max_results"),
+    program="find",
+)
+
+
+def build(parts: ToolParts) -> GlobSearch:
+    return GlobSearch(parts.workspace)
 
 
 class GlobSearch:
@@ -22,7 +43,7 @@ class GlobSearch:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="glob_search",
             description=(
                 "Find files by name, in path order. The pattern is matched against the path from base_dir: "
@@ -50,11 +71,6 @@ class GlobSearch:
                 workspace.resolve(require_text(arguments, "base_dir", "."))
             ),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One path a line, from the working directory. Raises ToolError."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import CallControls, ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
@@ -14,17 +17,35 @@ from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.execution.shell.git_secrets import is_secret_settings
 from infrastructure.files.opened_path import require_opened_at
 from infrastructure.files.patterns import Glob, LinePattern
-from infrastructure.files.sensitivity import Sensitivity
+from infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
 from infrastructure.files.walking import Entry, Walk
 from infrastructure.files.workspace import Location, Workspace, open_regular
 from infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
 from infrastructure.tools.builtin.matches import Matches
 from infrastructure.tools.builtin.reading import declare_reading
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024
 _REPORT_SECS = 0.3
 _MOST_CONTEXT = 20
+
+TRAITS = ToolTraits(
+    verb="search",
+    title="Search",
+    output=OutputKind.MATCHES,
+    look=Look("searched", "time"),
+    kind="search",
+    effect=CallEffect.SEARCH,
+    arguments=("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),
+    program="grep -rn",
+)
+
+
+def build(parts: ToolParts) -> GrepSearch:
+    return GrepSearch(parts.workspace, parts.paths)
 
 
 class GrepSearch:
@@ -35,7 +56,7 @@ class GrepSearch:
         self._workspace = workspace
         self._policy = policy
         self._report_secs = report_secs
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="grep_search",
             description=(
                 "Search file contents for a regular expression, line by line. Matches come as path:line:text, "
@@ -72,11 +93,6 @@ class GrepSearch:
             inline_bytes=30_000,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The matches, and what was left out. Raises ToolError."""
@@ -121,6 +137,8 @@ class _FolderSearch:
         self._glob = glob
         self._matches = matches
         self._sensitivity = Sensitivity(policy, base)
+        self._is_asked = policy.is_sensitive(base.path)
+        self._links = SensitiveLinks(policy)
         self._sensitive = self._binary = self._large = self._unreadable = 0
 
     def run(self, stop: Stop, controls: CallControls, report_secs: float) -> list[str]:
@@ -152,7 +170,11 @@ class _FolderSearch:
         try:
             with os.fdopen(open_regular(entry.name, entry.folder, name), "rb", buffering=0) as file:
                 require_opened_at(file.fileno(), path, name)
-                if os.fstat(file.fileno()).st_size > _LARGEST:
+                status = os.fstat(file.fileno())
+                if not self._is_asked and self._links.find_name(status) is not None:
+                    self._sensitive += 1
+                    return
+                if status.st_size > _LARGEST:
                     self._large += 1
                     return
                 content = file.read(_LARGEST)

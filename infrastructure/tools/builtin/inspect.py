@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from application.ports.storage import BlobStore
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.summary import render_header
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import BlobError, ToolError
 from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
 from domain.text.json_value import JsonObject, JsonValue
@@ -37,8 +38,18 @@ from infrastructure.tools.builtin.inspect_selector import (
     shorten_piece,
 )
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 # Far above what a call can return: a page of a stored output is never stored itself.
 _INLINE_BYTES = 1 << 20
+
+TRAITS = ToolTraits(verb="inspect", output=OutputKind.SOURCE, kind="read", is_always_given=True)
+
+
+def build(parts: ToolParts) -> Inspect | None:
+    """The tool; none where no output can be kept."""
+    return Inspect(parts.store, parts.outputs.refers_to) if parts.store is not None else None
 
 
 class Inspect:
@@ -47,7 +58,7 @@ class Inspect:
     def __init__(self, store: BlobStore, known: Callable[[str], bool]) -> None:
         self._store = store
         self._known = known
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="inspect",
             description=(
                 "Read more of a long output of which only a summary was given; the summary begins with "
@@ -76,11 +87,6 @@ class Inspect:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text. Raises ToolError that names what would work."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.jobs.background_jobs import BackgroundJobs, RunningJob
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobPage, JobStopper
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_integer, require_text
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 MOST_CHARS = 12_000
 MOST_WAIT_SECS = 600
@@ -19,6 +25,12 @@ _INLINE_BYTES = 1 << 20
 _COMMAND_CHARS = 200
 _RESOURCE = "state:jobs"
 _STEERED = "the wait was cut short: the person says something, which follows the results"
+
+TRAITS = ToolTraits(kind="execute", companion_of="run_command", can_wait=True)
+
+
+def build(parts: ToolParts) -> Jobs:
+    return Jobs(parts.jobs)
 
 
 class Jobs:
@@ -30,7 +42,7 @@ class Jobs:
 
     def __init__(self, jobs: BackgroundJobs) -> None:
         self._jobs = jobs
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="jobs",
             description=(
                 "The background commands of this session. action = list: all of them. read: what the job "
@@ -59,11 +71,6 @@ class Jobs:
             access=_determine_access,
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The answer as text. Raises ToolError for an action or a job that there is not.

@@ -4,16 +4,37 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import TYPE_CHECKING
 
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.reading import declare_listing
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _MOST_ENTRIES = 1000
+
+TRAITS = ToolTraits(
+    verb="list",
+    title="List",
+    output=OutputKind.TREE,
+    look=Look("listed", "folder"),
+    kind="read",
+    effect=CallEffect.LIST,
+    arguments=("path", "depth", "show_hidden"),
+    program="ls",
+)
+
+
+def build(parts: ToolParts) -> ListDirectory:
+    return ListDirectory(parts.workspace)
 
 
 class ListDirectory:
@@ -21,7 +42,7 @@ class ListDirectory:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="list_directory",
             description=(
                 "List a folder, hidden entries included: folders first, with a slash; then files with their "
@@ -39,11 +60,6 @@ class ListDirectory:
             inline_bytes=20_000,
             access=lambda arguments: declare_listing(workspace.resolve(require_text(arguments, "path", "."))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One entry a line. Raises ToolError."""

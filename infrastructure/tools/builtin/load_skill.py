@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.ports.instructions import SkillPort
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 _INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
+
+TRAITS = ToolTraits(verb="skill", kind="read", is_conditional=True)
+
+
+def build(parts: ToolParts) -> LoadSkill | None:
+    """The tool; none where the session has no skills, trusted or not."""
+    return LoadSkill(parts.skills) if parts.skills is not None else None
 
 
 class LoadSkill:
@@ -17,7 +30,7 @@ class LoadSkill:
 
     def __init__(self, skills: SkillPort) -> None:
         self._skills = skills
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="load_skill",
             description=(
                 "Read the instructions of a skill that the system prompt names, and the list of its files; "
@@ -37,11 +50,6 @@ class LoadSkill:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text. Raises ToolError that names what can be loaded."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from application.ports.workspace import AttachmentViewer
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import Look, OutputKind, ToolTraits
 from domain.errors import AttachmentError, ToolError
 from domain.text.amounts import format_megabytes
 from domain.text.json_value import JsonObject
@@ -25,6 +28,25 @@ from infrastructure.tools.builtin.file_page import (
 from infrastructure.tools.builtin.reading import declare_reading
 from infrastructure.tools.builtin.seen import SeenFiles
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
+TRAITS = ToolTraits(
+    verb="read",
+    title="Read",
+    output=OutputKind.SOURCE,
+    look=Look("read", "file", distinct="path"),
+    kind="read",
+    effect=CallEffect.READ,
+    arguments=("path", "offset", "limit", "raw"),
+    program="cat",
+)
+
+
+def build(parts: ToolParts) -> ReadFile:
+    """The tool, which looks at pictures as well."""
+    return ReadFile(parts.workspace, parts.seen, parts.attachments)
+
 
 class ReadFile:
     """Shows a file, page by page, and remembers what was seen. Without `attachments` it only names images and
@@ -37,7 +59,7 @@ class ReadFile:
         self._workspace = workspace
         self._pages = PageReader(workspace)
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="read_file",
             description=(
                 "Read a text file, or look at an image (PNG, JPEG, GIF, WebP) or a PDF. Each line comes with "
@@ -70,11 +92,6 @@ class ReadFile:
             inline_bytes=70_000,
             access=lambda arguments: declare_reading(workspace.resolve(require_text(arguments, "path"))),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The page as text, or the label of what is shown with the result. Raises ToolError."""

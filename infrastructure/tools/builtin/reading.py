@@ -6,14 +6,15 @@ from collections.abc import Iterable
 
 from domain.calls.access import Access
 from infrastructure.execution.shell.git_secrets import is_secret_settings
-from infrastructure.files.hard_links import find_other_names
+from infrastructure.files.hard_links import find_other_names, list_known_names
 from infrastructure.files.workspace import Location
 
 
 def declare_reading(location: Location) -> Access:
-    """The access of a call that shows what stands in a file, or below a folder."""
+    """The access of a call that shows what stands in a file, also under its other names, or below a folder."""
+    names = () if location.is_outside else list_known_names(location.path, location.root)
     return Access.of(
-        reads=location.resources,
+        reads=(*location.resources, *names),
         secret=filter(is_secret_settings, location.resources),
         outside=location.outside,
     )

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from application.plan.plan_service import PlanService
 from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
+TRAITS = ToolTraits(
+    verb="task", telling=("id",), kind="think", is_conditional=True, is_owners=True, is_planners=True
+)
+
+
+def build(parts: ToolParts) -> RunTask | None:
+    """The tool; none for a subagent, whose calls its owner reviews."""
+    return RunTask(parts.plans, parts.get_plan_tasks) if not parts.is_owned else None
 
 
 class RunTask:
@@ -25,7 +39,7 @@ class RunTask:
     def __init__(self, plans: PlanService, runner: Callable[[], PlanTaskRunner]) -> None:
         self._plans = plans
         self._runner = runner
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=RUN_TASK,
             description=(
                 "Have a subagent carry out a task of the approved plan, and get its report. Call it for every "
@@ -48,11 +62,6 @@ class RunTask:
             inline_bytes=INLINE_BYTES,
             summary_bytes=SUMMARY_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The report, and what can be started next. Raises ToolError where the task failed or cannot begin, and

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from application.ports.subagents import SubagentPort
 from application.subagents.defined_tasks import DefinedTasks
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
 NAME = "task"
+
+TRAITS = ToolTraits(telling=("prompt",), kind="think", is_conditional=True, is_owners=True)
+
+
+def build(parts: ToolParts) -> Task | None:
+    """The tool; none for a subagent, whose calls its owner reviews."""
+    return Task(parts.get_subagents, parts.get_tasks) if not parts.is_owned else None
 
 
 class Task:
@@ -26,7 +38,7 @@ class Task:
     def __init__(self, subagents: Callable[[], SubagentPort], tasks: Callable[[], DefinedTasks]) -> None:
         self._subagents = subagents
         self._tasks = tasks
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=NAME,
             description=(
                 "Give a part of your work to a subagent: an agent with a fresh conversation, which knows only "
@@ -56,11 +68,6 @@ class Task:
             inline_bytes=INLINE_BYTES,
             summary_bytes=SUMMARY_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The last message of the subagent. Raises ToolError where there is none to use, and Interrupted where

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject, JsonValue
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
 # Other words for a status, as models and other programs write them.
@@ -36,12 +41,18 @@ _ITEM: JsonObject = {
     "additionalProperties": False,
 }
 
+TRAITS = ToolTraits(verb="plan", output=OutputKind.PLAN, kind="think")
+
+
+def build(parts: ToolParts) -> UpdatePlan:
+    return UpdatePlan()
+
 
 class UpdatePlan:
     """Takes the whole plan anew, puts it into the run's state, and gives it back as text."""
 
     def __init__(self) -> None:
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="update_plan",
             description=(
                 "Show the person your plan for a task of several steps. Give the complete list each time, "
@@ -59,11 +70,6 @@ class UpdatePlan:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """One step a line: number, mark, text. Raises ToolError if the list is no plan.

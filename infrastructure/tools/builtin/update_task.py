@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from application.plan.plan_service import PlanService
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import PlanRefused, ToolError
 from domain.plan.phase import UPDATE_TASK
 from domain.plan.progress import TaskRefused, TaskStatus
 from domain.text.json_value import JsonObject
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _STATUSES = {
     "started": TaskStatus.IN_PROGRESS,
@@ -18,13 +24,19 @@ _STATUSES = {
     "failed": TaskStatus.FAILED,
 }
 
+TRAITS = ToolTraits(verb="task", kind="think", is_owners=True, is_planners=True)
+
+
+def build(parts: ToolParts) -> UpdateTask:
+    return UpdateTask(parts.plans)
+
 
 class UpdateTask:
     """Marks a task. With the last task done the plan is in force no more."""
 
     def __init__(self, plans: PlanService) -> None:
         self._plans = plans
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name=UPDATE_TASK,
             description=(
                 "Say that you start a task of the approved plan, that it is done, or that it has failed. A "
@@ -39,11 +51,6 @@ class UpdateTask:
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access.of(writes={"state:plan"}),
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """Tell the model what it can start next. Raises ToolError where no plan or no such task is there."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
+from domain.calls.proposed_call import CallEffect
 from domain.calls.seal import Seal
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
@@ -27,6 +30,23 @@ from infrastructure.tools.builtin.file_text import encode_like
 from infrastructure.tools.builtin.reading import declare_writing
 from infrastructure.tools.builtin.seen import SeenFiles, require_known
 
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
+
+TRAITS = ToolTraits(
+    verb="write",
+    title="Write",
+    output=OutputKind.CHANGES,
+    kind="edit",
+    effect=CallEffect.WRITE,
+    arguments=("path", "content", "create_dirs"),
+    instead=("edit_file", "apply_patch"),
+)
+
+
+def build(parts: ToolParts) -> WriteFile:
+    return WriteFile(parts.workspace, parts.seen)
+
 
 class WriteFile:
     """Creates a file or replaces all of it. Its calls are sealed by the former content's hash."""
@@ -34,7 +54,7 @@ class WriteFile:
     def __init__(self, workspace: Workspace, seen: SeenFiles) -> None:
         self._workspace = workspace
         self._seen = seen
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="write_file",
             description=(
                 "Create a file as UTF-8 text exactly as given, or replace the whole content of one, whose "
@@ -56,11 +76,6 @@ class WriteFile:
             risk=RiskLevel.HIGH,
             access=self._determine_access,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
         """The diff against what the file holds or will hold. Raises ToolError if it cannot be written."""

@@ -24,10 +24,10 @@ from infrastructure.execution.commands.environment import build_command_environm
 from infrastructure.execution.commands.output import CommandOutput
 from infrastructure.execution.commands.process import SupervisedProcess
 from infrastructure.execution.commands.progress import LiveOutput
-from infrastructure.execution.commands.run_command import DEFAULT_OUTPUT_BYTES
 from infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
 from infrastructure.execution.sandbox.confinement import Confinement, Launch
 from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.tools.builtin.run_command import DEFAULT_OUTPUT_BYTES
 from infrastructure.tools.custom.result import CustomOutput, read_json_output
 
 _PROGRESS_BYTES = 16384

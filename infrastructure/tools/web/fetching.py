@@ -8,10 +8,12 @@ import sys
 from asyncio.subprocess import PIPE
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from domain.calls.tool_traits import ToolTraits
 from domain.errors import ToolError
 from domain.lazy_dataclass import dataclass
 from domain.text.amounts import format_amount
@@ -20,8 +22,12 @@ from infrastructure.execution.program import open_program
 from infrastructure.extras import is_installed, render_install_command
 from infrastructure.files.encoding import detect_binary_kind
 from infrastructure.tools.builtin.arguments import require_integer, require_text
+from infrastructure.tools.web.address_guard import AddressGuard
 from infrastructure.tools.web.media_type import decode_text
 from infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _CPU_SECS = 10
 _MEMORY_BYTES = 1024**3
@@ -33,13 +39,30 @@ _MOST_LENGTH = 1_000_000
 _INLINE_BYTES = 40_000  # four bytes a character: what is asked for by default stays in the conversation
 _ERROR_LENGTH = 500
 
+TRAITS = ToolTraits(
+    verb="fetch",
+    title="Fetch",
+    kind="fetch",
+    turned_on_by="tools.web.fetch = true",
+    can_wait=True,
+    program="curl",
+)
+
+
+def build(parts: ToolParts) -> WebFetch | None:
+    """The tool, where the settings ask for it."""
+    web = parts.settings.tools.web
+    if not web.fetch:
+        return None
+    return WebFetch(Retrieval(AddressGuard(), max_bytes=web.max_bytes, timeout_secs=web.timeout_secs))
+
 
 class WebFetch:
     """Gets one address and answers what is there as text."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self._retrieval = retrieval
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="web_fetch",
             description=(
                 "Get a public web page or text file: HTML as Markdown, other text as it is, of anything else "
@@ -62,11 +85,6 @@ class WebFetch:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The text, under lines that say where it is from and what was cut. Raises ToolError."""

@@ -5,17 +5,24 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, assert_never
 
 import httpx2
 
 from domain.calls.access import Access
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ToolError
+from domain.calls.tool_traits import ToolTraits
+from domain.errors import ConfigError, ToolError
 from domain.text.json_value import JsonObject
 from infrastructure.tools.builtin.arguments import require_text
 from infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
-from infrastructure.tools.web.search_services import MOST_RESULTS, SearchHit, SearchService
+from infrastructure.tools.web.search_services import MOST_RESULTS, Brave, SearchHit, SearchService, SearXng
+
+if TYPE_CHECKING:  # for annotations; others import the tool without a session
+    from infrastructure.config.web_table import WebTable
+    from infrastructure.tools.builtin.parts import ToolParts
 
 _LONGEST_QUERY = 400
 _INLINE_BYTES = 20_000
@@ -24,6 +31,50 @@ _HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": ACCEPTED_ENCODINGS,
 }
+
+TRAITS = ToolTraits(verb="web", title="Search for", kind="fetch", turned_on_by="tools.web.search to a service")
+
+
+def build(parts: ToolParts) -> WebSearch | None:
+    """The tool, where the settings name a service. Raises ConfigError where that lacks its address or key."""
+    web = parts.settings.tools.web
+    service = _build_search_service(web, parts.environ)
+    if service is None:
+        return None
+    return WebSearch(service, max_bytes=web.max_bytes, timeout_secs=web.timeout_secs)
+
+
+def _build_search_service(settings: WebTable, environ: Mapping[str, str]) -> SearchService | None:
+    if not settings.search:
+        return None
+    match settings.search:
+        case "searxng":
+            if not settings.search_url:
+                raise ConfigError(
+                    'tools.web.search = "searxng" needs tools.web.search_url, the address of your instance, '
+                    'for example "http://localhost:8888"'
+                )
+            return SearXng(settings.search_url)
+        case "brave":
+            return Brave(settings.search_url, _read_key(settings, environ), settings.search_key_env)
+        case _:
+            assert_never(settings.search)
+
+
+def _read_key(settings: WebTable, environ: Mapping[str, str]) -> str:
+    if not settings.search_key_env:
+        raise ConfigError(
+            f'tools.web.search = "{settings.search}" needs tools.web.search_key_env, the name of the '
+            "environment variable that holds your key"
+        )
+    key = environ.get(settings.search_key_env, "").strip()
+    if not key or not (key.isascii() and key.isprintable()):
+        state = "holds characters that no key has" if key else "is not set"
+        raise ConfigError(
+            f"the environment variable {settings.search_key_env} {state}; tools.web.search = "
+            f'"{settings.search}" needs it to hold your key'
+        )
+    return key
 
 
 class WebSearch:
@@ -45,7 +96,7 @@ class WebSearch:
         self._max_bytes = max_bytes
         self._timeout_secs = timeout_secs
         self._certificates = certificates
-        self._definition = ToolDefinition(
+        self.definition = ToolDefinition(
             name="web_search",
             description=(
                 f"Search the web: at most {MOST_RESULTS} results with title, address and a few words. What a "
@@ -63,11 +114,6 @@ class WebSearch:
             access=lambda _arguments: Access(),
             inline_bytes=_INLINE_BYTES,
         )
-
-    @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        return self._definition
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
         """The results, numbered. Raises ToolError."""

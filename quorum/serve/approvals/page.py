@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from aiohttp import web
 
-from quorum.cli.errors import complain
+from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession
 from quorum.serve.approvals.decision_links import DecisionLinks, DecisionTarget

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from infrastructure.tools.table import find_built_in_traits
 from quorum.rpc.client import NoAnswer, send_request
 
 _LOOKING_SECS = 10.0
@@ -59,8 +60,8 @@ class PendingQuestion:
     def command(self) -> str | None:
         """The command that would run; None where it is no command."""
         arguments = self.packet.get("arguments")
-        command = arguments.get("command") if isinstance(arguments, Mapping) else None
-        return command if self.tool == "run_command" and isinstance(command, str) else None
+        traits = find_built_in_traits(self.tool)
+        return traits.find_command(arguments) if traits and isinstance(arguments, Mapping) else None
 
     @property
     def diff(self) -> str | None:

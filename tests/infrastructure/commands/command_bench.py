@@ -15,7 +15,7 @@ from domain.calls.seal import Seal
 from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from domain.text.output import Printed
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 
 # Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
 _DAEMON = """

@@ -16,7 +16,7 @@ from domain.calls.summary import extract_text
 from domain.errors import ToolError
 from infrastructure.execution.commands import supervisor
 from infrastructure.execution.commands.process import SupervisedProcess, is_compiled_from
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,

@@ -10,7 +10,7 @@ import pytest
 from application.ports.tools import SealingTool
 from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 

@@ -10,8 +10,8 @@ import pytest
 from application.calls.outputs import Outputs
 from domain.errors import ToolError
 from domain.text.output import OutputLimits, Printed, Spilled, Text
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.store.blobs.file_store import FileBlobStore
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.tools.calling import a_context
 
 

@@ -10,7 +10,7 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.calls.tool import RiskLevel
 from domain.errors import ToolError
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually, tool_in
 
 

@@ -32,6 +32,7 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "providers.*.max_retries": (3, 1, 3),
     "providers.*.requests_per_minute": (30, 9000, 30),
     "providers.*.max_output_tokens": (100, 1, 100),
+    "providers.*.tool_parser": ("hermes", "glm", "hermes"),
     "providers.*.headers.*": ("own", "evil", "own"),
     "prices.*.input": (2.0, 0.0, 2.0),
     "prices.*.output": (2.0, 0.0, 2.0),

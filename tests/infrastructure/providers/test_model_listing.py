@@ -19,12 +19,14 @@ KEY = "sk-very-secret"
 @pytest.fixture(params=DIALECTS)
 async def server(request: pytest.FixtureRequest) -> AsyncIterator[SseServer]:
     async with SseServer(request.param) as server:
+        server.lists_models = True
         yield server
 
 
 @pytest.fixture
 async def anthropic_server() -> AsyncIterator[SseServer]:
     async with SseServer("anthropic") as server:
+        server.lists_models = True
         yield server
 
 

@@ -13,10 +13,11 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
 from domain.shell.sandbox import SandboxOff
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.execution.sandbox.identity_store import IdentityStore
 from infrastructure.execution.sandbox.preflight import look_for_sandbox
 from infrastructure.execution.sandbox.sandbox import Sandbox
 from infrastructure.execution.sandbox.session_tmp import SessionTmp
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _STATE = look_for_sandbox(os.environ.get("PATH"))
@@ -40,6 +41,7 @@ class Household:
     code: OwnCode = NO_CODE
     network: bool = True
     tmp: SessionTmp | None = None
+    identities: IdentityStore | None = None
 
     def write(self, path: str, text: str = "secret\n") -> Path:
         """A file, at a path that begins at the home."""
@@ -62,6 +64,7 @@ class Household:
             writable=self.writable,
             network=lambda: self.network,
             tmp=self.tmp,
+            identities=self.identities,
         )
 
     def tool(self, choice: str = "auto") -> RunCommand:

@@ -11,7 +11,7 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, needs_bubblewrap
 
@@ -287,3 +287,12 @@ async def test_a_file_that_names_the_folder_of_another_working_tree_opens_nothin
 
     with pytest.raises(ToolError, match=r"no \.git folder of its own"):
         await run(household.tool(), "true", was_asked=True, opens_git=True)
+
+
+async def test_a_commit_offers_nothing_where_the_settings_open_git(household: Household) -> None:
+    a_repository(household.root)
+    household.writable = [".git"]
+
+    verdict = await household.tool().judge({"command": _COMMIT})
+
+    assert verdict is None or not verdict.offers_git

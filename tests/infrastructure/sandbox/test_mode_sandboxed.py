@@ -11,9 +11,9 @@ from domain.errors import ModeRefused
 from domain.review.mode import Mode
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
 from infrastructure.session_paths import list_own_paths
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import tool_in
 from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

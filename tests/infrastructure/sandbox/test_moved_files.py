@@ -208,7 +208,7 @@ async def test_commands_run_beside_another_when_the_person_replaces_or_deletes_a
         household.write("src/project/new", "hidden\n").rename(secret)
     else:
         secret.unlink()
-    with sandbox.confine().launch(["/bin/true"], cwd=household.root, environment={}).running.count():  # type: ignore[union-attr]
+    with sandbox.confine().launch(["/bin/true"], cwd=household.root, environment={}).running():
         assert sandbox.find_gap() is None
 
 
@@ -259,7 +259,7 @@ def test_what_may_lie_in_a_closed_folder_is_looked_for_until_that_is_open(
 
 def complete_for(known: KnownFiles, policy: PathPolicy) -> guarded_files.GuardedFiles:
     found = find_guarded(policy.roots, policy)
-    known.complete(found, policy.roots, is_busy=False, check=lambda: None)
+    known.complete(found, policy.roots, is_busy=lambda _: False, check=lambda: None)
     return found
 
 
@@ -283,7 +283,7 @@ def test_what_is_gone_while_a_command_runs_is_not_taken_for_deleted(tmp_path: Pa
     file.write_text("hidden")
     known, roots, policy = KnownFiles(), (str(tmp_path),), PathPolicy(roots=(str(tmp_path),))
     complete = lambda busy: known.complete(  # noqa: E731
-        find_guarded(roots, policy), roots, is_busy=busy, check=lambda: None
+        find_guarded(roots, policy), roots, is_busy=lambda _: busy, check=lambda: None
     )
     assert complete(False)
 

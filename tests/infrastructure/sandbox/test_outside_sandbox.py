@@ -7,7 +7,7 @@ import pytest
 from domain.calls.summary import extract_text
 from domain.errors import StaleSeal, ToolError
 from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.run_command import RunCommand
+from infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 from tests.support.shell_gates import gate_for

@@ -15,11 +15,11 @@ from infrastructure.config.custom_tool import CustomToolDeclaration
 from infrastructure.config.schema import Settings
 from infrastructure.config.tools_table import RunCommandTable, ToolsTable
 from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.commands.run_command import RunCommand
 from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
 from infrastructure.execution.sandbox.opening import build_sandbox
 from infrastructure.hooks.command_hook import CommandHook
 from infrastructure.session_paths import list_own_paths
+from infrastructure.tools.builtin.run_command import RunCommand
 from infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

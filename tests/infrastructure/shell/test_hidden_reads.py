@@ -234,3 +234,23 @@ async def test_addresses_that_the_persons_settings_may_rewrite_are_not_shown_una
     write(repository.parent / "home" / ".gitconfig", settings)
 
     assert not (await judge("git remote -v", repository)).is_read_only
+
+
+@pytest.mark.parametrize("command", ["cat notes.txt", "grep x notes.txt", "grep -rn x sub", "cat sub/*"])
+async def test_a_second_name_of_a_sensitive_file_is_asked_about(tmp_path: Path, command: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".env").write_text("x\n")
+    for name in ("notes.txt", "sub/notes.txt"):
+        os.link(tmp_path / ".env", tmp_path / name)
+
+    verdict = await judge(command, tmp_path)
+
+    assert not verdict.is_read_only
+    assert ".env" in verdict.reason
+
+
+async def test_a_file_with_two_harmless_names_is_read_unasked(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x\n")
+    os.link(tmp_path / "a.txt", tmp_path / "b.txt")
+
+    assert (await judge("cat a.txt", tmp_path)).is_read_only

@@ -27,7 +27,7 @@ def a_form(**fields: JsonValue) -> ServerForm:
     ids=["confirmation", "yes or no", "a choice"],
 )
 def test_what_a_choice_can_answer_is_offered_with_a_way_to_decline(form, answers):
-    offered = [(option.name, answer) for option, answer in list_answers(form)]
+    offered = [(option.name, answer) for option, answer in list_answers(form, by_name=True)]
 
     assert offered == [
         *((name, ServerAnswer(action=ServerAction.ACCEPT, values=values)) for name, values in answers),
@@ -47,7 +47,7 @@ def test_what_a_choice_can_answer_is_offered_with_a_way_to_decline(form, answers
     ids=["text", "two fields", "many values", "several values", "a secret"],
 )
 def test_what_has_to_be_typed_is_not_offered(form):
-    assert list_answers(form) == []
+    assert list_answers(form, by_name=True) == []
 
 
 def test_an_address_is_shown_with_its_host_and_digest():
@@ -58,7 +58,10 @@ def test_an_address_is_shown_with_its_host_and_digest():
     assert "`sign.example`" in text
     assert "`https://sign.example/x`" in text
     assert question.digest in text
-    assert [option.name for option, _ in list_answers(question)] == ["I have opened it", "Decline"]
+    assert [option.name for option, _ in list_answers(question, by_name=True)] == [
+        "I have opened it",
+        "Decline",
+    ]
 
 
 def test_words_of_the_server_are_quoted_line_by_line():
@@ -67,3 +70,8 @@ def test_words_of_the_server_are_quoted_line_by_line():
     assert "> Where" in content.content.text
     assert "\n# heading" not in content.content.text
     assert render_question_title(a_form()) == "The MCP server srv asks during deploy"
+
+
+def test_a_choice_is_not_put_to_a_client_that_may_draw_all_its_options_alike():
+    assert list_answers(a_form(sure={"type": "boolean"}), by_name=False) == []
+    assert [option.kind for option, _ in list_answers(a_form(), by_name=False)] == ["allow_once", "reject_once"]

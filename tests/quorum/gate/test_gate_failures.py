@@ -204,6 +204,15 @@ def test_a_hook_cannot_change_a_call_that_a_rule_denies_into_one_that_runs(rig: 
     assert rig.claude("Bash", command="curl https://example.org").permission != "allow"
 
 
+def test_a_hook_sees_only_variables_that_all_callers_of_a_resident_have_in_common(rig: GateRig) -> None:
+    rig.set_environment(OF_THE_CALLER="1", LC_TIME="C")
+    add_hook(
+        rig, 'echo "{\\"decision\\": \\"skip\\", \\"reason\\": \\"caller=$OF_THE_CALLER time=$LC_TIME\\"}"'
+    )
+
+    assert "caller= time=C" in rig.claude("Bash", command="ls").reason
+
+
 @pytest.mark.parametrize("decision", ["abort", "skip"])
 def test_a_hook_that_withholds_a_call_denies_it_with_its_reason(rig: GateRig, decision: str) -> None:
     add_hook(rig, {"decision": decision, "reason": "not on a Friday"})

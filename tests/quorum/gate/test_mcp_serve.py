@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from quorum.cli.settings import load
+from quorum.command_line.options import StartOptions
 from quorum.gate.permission_tool import PermissionTool
-from quorum.options import GateOptions, Options
+from quorum.gate.plain_arguments import USUAL_SECS
+from quorum.settings import load
 from tests.support.gate_rig import GateRig
 from tests.support.headless_run import QUORUM
 
 
 async def ask(rig: GateRig, tool: str, **given: object) -> dict[str, Any]:
-    asked = PermissionTool(Options(command="mcp", gate=GateOptions()), rig.root, load)
+    asked = PermissionTool(StartOptions(), rig.root, load, tui=None, timeout_secs=USUAL_SECS)
     try:
         answered: dict[str, Any] = json.loads(await asked.answer({"tool_name": tool, "input": given}))
         return answered
@@ -59,15 +60,14 @@ async def test_a_rule_denies_with_its_reason(rig: GateRig) -> None:
     ids=lambda arguments: str(arguments)[:40],
 )
 async def test_what_does_not_fit_is_denied(rig: GateRig, arguments: dict[str, Any]) -> None:
-    asked = PermissionTool(Options(command="mcp"), rig.root, load)
+    asked = PermissionTool(StartOptions(), rig.root, load, tui=None, timeout_secs=USUAL_SECS)
 
     assert json.loads(await asked.answer(arguments))["behavior"] == "deny"
     await asked.aclose()
 
 
 async def test_a_quorum_that_does_not_run_is_named(rig: GateRig) -> None:
-    options = Options(command="mcp", gate=GateOptions(tui=rig.root / "none"))
-    asked = PermissionTool(options, rig.root, load)
+    asked = PermissionTool(StartOptions(), rig.root, load, tui=rig.root / "none", timeout_secs=USUAL_SECS)
 
     answer = json.loads(await asked.answer({"tool_name": "Bash", "input": {"command": "touch a"}}))
     await asked.aclose()

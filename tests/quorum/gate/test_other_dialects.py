@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from domain.shell.git_commands import GIT_ENVIRONMENT
-from quorum.cli.command_line import parse
-from quorum.cli.gate import print_decision
+from tests.support.command_line import run_command
 from tests.support.gate_rig import GateRig
 
 
@@ -129,7 +129,7 @@ def test_an_option_sets_the_mode(rig: GateRig) -> None:
 def test_the_environment_that_git_needs_can_be_printed(
     rig: GateRig, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert print_decision(parse(["gate", "--print-environment"])) == 0
+    assert run_command(["gate", "--print-environment"], Path()) == 0
 
     assert json.loads(capsys.readouterr().out) == dict(GIT_ENVIRONMENT)
 

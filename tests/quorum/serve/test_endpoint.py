@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.cli.errors import UsageError
-from quorum.options import ServeOptions
-from quorum.serve.endpoint import WebEndpoint, open_endpoint
+from quorum.errors import UsageError
+from quorum.serve.endpoint import EndpointOptions, WebEndpoint, open_endpoint
 from quorum.serve.password import VARIABLE, find_password, forget_password
 
 PASSWORD = "correct horse battery"
@@ -18,13 +17,13 @@ PASSWORD = "correct horse battery"
 
 def opened(**options: object) -> WebEndpoint:
     """An endpoint of which only what it says is looked at."""
-    endpoint = open_endpoint(ServeOptions(**{"port": 0, **options}))
+    endpoint = open_endpoint(EndpointOptions(**{"port": 0, **options}))
     endpoint.socket.close()
     return endpoint
 
 
 def test_without_an_address_it_is_loopback_under_a_name_of_this_run() -> None:
-    first, second = open_endpoint(ServeOptions(port=0)), open_endpoint(ServeOptions(port=0))
+    first, second = open_endpoint(EndpointOptions(port=0)), open_endpoint(EndpointOptions(port=0))
     with first.socket, second.socket:
         assert first.socket.getsockname()[0] == "127.0.0.1"
         assert first.names != second.names
@@ -60,7 +59,7 @@ def test_what_cannot_be_served_is_said_with_the_remedy(options: dict[str, object
 
 
 def test_a_port_in_use_is_named() -> None:
-    with open_endpoint(ServeOptions(port=0)).socket as taken:
+    with open_endpoint(EndpointOptions(port=0)).socket as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port} .*--port 0"):
             opened(port=port)

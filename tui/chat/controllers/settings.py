@@ -8,7 +8,8 @@ from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
-    from tui.agent.settings_service import SettingsService
+    from domain.events.event import CallLeaked
+    from tui.agent.settings_service import OpenSettings, SettingsService
     from tui.session.session import Session
 
 
@@ -116,6 +117,35 @@ class SettingsController:
             self._host.run_worker(self._set_setting(service, key, value.strip(), query), group="settings")
         else:
             app.push_screen(SettingsScreen(service, self._current.session, query))
+
+    def action_read_calls(self) -> None:
+        """Write the setting with which calls in the text of this model's answers are read."""
+        session = self._current.require_session("have calls in the text read")
+        app = self._host.app
+        open_settings = app.open_settings if isinstance(app, KeyedApp) else None
+        if session is None or open_settings is None:
+            return
+        if (leaked := session.leaked_call) is None:
+            self._host.refuse("no answer here holds a call that a setting would have read")
+            return
+        self._host.run_worker(self._read_calls(open_settings, leaked), group="settings")
+
+    async def _read_calls(self, open_settings: OpenSettings, leaked: CallLeaked) -> None:
+        from domain.errors import QuorumError
+
+        table = f"providers.{leaked.provider}"
+        try:
+            service = open_settings()
+            settings = await service.list_settings()
+        except QuorumError as error:
+            self._host.tell(str(error))
+            return
+        kind = next((each.value for each in settings if each.key == f"{table}.type"), "")
+        if "openai-chat" not in kind:
+            self._host.refuse(f'[{table}] reads calls with type = "openai-chat" only (docs/local-models.md)')
+            return
+        key = f"{table}.tool_parser"
+        await self._set_setting(service, key, leaked.parser, f"{key} {leaked.parser}")
 
     async def _set_setting(self, service: SettingsService, key: str, value: str, query: str) -> None:
         """Write a setting; where there is none of that name, the words are searched for."""

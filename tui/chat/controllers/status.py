@@ -168,6 +168,6 @@ class StatusController:
                 (end - begin for begin, end in running[0].list_stretches(Phase.RUNNING, now)), default=0.0
             )
         if (since := view.timings.waiting_since) is not None:
-            return "waiting for the model", now - since
+            return view.status.reading_share or "waiting for the model", now - since
         waited = measure_waited(view.timings.turns[-1], now) if view.timings.turns else 0.0
         return turns.does, max(turns.elapsed - waited, 0.0)

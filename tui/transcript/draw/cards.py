@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from application.view.entries import Batch, Call, Phase, StoredOutput
 from domain.calls.execution import Outcome
+from domain.calls.tool_traits import OutputKind, find_traits
 from domain.text.amounts import format_amount, format_size
 from domain.text.json_value import JsonValue
 from domain.text.printable import collapse_blanks, make_printable
@@ -29,9 +30,9 @@ from tui.transcript.draw.lanes import describe_course
 from tui.transcript.draw.look_groups import LOOKS, draw_looks, group_looks, is_open
 from tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
 from tui.transcript.draw.remarks import draw_remark_lines
-from tui.transcript.draw.rows import VERBS, RowColumns, describe_call, draw_row
+from tui.transcript.draw.rows import RowColumns, describe_call, draw_row
 from tui.transcript.kinds.changes import draw_diff, draw_folded_diff
-from tui.transcript.kinds.kind import OutputKind, choose_view, find_kind
+from tui.transcript.kinds.kind import choose_view, find_kind
 from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, draw_more
 from tui.transcript.kinds.terminal import draw_command, draw_live
 
@@ -175,7 +176,7 @@ class _Card:
     def render_details(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
-        strips = _draw_plain(call.tool, width, palette.muted) if call.tool in VERBS else []
+        strips = _draw_plain(call.tool, width, palette.muted) if find_traits(call.tool).verb else []
         strips += self._render_arguments()
         for reason in call.asked_because:
             strips += _draw_plain(

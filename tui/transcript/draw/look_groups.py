@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from application.view.entries import AnswerEntry, Batch, Entry, LookSegment, LookSummary
 from application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
+from domain.calls.tool_traits import find_traits
 from domain.text.amounts import format_amount, format_duration
 from tui.transcript.cells.lines import build_strip, fit_text
 from tui.transcript.cells.marks import ASIDE
@@ -19,14 +20,7 @@ from tui.transcript.cells.palette import Palette
 
 LOOKS = -2
 """The place of the row that stands for a batch's looks, where calls have theirs from 0 on."""
-
-# The verb, and what is counted where that verb comes first.
-_KINDS = {
-    "read_file": ("read", "file"),
-    "grep_search": ("searched", "time"),
-    "glob_search": ("searched", "time"),
-    "list_directory": ("listed", "folder"),
-}
+_ORDER = ("read", "searched", "listed")  # any other verb comes after these
 
 
 def group_looks(batch: Batch) -> tuple[int, ...]:
@@ -36,7 +30,7 @@ def group_looks(batch: Batch) -> tuple[int, ...]:
     """
     if segment := find_folded(batch):
         return tuple(range(len(batch.calls))) if batch is segment[0] else ()
-    looks = [(place, call) for place, call in enumerate(batch.calls) if call.tool in _KINDS]
+    looks = [(place, call) for place, call in enumerate(batch.calls) if find_traits(call.tool).look]
     if any(call.is_open for _, call in looks):
         return ()
     quiet = tuple(place for place, call in looks if is_quiet_look(call))
@@ -99,15 +93,6 @@ def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette
 
 
 def _describe(summary: LookSummary) -> str:
-    counts: dict[str, int] = {}
-    nouns: dict[str, str] = {}
-    for tool, count in summary.tools.items():
-        verb, nouns[verb] = _KINDS[tool]
-        counts[verb] = counts.get(verb, 0) + count
-    if summary.read:
-        counts["read"] = len(summary.read)
-    parts = [
-        f"{verb} {f'{counts[verb]:,}' if said else format_amount(counts[verb], nouns[verb])}"
-        for said, verb in enumerate(verb for verb in ("read", "searched", "listed") if verb in counts)
-    ]
-    return ", ".join(parts)
+    looks = sorted(summary.times, key=lambda look: (*_ORDER, look.verb).index(look.verb))
+    first = f"{looks[0].verb} {format_amount(summary.times[looks[0]], looks[0].noun)}"
+    return ", ".join([first, *(f"{look.verb} {summary.times[look]:,}" for look in looks[1:])])

@@ -13,33 +13,14 @@ from rich.style import Style
 from textual.strip import Strip
 
 from application.view.entries import Call
+from domain.calls.tool_traits import OutputKind, find_traits
 from domain.text.amounts import format_duration
 from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
 from tui.transcript.cells.marks import ASIDE
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
-from tui.transcript.kinds.kind import OutputKind, find_kind
-
-VERBS = {
-    "read_file": "read",
-    "grep_search": "search",
-    "glob_search": "find",
-    "list_directory": "list",
-    "edit_file": "edit",
-    "write_file": "write",
-    "apply_patch": "patch",
-    "run_command": "run",
-    "inspect": "inspect",
-    "update_plan": "plan",
-    "create_plan": "plan",
-    "update_task": "task",
-    "run_task": "task",
-    "web_fetch": "fetch",
-    "web_search": "web",
-    "load_skill": "skill",
-}
-"""What rows call the tools of ours; tools of others keep their names."""
+from tui.transcript.kinds.kind import find_kind
 
 WORTH_TELLING_SECS = 1.0
 """From how many seconds on a row says how long its call took."""
@@ -58,7 +39,7 @@ _BOLD = Style(bold=True)
 
 def choose_verb(call: Call) -> str:
     """What a row calls the tool of a call, safe to draw."""
-    return VERBS.get(call.tool) or make_printable(call.tool or "…", newlines=False)
+    return find_traits(call.tool).verb or make_printable(call.tool or "…", newlines=False)
 
 
 def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:
@@ -94,7 +75,7 @@ class RowColumns:
         """The columns for these calls of a batch and their accounts; calls of `several` have numbers."""
         numbers = [_LEAST_NUMBER, *(len(str(call.number)) for call in calls)]
         number = max(numbers) + 1 if several else 0
-        has_own_verb = any(call.tool in VERBS for call in calls)
+        has_own_verb = any(find_traits(call.tool).verb for call in calls)
         lengths = [cell_len(choose_verb(call)) for call in calls]
         verbs = max((length for length in lengths if length <= _MOST_VERB), default=0)
         verb = min(max(verbs, _LEAST_VERB if has_own_verb else 0), max(width // 3, 4)) + 1

@@ -11,8 +11,7 @@ from rich.style import Style
 
 from application.view.entries import Batch, Call, Phase
 from domain.calls.execution import Outcome
-from domain.calls.tool_dialects import PATCH_TOOL
-from domain.review.plan_terms import CREATE_PLAN
+from domain.calls.tool_traits import OutputKind, find_traits
 from domain.review.questions import DecisionLabel
 from domain.text.amounts import format_amount, format_duration
 from domain.text.json_value import JsonValue
@@ -20,12 +19,9 @@ from domain.text.patch import BadPatch, list_paths, parse_patch
 from domain.text.printable import collapse_blanks, make_printable
 from tui.transcript.cells.palette import Palette
 from tui.transcript.draw.ballots import describe_voting
-from tui.transcript.kinds.kind import OutputKind, choose_view, find_kind
+from tui.transcript.kinds.kind import choose_view, find_kind
 from tui.transcript.kinds.terminal import find_exit
 
-# What tells calls of a tool apart best comes first and without its name.
-_TELLING = ("command", "pattern", "query", "path", "url")
-_TELLING_OF_TOOL = {"task": (*_TELLING, "prompt"), CREATE_PLAN: ("objective",), "run_task": ("id",)}
 _LONG = 60
 _MOST_FILES = 4
 
@@ -36,18 +32,19 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
     shown_below = choose_view(call).TELLS if call.output is not None or call.diff is not None else frozenset()
-    names = _TELLING_OF_TOOL.get(call.tool, _TELLING)
+    traits = find_traits(call.tool)
+    names = traits.telling
     telling = [_render_bare(name, call.arguments[name]) for name in names if name in call.arguments]
-    if call.tool == PATCH_TOOL and isinstance(patch := call.arguments.get("patch"), str):
+    if (patch := traits.find_patch(call.arguments)) is not None:
         telling += _list_patch_files(patch)
     others = [
         f"{name}={_render_short(value)}"
         for name, value in call.arguments.items()
         if name not in names and name not in shown_below
     ]
-    if call.tool == CREATE_PLAN:  # the reasoning is no shorter than a line, and tasks are counted
-        tasks = call.arguments.get("tasks")
-        others = [format_amount(len(tasks), "task")] if isinstance(tasks, list | tuple) else []
+    if traits.counted:
+        lists = [(call.arguments.get(name), noun) for name, noun in traits.counted.items()]
+        others = [format_amount(len(each), noun) for each, noun in lists if isinstance(each, list | tuple)]
     shown = others if call.diff is None or not telling else []
     return make_printable(" ".join(telling), newlines=False), make_printable(" ".join(shown), newlines=False)
 

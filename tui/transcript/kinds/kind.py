@@ -2,42 +2,15 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Protocol, assert_never
 
 from application.view.entries import Call, Kept
 from domain.calls.execution import Outcome
+from domain.calls.tool_traits import OutputKind, find_traits
 from tui.transcript.cells.palette import Palette
 from tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
 from tui.transcript.kinds.part import Part
 
-
-class OutputKind(Enum):
-    """What an output is, as far as looking at it is concerned."""
-
-    CHANGES = auto()
-    TERMINAL = auto()
-    MATCHES = auto()
-    TREE = auto()
-    SOURCE = auto()
-    JSON = auto()
-    PLAN = auto()
-    PLAIN = auto()
-
-
-# Tools of ours say what they answer. What others answer is recognised by its shape.
-BY_TOOL = {
-    "edit_file": OutputKind.CHANGES,
-    "write_file": OutputKind.CHANGES,
-    "apply_patch": OutputKind.CHANGES,
-    "run_command": OutputKind.TERMINAL,
-    "grep_search": OutputKind.MATCHES,
-    "glob_search": OutputKind.TREE,
-    "list_directory": OutputKind.TREE,
-    "read_file": OutputKind.SOURCE,
-    "inspect": OutputKind.SOURCE,
-    "update_plan": OutputKind.PLAN,
-}
 _LOOKED_AT = 4_000
 
 
@@ -64,7 +37,7 @@ class View(Protocol):
 
 def find_kind(call: Call) -> OutputKind:
     """The kind of a call: by its tool, by what it changes, and else by the shape of its output."""
-    known = BY_TOOL.get(call.tool)
+    known = find_traits(call.tool).output  # what tools of others answer is recognised by its shape
     if known is OutputKind.TERMINAL or (known is None and isinstance(call.arguments.get("command"), str)):
         return OutputKind.TERMINAL
     if call.outcome not in (None, Outcome.OK):

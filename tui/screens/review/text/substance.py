@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
+from domain.calls.tool_traits import find_traits
 from domain.text.printable import collapse_blanks
 from domain.text.unified_diff import DiffLine
 from tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
@@ -70,8 +71,7 @@ def find_first_objection(rows: list[Row]) -> int | None:
 
 def find_command(packet: ReviewPacket) -> str | None:
     """The command a packet would run, or None where it is no command."""
-    command = packet.call.arguments.get("command")
-    return command if packet.call.tool_name == "run_command" and isinstance(command, str) else None
+    return find_traits(packet.call.tool_name).find_command(packet.call.arguments)
 
 
 def _render_command_line(head: str, text: str, marks: tuple[Span, ...]) -> Line:

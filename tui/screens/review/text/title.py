@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from domain.calls.packet import ReviewPacket
+from domain.calls.tool_traits import find_traits
 from domain.review.questions import ReviewRequest
 from domain.text.ages import shorten_home
 from domain.text.amounts import format_amount
@@ -16,19 +17,6 @@ from tui.screens.review.earlier import Earlier
 from tui.screens.review.text.rows import clean_line
 from tui.transcript.cells.lines import fit_text
 
-_VERBS = {
-    "edit_file": "Edit",
-    "apply_patch": "Edit",
-    "write_file": "Write",
-    "read_file": "Read",
-    "list_directory": "List",
-    "glob_search": "Search",
-    "grep_search": "Search",
-    "run_command": "Run in",
-    "web_fetch": "Fetch",
-    "web_search": "Search for",
-    "create_plan": "Approve this plan",
-}
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")
 _GAP = "   "
 _LEAST_OF_TARGET = 8
@@ -76,8 +64,9 @@ def relate_path(path: str, root: str) -> str:
 
 def _describe(packet: ReviewPacket, root: str) -> str:
     tool, seal = packet.call.tool_name, packet.seal
-    verb = _VERBS.get(tool, clean_line(tool))
-    if tool == "run_command":
+    traits = find_traits(tool)
+    verb = traits.title or clean_line(tool)
+    if traits.command:
         return f"{verb} {clean_line(relate_path(seal.cwd, root))}"
     if len(seal.files) > 1:
         return f"{verb} {format_amount(len(seal.files), 'file')}"
@@ -89,7 +78,7 @@ def _describe(packet: ReviewPacket, root: str) -> str:
 
 
 def _choose_verb_of_file(packet: ReviewPacket, verb: str) -> str:
-    if packet.call.tool_name not in _VERBS or packet.seal.diff is None:
+    if not find_traits(packet.call.tool_name).title or packet.seal.diff is None:
         return verb
     if packet.seal.files[0].sha256 is None:
         return "Create"

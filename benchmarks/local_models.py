@@ -1,0 +1,176 @@
+"""A real model behind a real llama-server: the share of first answers that end in the right call, of ballots
+that are read, and of the prompt that the server reuses, with and without `tool_parser`.
+
+    make test-real LLAMA_SERVER=/path/to/llama-server GGUF=/path/to/model.gguf
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from application.review.ballot_paper import make_call_paper, render_question
+from application.review.ballot_request import request_ballot
+from application.review.quorum_policy import QuorumPolicy
+from application.structured_answer import Unreadable
+from domain.calls.execution import ToolExecutionContext
+from domain.calls.packet import ReviewPacket
+from domain.calls.seal import Seal
+from domain.calls.tool import ToolCall
+from domain.calls.tool_parser import TOOL_PARSERS
+from domain.review.requested_scope import RequestedScope
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.models.shared.api_client import ProviderSettings
+
+PROMPTS = (
+    ("Read src/calc.py.", "read_file"),
+    ("List the files in src.", "list_directory"),
+    ("Read README.md with read_file.", "read_file"),
+    ("Use grep_search to find def add.", "grep_search"),
+    ("Use run_command to run ls.", "run_command"),
+    ("Read notes.txt.", "read_file"),
+)
+COMMANDS = ("ls -la", "git status", "python -m pytest -q", "rm notes.txt", "touch a.txt")
+FILES = {
+    "src/calc.py": "def add(a, b):\n    return a - b\n",
+    "README.md": "# demo\n",
+    "notes.txt": "TODO: x\n",
+}
+
+
+def main() -> int:
+    """Measure, print a line for each share, and return 1 where the parser made nothing better."""
+    options = read_options()
+    with tempfile.TemporaryDirectory() as folder:
+        port = find_free_port()
+        server = start_server(options, port, Path(folder) / "server.log")
+        try:
+            wait_until_loaded(port)
+            before = measure_calls(Path(folder) / "before", port, "", options.prompts)
+            after = measure_calls(Path(folder) / "after", port, options.parser, options.prompts)
+            read = asyncio.run(measure_ballots(port, options.ballots))
+        finally:
+            server.terminate()
+            server.wait()
+    print(f"right first call without a parser: {before} of {options.prompts}")
+    print(f"right first call with tool_parser = {options.parser!r}: {after} of {options.prompts}")
+    print(f"ballots read: {read} of {options.ballots}")
+    return int(after < before or (options.ballots > 0 and read == 0))
+
+
+def read_options() -> argparse.Namespace:
+    """The options; a server and a model must be there."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--server", type=Path, required=True, help="the program llama-server")
+    parser.add_argument("--model", type=Path, required=True, help="a model as .gguf")
+    parser.add_argument("--parser", choices=TOOL_PARSERS, default="json")
+    parser.add_argument("--prompts", type=int, default=len(PROMPTS), choices=range(1, len(PROMPTS) + 1))
+    parser.add_argument("--ballots", type=int, default=len(COMMANDS), choices=range(len(COMMANDS) + 1))
+    parser.add_argument("--window", type=int, default=16_384)
+    options = parser.parse_args()
+    for path in (options.server, options.model):
+        if not path.is_file():
+            parser.error(f"there is no file {str(path)!r}: set LLAMA_SERVER and GGUF (docs/local-models.md)")
+    return options
+
+
+def find_free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def start_server(options: argparse.Namespace, port: int, log: Path) -> subprocess.Popen[bytes]:
+    """The server, with its libraries beside it."""
+    command = [options.server, "-m", options.model, "--jinja", "--device", "none", "-np", "1"]
+    command += ["-c", str(options.window), "--host", "127.0.0.1", "--port", str(port)]
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(options.server.parent)}
+    return subprocess.Popen(command, env=environment, stdout=log.open("wb"), stderr=subprocess.STDOUT)
+
+
+def wait_until_loaded(port: int) -> None:
+    """Wait for the model, two minutes at most."""
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.5)
+    raise SystemExit("the server does not answer; see whether it starts by hand")
+
+
+def measure_calls(folder: Path, port: int, parser: str, prompts: int) -> int:
+    """How many prompts lead to the right tool first."""
+    project = folder / "project"
+    for name, text in FILES.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text, encoding="utf-8")
+    settings = folder / "quorum.toml"
+    settings.write_text(
+        f'[models]\ndecision = "local/model"\n[agent]\nmax_tool_turns = 1\n[providers.local]\n'
+        f'type = "openai-chat"\nbase_url = "http://127.0.0.1:{port}/v1"\ntimeout_secs = 600\n'
+        f'tool_parser = "{parser}"\n',
+        encoding="utf-8",
+    )
+    home = {
+        name: str(folder / "home") for name in ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+    }
+    right = 0
+    for prompt, tool in PROMPTS[:prompts]:
+        command = [sys.executable, "-m", "quorum", "run", "--config", settings, "--output", "json", prompt]
+        done = subprocess.run(
+            command, cwd=project, env={**os.environ, **home}, capture_output=True, text=True, check=False
+        )
+        report = json.loads(done.stdout or "{}")
+        called = [call.get("tool") for call in report.get("calls", [])]
+        right += called[:1] == [tool]
+        usage = report.get("usage", {})
+        read, cached = usage.get("input", 0), usage.get("cache_read", 0)
+        reused = f"{cached / (read + cached):.1%}" if read + cached else "none"
+        print(f"{prompt!r}: {report.get('status')}, {called}, {reused} of the prompt reused", flush=True)
+    return right
+
+
+async def measure_ballots(port: int, ballots: int) -> int:
+    """How many votes on a command can be read."""
+    settings = ProviderSettings(
+        type="openai-chat", base_url=f"http://127.0.0.1:{port}/v1", api_key_env="", timeout_secs=600
+    )
+    registry = ProviderRegistry({"local": settings}, environ={})
+    policy = QuorumPolicy(reviewers=("local/model",), vote_timeout_secs=600)
+    read = 0
+
+    async def count(_response: object) -> None:
+        return
+
+    for command in COMMANDS[:ballots]:
+        context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
+        call = ToolCall(native_id="c", tool_name="run_command", arguments={"command": command})
+        packet = ReviewPacket(
+            call=call, context=context, seal=Seal(cwd="/workspace", unsealed="it is only judged")
+        )
+        paper = make_call_paper(render_question(RequestedScope(task=f"Run {command}"), packet))
+        try:
+            ballot = await request_ballot(registry, policy, "local/model", paper, count=count)
+        except Unreadable as problem:
+            print(f"ballot on {command!r}: {problem}", flush=True)
+        else:
+            read += 1
+            print(f"ballot on {command!r}: {ballot.vote.value}, {ballot.confidence:.2f}", flush=True)
+    await registry.aclose()
+    return read
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,110 @@
+"""What is to be known of a built-in tool where nobody runs it: on a screen, at a door, when tools are chosen.
+
+Each tool's own module says it, in a `ToolTraits` named TRAITS; any other tool has the traits of `ToolTraits()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, Literal, TypeAlias
+
+from domain.calls.proposed_call import CallEffect
+from domain.lazy_dataclass import dataclass
+from domain.text.json_value import JsonObject
+
+ToolKind: TypeAlias = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
+"""What kind of work a tool does, in the words of the Agent Client Protocol."""
+
+
+class OutputKind(StrEnum):
+    """What an output is, as far as looking at it is concerned."""
+
+    CHANGES = "changes"
+    TERMINAL = "terminal"
+    MATCHES = "matches"
+    TREE = "tree"
+    SOURCE = "source"
+    JSON = "json"
+    PLAN = "plan"
+    PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How several calls that only looked are counted in one row, as `read 4 files`.
+
+    `distinct` is the argument that is counted once for each value that it has; without it, calls are counted.
+    """
+
+    verb: str
+    noun: str
+    distinct: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolTraits:
+    """The traits of a tool. Names of arguments are those of its definition.
+
+    Screen: `verb` is what a row of the transcript calls it, `title` how a review's title begins (else both are
+    its name); `telling` are the arguments that tell its calls apart; `counted` are the only others that are
+    shown, lists, each as its length with this noun; `output` is what it answers, unknown where None; `look` is
+    there where it only looks.
+    Arguments: `command` is the one that is shell text, `patch` the one that is a patch.
+    Editors and the gate: `kind`, and `effect` with `arguments`, those a call from outside may have.
+    Choice: `is_conditional`: only sessions that have a use for it have it; `turned_on_by` is the setting that
+    turns it on, where it is off else; `is_owners`: no subagent has it; `companion_of` is the tool without which
+    it is of no use; `is_always_given`: an agent that names its tools has it as well; `is_planners`: it belongs
+    to a plan that changes files, so that sessions that only read have it not.
+    `can_wait`: the same call is made again until its answer changes. `program` does its work in a command, and
+    `instead` names the tools that do, the best first.
+    """
+
+    verb: str = ""
+    title: str = ""
+    telling: tuple[str, ...] = ("command", "pattern", "query", "path", "url")
+    counted: Mapping[str, str] | None = None
+    output: OutputKind | None = None
+    look: Look | None = None
+    command: str = ""
+    patch: str = ""
+    kind: ToolKind = "other"
+    effect: CallEffect = CallEffect.OTHER
+    arguments: tuple[str, ...] = ()
+    is_conditional: bool = False
+    turned_on_by: str = ""
+    is_owners: bool = False
+    is_planners: bool = False
+    is_always_given: bool = False
+    companion_of: str = ""
+    can_wait: bool = False
+    program: str = ""
+    instead: tuple[str, ...] = ()
+
+    def find_command(self, arguments: JsonObject) -> str | None:
+        """The shell text among the arguments of a call; None where it has none."""
+        return _find_text(arguments, self.command)
+
+    def find_patch(self, arguments: JsonObject) -> str | None:
+        """The patch among the arguments of a call; None where it has none."""
+        return _find_text(arguments, self.patch)
+
+
+def _find_text(arguments: JsonObject, name: str) -> str | None:
+    value = arguments.get(name) if name else None
+    return value if isinstance(value, str) else None
+
+
+_OF_OTHERS: Final = ToolTraits()
+_find_built_in: Callable[[str], ToolTraits | None] = lambda _name: None  # noqa: E731 - replaced once
+
+
+def use_built_in_traits(find: Callable[[str], ToolTraits | None]) -> None:
+    """From now on, `find` answers the traits of built-in tools by their names."""
+    global _find_built_in
+    _find_built_in = find
+
+
+def find_traits(tool: str) -> ToolTraits:
+    """The traits of a tool by its name; those of no tool in particular where it is none of ours."""
+    return _find_built_in(tool) or _OF_OTHERS

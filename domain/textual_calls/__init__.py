@@ -1,0 +1,1 @@
+"""Calls that models write into their text, in the forms of their chat templates."""

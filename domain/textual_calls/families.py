@@ -1,0 +1,303 @@
+"""How the families of models whose textual calls can be read write them."""
+
+from __future__ import annotations
+
+import re
+
+from domain.calls.tool_parser import ToolParser
+from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
+from domain.textual_calls.forms import (
+    KEY,
+    BareObjectForm,
+    Form,
+    JsonForm,
+    NamedForm,
+    PythonForm,
+    TaggedForm,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A stretch of an answer in which nothing is a call: thinking, or text that an answer says is text.
+
+    Where it may begin in the prompt, its end alone tells that all before it belongs to it. `keeps_marks`: what
+    it begins and ends with is text, too.
+    """
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str]
+    is_thought: bool = True
+    begins_in_prompt: bool = True
+    keeps_marks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """How a family writes: its forms, its blocks, and `starts`, the texts that an opening can begin with."""
+
+    forms: tuple[Form, ...]
+    starts: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+
+
+_OBJECT = r"\s*(?=\[?\s*\{)"
+_NAME = r"(?P<name>[^\s<>\[\]{}()\"'`|｜=,:]{1,100})"
+_PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
+_BARE_JSON = r"(?=\[?\s*\{)"
+
+_TOOL_CALL_TAGS = JsonForm(
+    compile_late(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), compile_late(r"\s*(?:```\s*)?</tool_call>")
+)
+_FUNCTION_TAGS = TaggedForm(
+    compile_late(rf"(?:<(?:\w+:)?tool_call>\s*)?<function={_NAME}>(?!\s*\{{)"),
+    parameter=rf"<parameter={KEY}>",
+    parameter_end="</parameter>",
+    closing=r"</function>(?:\s*</(?:\w+:)?tool_call>)?|</(?:\w+:)?tool_call>",
+    newlines=True,
+)
+_FUNCTION_JSON = NamedForm(
+    compile_late(rf"(?:<tool_call>\s*)?<function={_NAME}>\s*(?=\{{)"),
+    compile_late(r"\s*</function>(?:\s*</tool_call>)?"),
+)
+_INVOKE = TaggedForm(
+    compile_late(rf"(?:<(?:minimax:tool_call|function_calls)>\s*)?<invoke name=\"?{_NAME}\"?\s*/?>"),
+    parameter=rf"<parameter name=\"?{KEY}\"?>",
+    parameter_end="</parameter>",
+    closing=r"</invoke>(?:\s*</(?:minimax:tool_call|function_calls)>)?",
+)
+
+# The tokens of DeepSeek, as servers also write them: with another bar, and an underscore or a space between.
+_BAR, _GAP = "[｜|]", r"[▁_\s]"
+
+
+def _token(*words: str) -> str:
+    return f"<{_BAR}{_GAP.join(words)}{_BAR}>"
+
+
+_DSML = rf"{_BAR}DSML{_BAR}\s?"
+_DSML_SECTION = rf"<{_DSML}(?:function_calls|tool_calls|calls)>\s*"
+_DSML_END = rf"(?:\s*</{_DSML}(?:function_calls|tool_calls|calls)>)?"
+
+_START = r"(?:<\|start\|>\w*)?"
+_MESSAGE = r"(?:(?!\bto=)[^<>\n]){0,40}(?:<\|constrain\|>[^<>\n]{0,20})?<\|message\|>"
+_TO = rf"\s?\bto=(?:functions\.)?{_PLAIN_NAME}[^<>\n]{{0,20}}"
+_CALL_END = compile_late(r"\s*<\|(?:call|end|return)\|>")
+_CHANNEL_END = compile_late(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
+
+
+_FAMILIES: dict[ToolParser, Family] = {
+    "hermes": Family((_TOOL_CALL_TAGS,), ("<tool_call>",)),
+    "qwen-coder": Family((_FUNCTION_TAGS, _TOOL_CALL_TAGS), ("<tool_call>", "<function=", "<seed:tool_call>")),
+    "llama": Family(
+        (
+            JsonForm(compile_late(rf"<\|python_tag\|>{_OBJECT}"), compile_late(r"\s*<\|e\w+_id\|>")),
+            PythonForm(
+                compile_late(r"<\|python_(?:tag|start)\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|python_end\|>")
+            ),
+            _FUNCTION_JSON,
+            JsonForm(compile_late(_BARE_JSON), compile_late(r"\s*<\|e\w+_id\|>"), is_alone=True),
+            PythonForm(compile_late(r"(?=\[\s*[\w.]+\()"), is_alone=True),
+        ),
+        ("<|python_tag|>", "<|python_start|>", "<function="),
+    ),
+    "mistral": Family(
+        (
+            JsonForm(compile_late(rf"\[TOOL_CALLS\]{_OBJECT}")),
+            NamedForm(
+                compile_late(rf"\[TOOL_CALLS\]\s*{_PLAIN_NAME}(?:\[CALL_ID\][\w-]*)?\s*(?:\[ARGS\])?\s*(?=\{{)")
+            ),
+        ),
+        ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
+        (Block(compile_late(r"\[THINK\]"), compile_late(r"\[/THINK\]")),),
+    ),
+    "deepseek": Family(
+        (
+            NamedForm(
+                compile_late(
+                    rf"(?:{_token('tool', 'calls', 'begin')}\s*)?{_token('tool', 'call', 'begin')}\s*"
+                    rf"(?:function\s*{_token('tool', 'sep')})?\s*{_PLAIN_NAME}\s*"
+                    rf"(?:{_token('tool', 'sep')})?\s*(?:```(?:json)?\s*)?(?=\{{)"
+                ),
+                compile_late(
+                    rf"\s*(?:```)?\s*{_token('tool', 'call', 'end')}"
+                    rf"(?:\s*{_token('tool', 'calls', 'end')})?"
+                ),
+            ),
+            TaggedForm(
+                compile_late(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*(?:/>{_DSML_END}|>)"),
+                parameter=rf"<{_DSML}parameter name=\"{KEY}\"(?:\s+string=\"(?P<kind>\w+)\")?>",
+                parameter_end=rf"</{_DSML}parameter>",
+                closing=rf"</{_DSML}invoke>{_DSML_END}",
+            ),
+        ),
+        ("<｜", "<|tool", "<|DSML"),
+    ),
+    "glm": Family(
+        (
+            TaggedForm(
+                compile_late(rf"<tool_call>\s*{_NAME}\s*(?=<arg_key>|</tool_call>)"),
+                parameter=rf"<arg_key>{KEY}</arg_key>\s*<arg_value>",
+                parameter_end="</arg_value>",
+                closing="</tool_call>",
+            ),
+        ),
+        ("<tool_call>",),
+    ),
+    "kimi": Family(
+        (
+            NamedForm(
+                compile_late(
+                    r"(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*(?:functions\.)?"
+                    r"(?P<name>[^\s<>:{}]{1,100})(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{|<\|tool_call_end)"
+                ),
+                compile_late(r"\s*<\|tool_call_end\|>(?:\s*<\|tool_calls?_section_end\|>)?"),
+            ),
+            TaggedForm(
+                compile_late(
+                    r"(?:<\|open\|>tools<\|sep\|>\s*)?<\|open\|>call tool=\"(?P<name>[^\"\n]{1,100})\""
+                    r"(?: index=\"\d+\")?<\|sep\|>"
+                ),
+                parameter=rf"<\|open\|>argument key=\"{KEY}\"(?: type=\"(?P<kind>\w+)\")?<\|sep\|>",
+                parameter_end=r"<\|close\|>argument<\|sep\|>",
+                closing=r"<\|close\|>call<\|sep\|>(?:\s*<\|close\|>(?:tools|message)<\|sep\|>)*",
+            ),
+        ),
+        ("<|tool_call", "<|open|>", "<|close|>think"),
+        (
+            Block(compile_late(r"<\|open\|>think<\|sep\|>"), compile_late(r"<\|close\|>think<\|sep\|>")),
+            Block(
+                compile_late(r"<\|open\|>response<\|sep\|>"),
+                compile_late(r"<\|close\|>response<\|sep\|>"),
+                is_thought=False,
+                begins_in_prompt=False,
+            ),
+        ),
+    ),
+    "granite": Family(
+        (
+            JsonForm(
+                compile_late(rf"(?:<\|tool_call\|>|<tool_call>|<function_call>){_OBJECT}"),
+                compile_late(r"\s*(?:</tool_call>|</function_call>|<\|end_of_text\|>)"),
+            ),
+        ),
+        ("<|tool_call|>", "<tool_call>", "<function_call>"),
+    ),
+    "gpt-oss": Family(
+        (
+            NamedForm(compile_late(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
+            NamedForm(
+                compile_late(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*"), _CALL_END, needs_offer=True
+            ),
+        ),
+        ("<|start|>", "<|channel|>", " to=", "to="),
+        (
+            Block(
+                compile_late(rf"{_START}<\|channel\|>analysis{_MESSAGE}"),
+                _CHANNEL_END,
+                begins_in_prompt=False,
+            ),
+            Block(
+                compile_late(rf"{_START}<\|channel\|>(?:final|commentary){_MESSAGE}"),
+                _CHANNEL_END,
+                is_thought=False,
+                begins_in_prompt=False,
+            ),
+        ),
+    ),
+    "functionary": Family(
+        (
+            NamedForm(compile_late(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
+            NamedForm(compile_late(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), compile_late(r"\s*<\|eot_id\|>")),
+            NamedForm(
+                compile_late(
+                    rf"(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*{_PLAIN_NAME}\s*<\|content\|>\s*(?=\{{)"
+                ),
+                compile_late(r"\s*<\|(?:stop|eot_id)\|>"),
+            ),
+            _FUNCTION_JSON,
+        ),
+        (">>>", "<|from|>", "<|recipient|>", "<function="),
+    ),
+    "gemma": Family(
+        (
+            BareObjectForm(
+                compile_late(r"<\|tool_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                '<|"|>',
+                compile_late(r"\s*<tool_call\|>"),
+            ),
+            BareObjectForm(
+                compile_late(r"<start_function_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                "<escape>",
+                compile_late(r"\s*<end_function_call>"),
+            ),
+        ),
+        ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
+        (Block(compile_late(r"<\|channel>thought\n?"), compile_late(r"<channel\|>")),),
+    ),
+    "minimax": Family(
+        (
+            _INVOKE,
+            JsonForm(compile_late(rf"<tool_calls>{_OBJECT}"), compile_late(r"\s*</tool_calls>")),
+        ),
+        ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
+    ),
+    "command": Family(
+        (JsonForm(compile_late(rf"<\|START_ACTION\|>{_OBJECT}"), compile_late(r"\s*<\|END_ACTION\|>")),),
+        ("<|START_", "<|END_THINKING"),
+        (Block(compile_late(r"<\|START_THINKING\|>"), compile_late(r"<\|END_THINKING\|>")),),
+    ),
+    "lfm2": Family(
+        (
+            JsonForm(compile_late(rf"<\|tool_call_start\|>{_OBJECT}"), compile_late(r"\s*<\|tool_call_end\|>")),
+            PythonForm(
+                compile_late(r"<\|tool_call_start\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|tool_call_end\|>")
+            ),
+        ),
+        ("<|tool_call_start|>",),
+    ),
+    "internlm": Family(
+        (
+            JsonForm(
+                compile_late(rf"<\|action_start\|>\s*<\|plugin\|>{_OBJECT}"),
+                compile_late(r"\s*<\|action_end\|>"),
+            ),
+        ),
+        ("<|action_start|>",),
+    ),
+    "phi": Family(
+        (
+            JsonForm(
+                compile_late(rf"(?:<\|tool_call\|>|functools(?=\s*\[)){_OBJECT}"),
+                compile_late(r"\s*<\|/tool_call\|>"),
+            ),
+        ),
+        ("<|tool_call|>", "functools"),
+    ),
+    "nemotron": Family(
+        (
+            JsonForm(
+                compile_late(rf"<(?:TOOLCALL|tool_calls)>{_OBJECT}"),
+                compile_late(r"\s*</(?:TOOLCALL|tool_calls)>"),
+            ),
+        ),
+        ("<TOOLCALL>", "<tool_calls>"),
+    ),
+    "json": Family(
+        (
+            _TOOL_CALL_TAGS,
+            JsonForm(
+                compile_late(rf"(?:```(?:json)?[ \t]*\n\s*)?{_BARE_JSON}"),
+                compile_late(r"\s*```"),
+                is_alone=True,
+            ),
+        ),
+        ("<tool_call>",),
+    ),
+}
+
+
+def get_family(parser: ToolParser) -> Family:
+    """How the family of this name writes its calls."""
+    return _FAMILIES[parser]

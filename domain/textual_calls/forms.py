@@ -1,0 +1,351 @@
+"""The forms in which chat templates write a call: each reads one call, or several, behind its opening."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from domain.lazy_dataclass import dataclass
+from domain.text.json_value import JsonObject, JsonValue
+from domain.text.late_pattern import compile_late
+from domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
+
+Tools: TypeAlias = Mapping[str, JsonObject]
+"""The JSON Schemas of the arguments of the offered tools, by their names."""
+
+_NAME_KEYS = ("name", "tool_name", "tool", "function")
+_ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
+_LONGEST_NAME = 100
+KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
+"""The name of an argument in the tag that opens its value."""
+_BETWEEN = compile_late(r"[\s,;]*(?=\{)")
+_NAME_IN_JSON = compile_late(r"\"name\"\s*:\s*\"([^\"\n\\]{1,100})\"")
+_SURPLUS = compile_late(r"[\s}]*")
+
+
+def list_argument_schemas(tools: Sequence[JsonObject]) -> Tools:
+    """The schemas of the arguments of tools that are offered as {name, description, input_schema}."""
+    found: dict[str, JsonObject] = {}
+    for tool in tools:
+        schema = tool.get("input_schema")
+        found[str(tool.get("name"))] = schema if isinstance(schema, Mapping) else {}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class TextualCall:
+    """A call that stands in a text. `arguments` is JSON, `raw` the text it was read from."""
+
+    name: str
+    arguments: str
+    raw: str
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The calls that were read, and where in the text they end."""
+
+    calls: tuple[TextualCall, ...]
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """More of the text is needed to tell whether a call is there. `name` is the tool, where that is known."""
+
+    name: str = ""
+
+
+Outcome: TypeAlias = Reading | Unfinished | None
+"""What was read behind an opening; None where that opens no call."""
+
+
+class Form(Protocol):
+    """One way to write calls. `is_whole` below tells that no more of the text will come."""
+
+    @property
+    def opening(self) -> re.Pattern[str]:
+        """What a call begins with."""
+        ...
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it counts only where it is all of the answer, as nothing marks it."""
+        ...
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        """Read what follows the opening."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonForm:
+    """A JSON object with name and arguments, or a list of such. One that is alone needs an offered name."""
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str] | None = None
+    is_alone: bool = False
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        position, calls = opened.end(), []
+        while True:
+            extent = find_extent(text, position)
+            source, end = text[position : extent.end], extent.end
+            if not extent.is_whole:
+                closed = self.closing.match(text, end) if self.closing else None
+                if closed is None:
+                    named = _NAME_IN_JSON.search(source)
+                    open_call = Unfinished(named[1] if named else "")
+                    return None if is_whole or extent.is_broken(text) else open_call
+                if extent.depth > 1 or not source.rstrip().endswith("}"):
+                    return None
+                source += "}"  # the arguments are whole; what holds them was not closed
+            found = self._read_calls(source, tools)
+            if found is None:
+                return None
+            calls += found
+            following = _BETWEEN.match(text, end)
+            if following is None:
+                break
+            position = following.end()
+        return _close(text, opened, end, calls, self.closing)
+
+    def _read_calls(self, source: str, tools: Tools) -> list[TextualCall] | None:
+        read = read_json(source)
+        if read is None:
+            return None
+        value, repairs = read
+        if isinstance(value, Mapping) and isinstance(inner := value.get("tool_calls"), list):
+            value = inner
+        calls = [_read_envelope(item, repairs, is_strict=self.is_alone) for item in _as_list(value)]
+        if not calls or any(call is None or (self.is_alone and call.name not in tools) for call in calls):
+            return None
+        return [call for call in calls if call is not None]
+
+
+def _read_envelope(value: JsonValue, repairs: tuple[str, ...], *, is_strict: bool) -> TextualCall | None:
+    """The call in an object that names its tool; a strict one has arguments, too."""
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(function := value.get("function"), Mapping):
+        value = function
+    name = next((each for key in _NAME_KEYS if isinstance(each := value.get(key), str)), "")
+    present = [value[key] for key in _ARGUMENT_KEYS if key in value]
+    arguments = present[0] if present else {}
+    if isinstance(arguments, str):
+        decoded = read_json(arguments) if arguments.strip() else ({}, ())
+        arguments = decoded[0] if decoded is not None else None
+    if not _is_name(name) or (is_strict and not present) or not isinstance(arguments, Mapping | None):
+        return None
+    return TextualCall(name, _write_json(arguments or {}), "", repairs)
+
+
+def read_call_names(text: str, tools: Tools) -> list[str]:
+    """The tools that a text which is nothing but JSON calls; also where the arguments stand beside the name.
+
+    Of tools that are not offered, only what has the form of a call and nothing else.
+    """
+    read = read_json(text) if text.startswith(("{", "[")) else None
+    value = read[0] if read is not None else None
+    if isinstance(value, Mapping) and isinstance(inner := value.get("tool_calls"), list):
+        value = inner
+    names = []
+    for item in _as_list(value):
+        call = _read_envelope(item, (), is_strict=False)
+        if call is None or not isinstance(item, Mapping):
+            continue
+        has_arguments = not item.keys().isdisjoint(_ARGUMENT_KEYS)
+        is_call = has_arguments or "name" not in item
+        is_bare = has_arguments and item.keys() <= {"name", "id", "type", *_ARGUMENT_KEYS}
+        if is_call if call.name in tools else is_bare:
+            names.append(call.name)
+    return names
+
+
+def _as_list(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, list) else [value]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedForm:
+    """The name of the tool in the opening, then a JSON object with the arguments."""
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str] | None = None
+    is_alone: bool = False
+    needs_offer: bool = False
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        name, position = opened["name"], opened.end()
+        if not _is_name(name) or (self.needs_offer and name not in tools):
+            return None
+        if not text.startswith("{", position):
+            closed = self.closing.match(text, position) if self.closing else None
+            if closed is not None:
+                return Reading((TextualCall(name, "{}", text[opened.start() : closed.end()]),), closed.end())
+            return Unfinished(name) if position == len(text) and not is_whole else None
+        extent = find_extent(text, position)
+        if not extent.is_whole:
+            return None if is_whole or extent.is_broken(text) else Unfinished(name)
+        read = read_json(text[position : extent.end])
+        if read is None or not isinstance(read[0], Mapping):
+            return None
+        calls = [TextualCall(name, _write_json(read[0]), "", read[1])]
+        return _close(text, opened, extent.end, calls, self.closing)
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedForm:
+    """The name of the tool in the opening, then each argument between tags.
+
+    `parameter` has the groups key and perhaps kind: what is no text is JSON. Where it has no such group, the
+    tool's schema tells. A missing closing tag is read where the next tag of this call follows. `newlines` stand
+    around each value.
+    """
+
+    opening: re.Pattern[str]
+    parameter: str
+    parameter_end: str
+    closing: str
+    newlines: bool = False
+    is_alone: bool = False
+    texts: Sequence[str] = ("true", "string")
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        """Read the arguments up to the end of the call."""
+        name, position = opened["name"].strip(), opened.end()
+        if not _is_name(name):
+            return None
+        if "/>" in opened[0]:
+            return Reading((TextualCall(name, "{}", opened[0]),), position)
+        schema = tools.get(name, {})
+        declared = schema.get("properties")
+        properties: JsonObject = declared if isinstance(declared, Mapping) else {}
+        begin, end = re.compile(rf"\s*{self.parameter}"), re.compile(rf"\s*(?:{self.closing})")
+        arguments: dict[str, JsonValue] = {}
+        while (closed := end.match(text, position)) is None:
+            opens = begin.match(text, position)
+            if opens is None:
+                return self._wait(name, text, position, is_whole=is_whole)
+            stop = self._find_value_end(
+                text, opens.end(), set(properties) - {*arguments, opens["key"]}, is_whole
+            )
+            if stop is None:
+                return None if is_whole else Unfinished(name)
+            value = text[opens.end() : stop.start()]
+            key, kind = html.unescape(opens["key"].strip()), opens.groupdict().get("kind")
+            arguments[key] = self._read_value(value, kind, properties.get(key))
+            position = stop.end()
+        if re.match(rf"\s*(?:{self.parameter_end}|{self.closing})", text[closed.end() :]):
+            return None  # a text in it holds a call itself, and it is not plain where it ends
+        calls = [TextualCall(name, _write_json(arguments), "")]
+        return _close(text, opened, closed.end(), calls, None)
+
+    def _find_value_end(self, text: str, position: int, keys: set[str], is_whole: bool) -> re.Match[str] | None:
+        """Where a value ends: at its closing tag or, where that is missing, before the next tag of the call.
+
+        A text may hold tags itself: a closing tag ends it only where another of this call follows.
+        """
+        closing, opening = self.closing, self.opening.pattern
+        last = r"|\s*\Z" if is_whole else ""
+        alternatives = [
+            rf"{self.parameter_end}(?=\s*(?:{self.parameter}|{closing}))",
+            rf"(?=(?:{closing})\s*(?:{opening}{last}))",
+        ]
+        if keys:
+            next_key = f"(?:{'|'.join(map(re.escape, sorted(keys)))})"
+            alternatives.append(rf"(?=^{self.parameter.replace(KEY, next_key)})")
+        # a group may have one name only
+        expression = re.sub(r"\(\?P<\w+>", "(?:", "|".join(alternatives))
+        ends = re.compile(expression, re.MULTILINE)
+        first = found = ends.search(text, position)
+        while found is not None and self._is_open(text[position : found.start()]):
+            found = ends.search(text, max(found.end(), found.start() + 1))
+        return found or first
+
+    def _is_open(self, value: str) -> bool:
+        """Whether a text holds the beginning of a call, and not its end."""
+        opened = sum(1 for _ in self.opening.finditer(value))
+        return opened > sum(1 for _ in re.finditer(self.closing, value))
+
+    def _read_value(self, value: str, kind: str | None, schema: JsonValue) -> JsonValue:
+        if self.newlines:
+            value = value.removeprefix("\n").removesuffix("\n")
+        if kind is None:
+            return read_typed(value, schema if isinstance(schema, Mapping) else {})
+        read = None if kind in self.texts else read_json(value.strip())
+        return value if read is None else read[0]
+
+    def _wait(self, name: str, text: str, position: int, *, is_whole: bool) -> Outcome:
+        is_open = not is_whole and len(text) - position < _LONGEST_NAME
+        return Unfinished(name) if is_open else None
+
+
+@dataclass(frozen=True, slots=True)
+class PythonForm:
+    """Calls as Python writes them. Where nothing marks them, every name must be one that is offered."""
+
+    opening: re.Pattern[str]
+    closing: re.Pattern[str] | None = None
+    is_alone: bool = False
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        extent = find_extent(text, opened.end())
+        if not extent.is_whole:
+            return None if is_whole or extent.is_broken(text) else Unfinished()
+        found = read_python_calls(text[opened.end() : extent.end])
+        if found is None or any(name not in tools for name, _ in found):
+            return None
+        calls = [TextualCall(name, _write_json(arguments), "") for name, arguments in found]
+        return _close(text, opened, extent.end, calls, self.closing)
+
+
+@dataclass(frozen=True, slots=True)
+class BareObjectForm:
+    """The name of the tool in the opening, then an object without quotes around its keys."""
+
+    opening: re.Pattern[str]
+    mark: str
+    closing: re.Pattern[str]
+    is_alone: bool = False
+
+    def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
+        name = opened["name"]
+        reader = BareObject(text, opened.end() - 1, self.mark)
+        arguments = reader.read()
+        if arguments is None:
+            return None if is_whole else Unfinished(name)
+        calls = [TextualCall(name, _write_json(arguments), "")]
+        return _close(text, opened, reader.position, calls, self.closing)
+
+
+def _close(
+    text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
+) -> Reading:
+    """The reading of calls that end here, with the closing mark where one follows."""
+    if closing is not None:
+        surplus = _SURPLUS.match(text, end)
+        at = surplus.end() if surplus else end
+        closed = closing.match(text, end) or closing.match(text, at)
+        if closed is not None:
+            end = closed.end()
+    raw = text[opened.start() : end]
+    return Reading(
+        tuple(
+            TextualCall(call.name, call.arguments, raw if not index else "", call.repairs)
+            for index, call in enumerate(calls)
+        ),
+        end,
+    )
+
+
+def _is_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and "\n" not in name and not name.isspace()
+
+
+def _write_json(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,327 @@
+"""Reads the calls in an answer while it arrives: those in its outermost text, and no others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from typing import TypeAlias
+
+from domain.lazy_dataclass import dataclass
+from domain.text.late_pattern import compile_late
+from domain.textual_calls.families import Block, Family
+from domain.textual_calls.forms import Form, NamedForm, Reading, TextualCall, Tools, Unfinished
+
+_LONGEST = 1_000_000
+_MOST_FAILURES = 100
+_WINDOW = 300
+_TAIL = 240
+# so much must follow a call before it is taken for whole: the rest of its closing mark may come
+_MARGIN = 80
+
+_THINKING = Block(
+    compile_late(r"<(?:seed:)?think(?:ing)?>|◁think▷"), compile_late(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
+)
+# results of tools, examples and comments: what stands in them is shown, whoever wrote it
+_SHOWN = tuple(
+    Block(
+        compile_late(opening),
+        compile_late(closing),
+        is_thought=False,
+        begins_in_prompt=False,
+        keeps_marks=True,
+    )
+    for opening, closing in (
+        (r"<tool_(?:response|result|output)s?>", r"</tool_(?:response|result|output)s?>"),
+        (r"<function_results?>", r"</function_results?>"),
+        (r"\[TOOL_RESULTS\]", r"\[/TOOL_RESULTS\]"),
+        (
+            r"<(?:example|quote|blockquote|pre|code)s?\b[^<>\n]{0,80}>",
+            r"</(?:example|quote|blockquote|pre|code)s?>",
+        ),
+        (r"<!--", r"-->"),
+    )
+)
+_FENCE = compile_late(r"`{3,}|~{3,}")
+_FENCE_PREFIX = compile_late(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
+_STARTS = (
+    *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
+    *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
+)
+_QUOTES = "\"'`“‘«„‹「『"
+_QUOTED_LINE = compile_late(r"[ \t]*>(?!>>)|(?: {4}|\t)")
+# words that present what follows as an illustration
+_EXAMPLE = compile_late(
+    r"\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
+    r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
+    r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A piece of thinking that stands in the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingEnded:
+    """All that came before was thinking: its beginning stood in the prompt, and only its end in the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegun:
+    """A call of this tool is being written."""
+
+    name: str
+
+
+Piece: TypeAlias = Words | Thought | ThinkingEnded | CallBegun | TextualCall
+
+
+class TextualCallReader:
+    """Takes the pieces of an answer's text and gives what they hold, as soon as it can be told apart.
+
+    Nothing is read from code fences, code in a line, quotations, examples and thinking. A call that is not
+    finished when the answer ends is text; where a limit cut it off, its arguments are the "{" that no reader of
+    JSON accepts. `unread` tells that a call was begun and could not be read.
+    """
+
+    def __init__(self, family: Family, tools: Tools) -> None:
+        self._family = family
+        self._tools = tools
+        self._starts = (*family.starts, *_STARTS)
+        self._firsts = frozenset(start[0] for start in self._starts)
+        blocks = (_THINKING, *family.blocks, *_SHOWN)
+        self._marks: tuple[Form | Block, ...] = (
+            *(form for form in family.forms if not form.is_alone),
+            *blocks,
+            Block(_FENCE, _FENCE),
+            *(Block(block.closing, block.closing) for block in blocks if block.begins_in_prompt),
+        )
+        self._pending = ""
+        self._from = 0
+        self._retry_at = 0
+        self._tail = ""
+        self._block: Block | None = None
+        self._fence = ""
+        self._begun = ""
+        self._has_words = False
+        self._failures = 0
+        self.unread = False
+
+    def feed(self, text: str) -> Iterator[Piece]:
+        self._pending += text
+        if len(self._pending) >= self._retry_at:
+            yield from self._advance(is_whole=False)
+
+    def finish(self, *, is_cut: bool) -> Iterator[Piece]:
+        """Take the end of the text, which a limit cut off if `is_cut`."""
+        yield from self._advance(is_whole=True, is_cut=is_cut)
+
+    def _advance(self, *, is_whole: bool, is_cut: bool = False) -> Iterator[Piece]:
+        while self._pending:
+            if self._block is not None or self._fence:
+                has_ended = yield from self._pass_block(is_whole=is_whole)
+                if not has_ended:
+                    return
+                continue
+            if not self._has_words and self._may_be_alone():
+                if not is_whole and len(self._pending) < _LONGEST:
+                    return
+                reading = None if is_cut else self._read_alone()
+                if reading is not None:
+                    self._pending = ""
+                    yield from reading.calls
+                    return
+            opened = self._find_opening()
+            safe = len(self._pending) if is_whole else self._find_safe_end()
+            if opened is None or opened[1].start() > safe:
+                yield from self._flush(safe)
+                return
+            has_advanced = yield from self._open(*opened, is_whole=is_whole, is_cut=is_cut)
+            if not has_advanced:
+                return
+
+    def _open(
+        self, mark: Form | Block, match: re.Match[str], *, is_whole: bool, is_cut: bool
+    ) -> Generator[Piece, None, bool]:
+        """Take what begins here. Returns False where more of the text is needed for that."""
+        if isinstance(mark, Block):
+            yield from self._flush(match.start())
+            yield from self._enter(mark, match)
+            return True
+        outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
+        match outcome:
+            case Reading(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
+                yield from self._flush(match.start())
+                self._pending, self._begun = self._pending[end - match.start() :], ""
+                yield from calls
+            case Unfinished(name) if is_whole and name:
+                yield from self._flush(match.start())
+                yield TextualCall(name, "{", self._pending)
+                self._pending = ""
+            case Reading() | Unfinished() if not is_whole and len(self._pending) < _LONGEST:
+                name = outcome.name if isinstance(outcome, Unfinished) else outcome.calls[0].name
+                yield from self._flush(match.start())
+                self._retry_at = len(self._pending) + max(8, len(self._pending) // 8)
+                if name and not self._begun:
+                    self._begun = name
+                    yield CallBegun(name)
+                return False
+            case _:
+                self._pass_over(match)
+        return True
+
+    def _pass_over(self, match: re.Match[str]) -> None:
+        """Take an opening that opens no call for text."""
+        self.unread = True
+        self._begun = ""
+        self._from, self._retry_at = match.start() + 1, 0
+        self._failures += 1
+        if self._failures == _MOST_FAILURES:
+            self._marks = ()  # no answer begins so many calls: the rest of it is text
+
+    def _find_opening(self) -> tuple[Form | Block, re.Match[str]] | None:
+        """The first mark in what is pending that is not quoted."""
+        while True:
+            found: list[tuple[int, int, Form | Block, re.Match[str]]] = []
+            for order, mark in enumerate(self._marks):
+                if (match := mark.opening.search(self._pending, self._from)) is not None:
+                    found.append((match.start(), order, mark, match))
+            if not found:
+                return None
+            _, _, mark, match = min(found, key=lambda each: each[:2])
+            line = self._get_line(match.start())
+            if isinstance(mark, Block) and mark.opening is _FENCE:
+                if _FENCE_PREFIX.fullmatch(line):
+                    return mark, match
+            elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, Block)):
+                return mark, match
+            self._from = match.end() if match.end() > match.start() else match.end() + 1
+
+    def _enter(self, block: Block, match: re.Match[str]) -> Iterator[Piece]:
+        """Begin a block whose opening is the first of what is pending."""
+        length = match.end() - match.start()
+        if block.opening is _FENCE:
+            self._fence = match[0]
+            yield from self._flush(length)
+            return
+        if block.keeps_marks:
+            yield from self._flush(length)
+        else:
+            self._pending = self._pending[length:]
+        if block.opening is block.closing:  # the end of a block that began in the prompt
+            self._has_words, self._tail = False, ""
+            yield ThinkingEnded()
+            return
+        self._block = block
+
+    def _pass_block(self, *, is_whole: bool) -> Generator[Piece, None, bool]:
+        """Give what is in the block. Returns whether that has ended."""
+        if self._fence:
+            end = self._find_fence_end(is_whole=is_whole)
+            yield from self._flush(end if end is not None else self._find_last_line(is_whole=is_whole))
+            if end is not None:
+                self._fence = ""
+            return end is not None
+        assert self._block is not None
+        closed = self._block.closing.search(self._pending)
+        ends = closed.end() if closed and self._block.keeps_marks else closed.start() if closed else None
+        until = ends if ends is not None else len(self._pending) if is_whole else self._find_block_end()
+        text, self._pending = self._pending[:until], self._pending[closed.end() if closed else until :]
+        if text:
+            yield Thought(text) if self._block.is_thought else Words(text)
+            self._has_words = self._has_words or not self._block.is_thought
+        if closed is not None:
+            self._block = None
+        return closed is not None
+
+    def _find_block_end(self) -> int:
+        """Up to where it is certain that the block has not ended."""
+        window = self._pending[-_WINDOW // 10 :]
+        at = min((each for mark in "<[◁-" if (each := window.find(mark)) >= 0), default=len(window))
+        return len(self._pending) - len(window) + at
+
+    def _find_fence_end(self, *, is_whole: bool) -> int | None:
+        for match in _FENCE.finditer(self._pending):
+            if match[0][0] != self._fence[0] or len(match[0]) < len(self._fence):
+                continue
+            rest = self._pending[match.end() :]
+            line, newline, _ = rest.partition("\n")
+            if _FENCE_PREFIX.fullmatch(self._get_line(match.start())) and not line.strip():
+                return match.end() if newline or is_whole else None
+        return None
+
+    def _find_last_line(self, *, is_whole: bool) -> int:
+        if is_whole:
+            return len(self._pending)
+        last = self._pending.rfind("\n") + 1
+        return last if self._fence[0] in self._pending[last:] else len(self._pending)
+
+    def _may_be_alone(self) -> bool:
+        """Whether what has come may be a call that nothing marks."""
+        text = self._pending.lstrip()
+        probe = text[:_WINDOW]
+        if any(isinstance(form, NamedForm) and form.is_alone for form in self._family.forms) and any(
+            name.startswith(text) or text == f"{name}\n" for name in self._tools
+        ):
+            return True
+        return any(
+            form.is_alone and (form.opening.match(probe) or (len(text) < _MARGIN and text[:1] in "`{["))
+            for form in self._family.forms
+        )
+
+    def _read_alone(self) -> Reading | None:
+        """The call, or calls, that are all of the answer."""
+        text = self._pending.strip()
+        for form in self._family.forms:
+            opened = form.opening.match(text) if form.is_alone else None
+            if opened is None:
+                continue
+            outcome = form.read(text, opened, self._tools, is_whole=True)
+            if isinstance(outcome, Reading) and not text[outcome.end :].strip():
+                return outcome
+        return None
+
+    def _is_quoted(self, at: int, line: str, *, is_form: bool) -> bool:
+        """Whether what begins here is shown, not said."""
+        is_open = any(line.count(quote) % 2 for quote in '`"')
+        if is_open or (line[-1:] and line[-1] in _QUOTES) or _QUOTED_LINE.match(line):
+            return True
+        if not is_form:
+            return False
+        before = (self._tail + self._pending[:at]).rstrip()[-_TAIL:]
+        return bool(_EXAMPLE.search(before.rpartition("\n")[2]))
+
+    def _get_line(self, at: int) -> str:
+        """What stands before this place in its line."""
+        return (self._tail + self._pending[:at])[-_TAIL:].rpartition("\n")[2]
+
+    def _find_safe_end(self) -> int:
+        """Up to where no mark can have begun."""
+        text = self._pending
+        for at in range(max(self._from, len(text) - _WINDOW), len(text)):
+            if text[at] not in self._firsts:
+                continue
+            rest = text[at:]
+            if any(start.startswith(rest) or rest.startswith(start) for start in self._starts):
+                return at
+        return len(text)
+
+    def _flush(self, end: int) -> Iterator[Piece]:
+        text, self._pending = self._pending[:end], self._pending[end:]
+        self._from = max(0, self._from - end)
+        self._retry_at = 0
+        if text:
+            self._tail = (self._tail + text)[-_TAIL:]
+            self._has_words = self._has_words or bool(text.strip())
+            yield Words(text)

@@ -1,0 +1,208 @@
+"""What was guarded in workspaces, kept on disk: for later sessions, and for others that run beside this one.
+
+One file for each root of a workspace, and beside it a lock that is held while a command runs there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from domain.review.workspace_roots import is_below_any
+from infrastructure.execution.sandbox.identities import Inode, KnownFile, Traits, look_at
+from infrastructure.files.private_file import OwnFile
+
+_SUFFIX, _LOCK_SUFFIX = ".json", ".running"
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_BYTES = 4_000_000
+_MOST_FILES = 10_000
+_KEPT_SECS = 30 * 24 * 3600
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+class _Signature(NamedTuple):
+    inode: int
+    modified_ns: int
+    size: int
+
+
+class _Folder(NamedTuple):
+    """A root, by which it is known again under another name."""
+
+    device: int
+    number: int
+    born_ns: int | None
+
+    def is_same(self, other: _Folder) -> bool:
+        return self.born_ns is not None and self[1:] == other[1:]
+
+
+class _Kept(NamedTuple):
+    root: str
+    folder: _Folder
+    files: dict[Inode, KnownFile]
+
+
+class IdentityStore:
+    """The files of all workspaces, in a `folder` of their own. Blocks."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._seen: dict[str, _Signature | None] = {}
+
+    def read_changed(self, roots: Sequence[str]) -> tuple[dict[Inode, KnownFile], bool]:
+        """What is guarded in these roots, in folders above or below them, and in folders that were renamed to
+        them, as far as it changed since it was read before; and whether what is kept of the roots is readable.
+        """
+        found: dict[Inode, KnownFile] = {}
+        is_readable = True
+        for path in self._list(_SUFFIX):
+            signature = _sign(path)
+            if signature == self._seen.get(path):
+                continue
+            self._seen[path] = signature
+            try:
+                found |= _select(_read(path), roots)
+            except FileNotFoundError:
+                continue
+            except _UNREADABLE:
+                is_readable &= path not in map(self._locate, roots)
+        return found, is_readable
+
+    def write(self, root: str, list_files: Callable[[], Mapping[Inode, KnownFile]]) -> None:
+        """Replace what is kept of a root. `list_files` is called while no other session writes it, and can read
+        what they wrote before. Raises ConfigError where it cannot be written.
+        """
+        path = self._locate(root)
+        if not os.path.lexists(path) and not list_files():
+            return
+        OwnFile(Path(path)).change(lambda: _render(root, list_files()))
+        self._seen[path] = _sign(path)
+
+    def remove_abandoned(self) -> None:
+        """Forget what is kept of roots that are gone for long. Raises OSError."""
+        for path in self._list(_SUFFIX):
+            with suppress(*_UNREADABLE):
+                is_old = os.stat(path).st_mtime < time.time() - _KEPT_SECS
+                if is_old and not os.path.lexists(_read(path).root):
+                    for suffix in (_SUFFIX, f"{_SUFFIX}.lock", _LOCK_SUFFIX):
+                        Path(path.removesuffix(_SUFFIX) + suffix).unlink(missing_ok=True)
+
+    @contextmanager
+    def mark_running(self, roots: Iterable[str]) -> Iterator[None]:
+        """Have other sessions know that a command runs in these roots, until the block or the process ends."""
+        with ExitStack() as held:
+            for root in roots:
+                with suppress(OSError):  # the command runs also where the others cannot be told
+                    self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    lock = os.open(self._locate(root, _LOCK_SUFFIX), _LOCK, 0o600)
+                    held.callback(os.close, lock)
+                    if os.fstat(lock).st_size == 0:
+                        os.pwrite(lock, os.fsencode(root), 0)
+                    fcntl.flock(lock, fcntl.LOCK_SH)
+            yield
+
+    def is_running(self, roots: Sequence[str]) -> bool:
+        """Whether a command of another session runs in these roots, or in folders above or below."""
+        return any(_is_held(path) and _is_of_related(path, roots) for path in self._list(_LOCK_SUFFIX))
+
+    def _locate(self, root: str, suffix: str = _SUFFIX) -> str:
+        return str(self._folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}{suffix}")
+
+    def _list(self, suffix: str) -> list[str]:
+        try:
+            with os.scandir(self._folder) as entries:
+                return sorted(each.path for each in entries if each.name.endswith(suffix))
+        except FileNotFoundError:
+            return []
+
+
+def _sign(path: str) -> _Signature | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return _Signature(status.st_ino, status.st_mtime_ns, status.st_size)
+
+
+def _is_held(lock: str) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _is_of_related(lock: str, roots: Sequence[str]) -> bool:
+    try:
+        return _are_related(os.fsdecode(Path(lock).read_bytes()), roots)
+    except OSError:
+        return True
+
+
+def _are_related(root: str, roots: Sequence[str]) -> bool:
+    return is_below_any(root, roots) or any(is_below_any(each, (root,)) for each in roots)
+
+
+def _identify_root(root: str) -> _Folder:
+    standing = look_at(root)
+    if standing.inode is None or standing.traits is None:
+        return _Folder(0, 0, None)
+    return _Folder(*standing.inode, standing.traits.born_ns)
+
+
+def _select(kept: _Kept, roots: Sequence[str]) -> dict[Inode, KnownFile]:
+    renamed = next((each for each in roots if kept.folder.is_same(_identify_root(each))), None)
+    if renamed is None and not _are_related(kept.root, roots):
+        return {}
+    # The number of a device may be another once the machine was started anew.
+    now = _identify_root(renamed or kept.root)
+    if not kept.folder.is_same(now) or kept.folder.device == now.device:
+        return kept.files
+    was, device = kept.folder.device, now.device
+
+    def translate(inode: Inode) -> Inode:
+        return Inode(device, inode.number) if inode.device == was else inode
+
+    for known in kept.files.values():
+        known.paths = {path: translate(folder) for path, folder in known.paths.items()}
+    return {translate(inode): known for inode, known in kept.files.items()}
+
+
+def _read(path: str) -> _Kept:
+    with open(path, "rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise ValueError("too long")
+    kept = json.loads(content)
+    files: dict[Inode, KnownFile] = {}
+    for each in kept["files"]:
+        traits = Traits(*(None if number is None else int(number) for number in each["traits"]))
+        paths = {str(path): Inode(*map(int, folder)) for path, folder in each["paths"].items()}
+        if not all(path.startswith("/") for path in paths):
+            raise ValueError("a path that is not absolute")
+        files[Inode(*map(int, each["inode"]))] = KnownFile(bool(each["is_sensitive"]), traits, paths)
+    return _Kept(str(kept["root"]), _Folder(*kept["folder"]), files)
+
+
+def _render(root: str, files: Mapping[Inode, KnownFile]) -> str:
+    # What must not be read goes before what must not be written, where it is too much.
+    first = sorted(files.items(), key=lambda each: not each[1].is_sensitive)[:_MOST_FILES]
+    entries = [
+        {"inode": inode, "is_sensitive": known.is_sensitive, "traits": known.traits, "paths": known.paths}
+        for inode, known in first
+    ]
+    return json.dumps({"root": root, "folder": _identify_root(root), "files": entries})

@@ -1,0 +1,59 @@
+"""What the built-in tools of a session are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from application.calls.outputs import Outputs
+from application.calls.tool_set import ToolSet
+from application.jobs.background_jobs import BackgroundJobs
+from application.plan.plan_service import PlanService
+from application.ports.instructions import SkillPort
+from application.ports.storage import BlobStore, Spill
+from application.ports.subagents import SubagentPort
+from application.subagents.defined_tasks import DefinedTasks
+from application.subagents.plan_task_runner import PlanTaskRunner
+from application.turn.call_attachments import CallAttachments
+from domain.lazy_dataclass import dataclass
+from domain.review.path_policy import PathPolicy
+from domain.subagents.subagent_task import Asker
+from domain.text.output import OutputLimits
+from infrastructure.config.schema import Settings
+from infrastructure.execution.sandbox.sandbox import Sandbox
+from infrastructure.execution.shell.gate import ShellGate
+from infrastructure.files.workspace import Workspace
+from infrastructure.tools.builtin.seen import SeenFiles
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ToolParts:
+    """Parts of a session, for the function `build` of each tool's module.
+
+    `skills` is there where the session begins with some, `store` where outputs can be kept. `is_owned`: the
+    session works for another, whose `asker` it is. What is a function is there once the session is complete.
+    """
+
+    settings: Settings
+    environ: Mapping[str, str]
+    root: Path
+    workspace: Workspace
+    paths: PathPolicy
+    gate: ShellGate
+    sandbox: Sandbox
+    secret_names: Collection[str]
+    command_limits: OutputLimits
+    seen: SeenFiles
+    attachments: CallAttachments
+    jobs: BackgroundJobs
+    plans: PlanService
+    outputs: Outputs
+    store: BlobStore | None
+    open_spill: Callable[[], Spill] | None
+    skills: SkillPort | None
+    is_owned: bool
+    asker: Asker
+    get_subagents: Callable[[], SubagentPort]
+    get_tasks: Callable[[], DefinedTasks]
+    get_plan_tasks: Callable[[], PlanTaskRunner]
+    get_tool_set: Callable[[], ToolSet]

@@ -1,0 +1,53 @@
+"""The offer of the review mode `sandboxed` at the first start of the app, and what becomes of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from domain.errors import ConfigError
+from domain.review.mode import Mode
+from domain.shell.sandbox import SandboxOn
+from infrastructure.config.loading import DEFAULT_ORIGIN
+from quorum.app.settings_service import PROJECT, FileSettingsService
+
+if TYPE_CHECKING:
+    from application.ports.people import Approver
+    from infrastructure.config.loading import LoadedSettings
+    from infrastructure.execution.sandbox.sandbox import Sandbox
+
+
+class SandboxOffer:
+    """Asks where the sandbox works and nobody has chosen a mode, and keeps the answer in `service`.
+
+    Without an answer it asks again at the next start.
+    """
+
+    def __init__(self, loaded: LoadedSettings, service: FileSettingsService) -> None:
+        self._loaded, self._service = loaded, service
+
+    async def make(self, person: Approver, sandbox: Sandbox) -> tuple[Mode | None, str | None]:
+        """The mode that the person chose, if they were asked and chose one, and what there is to say of it."""
+        review = self._loaded.settings.review
+        if not review.offer_sandboxed or self._loaded.origins.get("review.mode") != DEFAULT_ORIGIN:
+            return None, None
+        state = await sandbox.find_state()
+        if not isinstance(state, SandboxOn):
+            return None, None
+        accepts = await person.offer_sandboxed(state.description)
+        if accepts is None:
+            return None, None
+        key, value = ("review.mode", Mode.SANDBOXED.value) if accepts else ("review.offer_sandboxed", "false")
+        note = await asyncio.to_thread(self._keep, key, value)
+        return (Mode.SANDBOXED if accepts else None), note
+
+    def _keep(self, key: str, value: str) -> str | None:
+        """Write the answer to the person's own file; returns why it could not be."""
+        own = next((target for target in self._service.targets if target.name != PROJECT), None)
+        if own is None:
+            return f"{key} = {value} counts for this session only: there is no file of your own settings"
+        try:
+            self._service.write(key, value, own)
+        except ConfigError as error:
+            return f"{key} = {value} counts for this session only: {error}"
+        return None

@@ -1,0 +1,375 @@
+"""`quorum`: the full-screen app, painted first and given its agent afterwards.
+
+Nothing heavy is imported with this module: what the first frame needs comes in `_show`, settings, tools and
+SDKs in a thread once that frame is painted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from quorum.app.terminal import check_driver, take_environment_of_driver, tune_textual, wants_reader
+from quorum.starting import explain_start_failures
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from application.ports.people import Approver, Observer
+    from application.ports.storage import SessionArchive, Storage
+    from application.session.agent_session import AgentSession
+    from application.session.session_record import SessionRecord
+    from domain.events.masking import SecretMask
+    from domain.review.mode import Mode
+    from domain.sessions.past_session import SessionChoice
+    from domain.text.json_value import JsonObject
+    from infrastructure.config.loading import LoadedSettings
+    from infrastructure.container import Container
+    from infrastructure.trust.decisions import TrustDecisions
+    from quorum.cli.app import AppOptions
+    from quorum.cli.app.listening import Listening
+    from tui.agent.local_servers import LocalServers
+    from tui.agent.settings_service import SettingsService
+    from tui.agent.worktrees import WorktreesPort
+    from tui.app.app import QuorumApp
+    from tui.terminal.early_prompt import EarlyPrompt
+    from tui.terminal.shutdown import Shutdown
+    from tui.themes.looks import PrintStatusLine
+
+
+def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) -> int:
+    """Show the app until it is left; its exit code. The terminal is checked, and `early_prompt` may have it.
+
+    Raises UsageError where its driver is none, and StartFailure where it cannot be shown.
+    """
+    size = options.screen_size
+    with explain_start_failures():
+        tune_textual()
+        if not options.headless and os.environ.get("TEXTUAL_DRIVER"):
+            check_driver()
+            size = take_environment_of_driver()
+    gc.disable()  # imports make much that lives on; it collects again once the session is warm
+    return asyncio.run(_show(options, root, size, early_prompt))
+
+
+def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..., QuorumApp]:
+    if listening is not None:
+        return listening.build_app
+    if options.demo:
+        from tui.demo.app import DemoApp
+
+        return DemoApp
+    from tui.app.app import QuorumApp
+
+    return QuorumApp
+
+
+async def _show(
+    options: AppOptions, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
+) -> int:
+    with explain_start_failures():
+        from domain.text.printable import make_printable
+
+        listening = _build_listening(options, root)
+    headless = options.headless
+    sessions = _Sessions(options, root, listening)
+    try:
+        with explain_start_failures():
+            app, shutdown = _make_app(options, root, sessions, listening)
+            app.early_prompt = early_prompt
+        try:
+            await app.run_async(headless=headless, size=size)
+        finally:
+            shutdown.begin(1 if app.return_code is None else app.return_code)
+    finally:
+        await sessions.close()
+        if listening is not None:
+            listening.close()
+    if not options.quiet:
+        with suppress(OSError):  # the terminal is gone
+            for words in app.parting_words:
+                print(make_printable(words), file=sys.stderr)
+    shutdown.conclude()
+    return 1 if app.return_code is None else app.return_code
+
+
+def _build_listening(options: AppOptions, root: Path) -> Listening | None:
+    if options.listen is None:
+        return None
+    from quorum.cli.app.listening import Listening
+
+    return Listening(options, root)
+
+
+def _make_app(
+    options: AppOptions, root: Path, sessions: _Sessions, listening: Listening | None
+) -> tuple[QuorumApp, Shutdown]:
+    from tui.terminal.shutdown import Shutdown
+
+    app = _choose_app(options, listening)(
+        sessions.compose,
+        cwd=root,
+        choose=lambda: options.session,
+        open_archive=sessions.open_archive,
+        initial_prompt=options.prompt,
+        screen_reader=wants_reader(options.overrides),
+    )
+    sessions.app = app
+    shutdown = app.shutdown = Shutdown(restore_terminal=app.restore_terminal, hurry=app.hurry)
+    app.open_settings = sessions.open_settings
+    app.open_local_servers = sessions.open_local_servers
+    app.open_worktrees = sessions.open_worktrees
+    return app, shutdown
+
+
+class _Sessions:
+    """Composes what the `app` shows, one session after the other, and gives it its own settings."""
+
+    app: QuorumApp
+
+    def __init__(self, options: AppOptions, root: Path, listening: Listening | None = None) -> None:
+        self._options, self._root, self._listening = options, root, listening
+        self._checks: set[asyncio.Task[None]] = set()
+        self._trust: TrustDecisions | None = None
+        self._listed: Storage | None = None
+        self._is_first = True
+        self._has_offered = False
+        self._mask: SecretMask | None = None
+        self._making_mask = threading.Lock()
+
+    async def compose(
+        self, person: Approver, observer: Observer, choice: SessionChoice, folder: Path
+    ) -> AgentSession:
+        """A session in a folder, with its agent, announced; what the project wants to be trusted with is asked
+        before."""
+        await asyncio.to_thread(import_module, "quorum.settings")
+        from infrastructure.trust.decisions import open_trust_decisions
+        from quorum.settings import check_keys, load_with_trust
+
+        self._trust = self._trust or open_trust_decisions(os.environ)
+        if folder != self._root:
+            from quorum.app.worktree_service import share_trust
+
+            await asyncio.to_thread(share_trust, folder, self._trust, os.environ)
+        loaded = await load_with_trust(self._options, folder, self._trust, person.trust)
+        await asyncio.to_thread(check_keys, loaded)
+        record = await asyncio.to_thread(self._open_record, loaded, choice, folder)
+        try:
+            container = await asyncio.to_thread(
+                self._compose_container, loaded, person, observer, record, folder
+            )
+            notices = self._adopt_settings(loaded) if self._is_first else ()
+            agent = container.agent()
+            mode, unkept = await self._offer(loaded, container, person)
+            await agent.open()
+            if mode is not None:
+                await agent.review.set_mode(mode)
+        except BaseException:
+            await record.release()
+            raise
+        self._begin_check(_tell_sandbox(container, agent))
+        if self._is_first:
+            self._begin_check(self._tell_worktrees())
+        self._is_first = False
+        record_notices = container.record().notices
+        notices = (*notices, unkept) if unkept is not None else notices
+        _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
+        return agent
+
+    def _begin_check(self, check: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(check)
+        self._checks.add(task)
+        task.add_done_callback(self._checks.discard)
+
+    async def _tell_worktrees(self) -> None:
+        """Name the worktrees that earlier runs left behind. Without any nothing more is imported for it."""
+        from infrastructure.config.paths import locate_worktrees
+
+        places = locate_worktrees(os.environ)
+        if places is None or not await asyncio.to_thread(places.is_dir):
+            return
+        from quorum.app.worktree_service import describe_worktrees
+
+        if said := await asyncio.to_thread(describe_worktrees, self._root, os.environ):
+            self.app.chat.say(said)
+
+    async def _offer(
+        self, loaded: LoadedSettings, container: Container, person: Approver
+    ) -> tuple[Mode | None, str | None]:
+        """The mode that the person chose at the first start, if they did, and what to say of it.
+
+        Nobody who answers from afar is asked, nor a session that only reads.
+        """
+        if self._has_offered or self._listening is not None or self._options.demo:
+            return None, None
+        self._has_offered = True
+        from quorum.app.sandbox_offer import SandboxOffer
+        from quorum.app.settings_service import FileSettingsService
+
+        if container.record().in_use:
+            return None, None
+        offer = SandboxOffer(loaded, FileSettingsService(self._options, self._root))
+        return await offer.make(person, container.sandbox())
+
+    def _adopt_settings(self, loaded: LoadedSettings) -> tuple[str, ...]:
+        """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.
+
+        It is for the first session: later on they are what the person has made of them.
+        """
+        from domain.errors import ConfigError
+
+        tui = loaded.settings.tui
+        notices: tuple[str, ...] = ()
+        adopt = partial(
+            self.app.adopt,
+            notifications=tui.notifications,
+            notify_by=tui.notify_by,
+            layout=tui.layout,
+            screen_reader=tui.screen_reader,
+        )
+        try:
+            adopt(theme=tui.theme)
+        except ConfigError as error:
+            if "tui.theme" not in loaded.covered:
+                raise
+            notices = (
+                f"{loaded.locate(('tui', 'theme'))}: {error}; the file is not trusted, so this is ignored",
+            )
+            adopt(theme=str(loaded.covered["tui.theme"]))
+        from quorum.version import __version__
+
+        self.app.version = __version__
+        self.app.editing = tui.editing
+        self.app.enter_while_running = tui.enter_while_running
+        self.app.mark_approve_for_edits = tui.mark_approve_for_edits
+        self.app.print_status_line = self._build_status_line(loaded)
+        self.app.rebind(tui.keys)
+        return notices
+
+    def _build_status_line(self, loaded: LoadedSettings) -> PrintStatusLine | None:
+        """What runs the person's own program for the status line, if there is one."""
+        if not (argv := loaded.settings.tui.statusline):
+            return None
+        from infrastructure.execution.commands.environment import build_command_environment
+        from infrastructure.execution.status_command import StatusCommand
+        from infrastructure.settings_conversion import list_key_names
+        from quorum.version import __version__
+
+        environment = build_command_environment(os.environ, list_key_names(loaded.settings))
+        command = StatusCommand(argv, cwd=self._root, environment=environment)
+
+        async def print_line(session: JsonObject) -> str:
+            return await command.print_line({**session, "version": __version__})
+
+        return print_line
+
+    def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
+        """Runs in a thread, as all that is imported late or waits for a disk."""
+        from infrastructure.bootstrap import open_session
+
+        fork = self._options.fork and self._is_first
+        return open_session(loaded, folder, choice, fork=fork)
+
+    def _compose_container(
+        self,
+        loaded: LoadedSettings,
+        person: Approver,
+        observer: Observer,
+        record: SessionRecord,
+        folder: Path,
+    ) -> Container:
+        """Runs in a thread while the screen is already up: most of what is imported is imported here."""
+        from application.session.session_folders import list_option_folders
+        from domain.events.masking import SecretMask
+        from infrastructure.bootstrap import build_session
+        from quorum.errors import mask_complaints
+        from tui.keys.commands import RESERVED_NAMES
+        from tui.transcript.layout.view import TranscriptView
+
+        with self._making_mask:  # two tabs may be composed at once
+            self._mask = self._mask or SecretMask()
+        own: tuple[Path, ...] = ()
+        if self._listening is not None:
+            self._listening.teach(self._mask)
+            own = (self._listening.path,)
+        return build_session(
+            loaded,
+            folder,
+            approver=person,
+            observer=observer,
+            record=record,
+            mask=self._mask,
+            sockets=own,
+            folders=list_option_folders(self._options.add_dirs),
+            reserved_commands=RESERVED_NAMES,
+            trust=self._trust,
+            mask_outputs=(mask_complaints,),
+            warm_up=TranscriptView.warm_up,
+        )
+
+    def open_settings(self) -> SettingsService:
+        """The settings and their files."""
+        from quorum.app.settings_service import FileSettingsService
+
+        return FileSettingsService(self._options, self._root)
+
+    def open_local_servers(self) -> LocalServers:
+        """The servers of models on this machine, and the settings that can use one."""
+        from quorum.app.local_servers import LocalServerSettings
+
+        return LocalServerSettings(self._options, self._root)
+
+    def open_worktrees(self, folder: Path) -> WorktreesPort:
+        """The worktrees of the repository around a folder."""
+        from quorum.app.worktree_service import WorktreeService
+
+        return WorktreeService(folder, root=self._root, environ=os.environ, open_archive=self.open_archive)
+
+    async def open_archive(self) -> SessionArchive:
+        """The list of sessions, for a choice before there is any."""
+        return await asyncio.to_thread(self._open_archive)
+
+    def _open_archive(self) -> SessionArchive:
+        from infrastructure.storage import open_storage
+        from quorum.settings import load
+
+        if self._listed is None:
+            self._listed = open_storage(
+                load(self._options, self._root, needs_project=False).settings.storage, os.environ
+            )
+        return self._listed.archive
+
+    async def close(self) -> None:
+        """Let go of what the sessions left behind; the app has closed the sessions themselves."""
+        for check in tuple(self._checks):
+            check.cancel()
+        if self._listed is not None:
+            await asyncio.to_thread(self._listed.close)
+
+
+async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
+    """Found out beside everything else: trying the sandbox takes a moment, and nothing waits for it."""
+    from domain.errors import LedgerError
+    from domain.events.event import SandboxChecked
+    from domain.shell.sandbox import SandboxOn
+
+    state = await container.sandbox().find_state()
+    if agent.record.in_use:
+        return
+    with suppress(LedgerError):  # the next turn will not get far without a record either, and says so
+        await container.events().record(SandboxChecked(on=isinstance(state, SandboxOn), told=state.description))
+
+
+def _tell(warnings: Sequence[str], observer: Observer) -> None:
+    from domain.events.event import ErrorOccurred
+
+    for warning in warnings:
+        observer.notify(ErrorOccurred(message=warning))

@@ -1,0 +1,41 @@
+"""`quorum debate`: one model answers a question and others object, without a screen."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domain.lazy_dataclass import dataclass
+from quorum.command_line import shared
+from quorum.command_line.command import CliCommand
+from quorum.command_line.options import PromptOptions
+from quorum.headless.answer_prompt import answer_prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DebateOptions(PromptOptions):
+    """What `quorum debate` was asked."""
+
+    kind: ClassVar[str] = "debate"
+
+
+COMMAND = CliCommand(
+    DebateOptions,
+    answer=answer_prompt,
+    details=f"{shared.EXIT_CODES} It is 4 where no participant answered.",
+    arguments=(
+        shared.OUTPUT,
+        shared.IMAGES,
+        *shared.MODELS,
+        *shared.LIMITS,
+        *shared.PLACES_OF_PROMPTS,
+        shared.DEBUG,
+        shared.PROMPT,
+    ),
+    examples=(
+        ('quorum debate "may we drop the nightly lock?"', "the models of the settings"),
+        (
+            "quorum debate -m participants=openai/gpt-5.4 -m participants=anthropic/claude-sonnet-5-5 -",
+            "the first answers, the second objects; the question from stdin",
+        ),
+    ),
+)

@@ -1,0 +1,107 @@
+"""`quorum gate`: one call from standard input, the answer on standard output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, argument, flag
+from quorum.command_line.options import StandaloneOptions
+from quorum.command_line.shared import MODE, MODELS, PLACES
+from quorum.command_line.values import refuse_value
+from quorum.gate.plain_arguments import DIALECTS, USUAL_SECS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions(StandaloneOptions):
+    """Whose call `quorum gate` decides about, and within what time. `workdir` of None: as the call says.
+
+    `print_environment` asks for the environment that git needs. `tui` is the socket of a quorum that runs.
+    """
+
+    dialect: str = ""
+    print_environment: bool = False
+    tui: Path | None = None
+    timeout_secs: float = USUAL_SECS
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        asks_more = self.workdir or self.config_file or self.models or "review.mode" in self.overrides
+        if self.dialect and self.tui is not None and asks_more:
+            return "with --tui the quorum that runs decides, by its own settings: only --timeout goes with it"
+        return ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing on the command line changes what is decided: a resident knows of no options."""
+        unasked = replace(self, dialect="", timeout_secs=USUAL_SECS, quiet=False, verbose=False)
+        return unasked == GateOptions()
+
+
+def _parse_seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise refuse_value(f"{text!r} is not a number of seconds from above 0 to 86400")
+    return seconds
+
+
+def _print_decision(options: GateOptions, _root: Path) -> int:
+    from quorum.cli.gate.decision import print_decision
+
+    return print_decision(options)
+
+
+def list_answer_arguments() -> tuple[Argument, ...]:
+    """Who answers what is to be asked about, and by when."""
+    return (
+        argument(
+            "--tui",
+            metavar="SOCKET",
+            type=Path,
+            help="have the quorum decide that listens here, and ask you on its screen; not with other options",
+        ),
+        argument(
+            "--timeout",
+            dest="timeout_secs",
+            metavar="SECS",
+            type=_parse_seconds,
+            help=f"ask when nothing is decided by then; default {USUAL_SECS}",
+        ),
+    )
+
+
+COMMAND = CliCommand(
+    GateOptions,
+    _print_decision,
+    details="Whatever fails asks. With --dialect quorum exit code 0: allow; 1: deny; 3: ask. See docs/gate.md.",
+    arguments=(
+        ArgumentGroup(
+            (
+                argument(
+                    "--dialect",
+                    metavar="FORM",
+                    choices=DIALECTS,
+                    help=f"who calls, and in whose form: one of {', '.join(DIALECTS)}",
+                ),
+                flag(
+                    "--print-environment",
+                    help="print the environment in which git cannot run programs that a repository names",
+                ),
+            ),
+            is_exclusive=True,
+            is_required=True,
+        ),
+        *list_answer_arguments(),
+        *MODELS,
+        MODE,
+        *PLACES,
+    ),
+    examples=(
+        ("quorum gate --dialect claude", "as a PreToolUse hook of Claude Code"),
+        ("quorum gate --dialect quorum < call.json", "for a program of your own"),
+    ),
+)

@@ -1,0 +1,95 @@
+"""One call from standard input, decided about, and the answer on standard output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from domain.review.gate_decision import GateDecision
+from domain.review.permissions import Answer
+from domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.cli.gate import GateOptions
+from quorum.command_line.options import StartOptions
+from quorum.gate import held_call, tui_client
+from quorum.gate.dialects import DIALECTS, Dialect, Reply
+from quorum.gate.held_call import HeldCall
+from quorum.gate.payload import BadPayload, parse_payload, read_payload
+from quorum.gate.plain_arguments import read_folder
+
+if TYPE_CHECKING:
+    from infrastructure.config.loading import LoadedSettings
+    from quorum.gate.gate_sessions import Load
+
+
+def print_decision(options: GateOptions) -> int:
+    """Answer the caller; the exit code that its form has for the answer. Never raises for what a call holds."""
+    if not options.dialect:
+        print(json.dumps(dict(GIT_ENVIRONMENT), indent=2))
+        return 0
+    dialect = DIALECTS[options.dialect]
+    kept_minutes = 0
+
+    def load(options: StartOptions, root: Path) -> LoadedSettings:
+        nonlocal kept_minutes
+        from quorum import settings
+
+        loaded = settings.load(options, root)
+        kept_minutes = loaded.settings.gate.idle_minutes
+        return loaded
+
+    reply = _reply(dialect, options, load)
+    if reply.err:
+        print(reply.err, file=sys.stderr)
+    if reply.out:
+        print(reply.out, flush=True)
+    if kept_minutes and options.is_plain:
+        from quorum.cli.gate.resident_start import start_resident
+
+        with suppress(OSError):  # the next call is decided in a process of its own, too
+            start_resident()
+    return reply.code
+
+
+def _reply(dialect: Dialect, options: GateOptions, load: Load) -> Reply:
+    event = ""
+    try:
+        if sys.stdin is None:
+            raise BadPayload("standard input is closed, so there is no call to decide about")
+        held = held_call.held
+        if held is None:
+            held = HeldCall(read_payload(sys.stdin.buffer))
+            if options.tui is not None:
+                try:
+                    return Reply(
+                        *tui_client.ask_running(
+                            str(options.tui), options.dialect, held.content, options.timeout_secs
+                        )
+                    )
+                except tui_client.Unreachable as error:
+                    held = held._replace(trouble=str(error))
+        payload = parse_payload(held.content)
+        dialect = dialect.adapt(payload, os.environ)
+        request = dialect.read(payload, dict(os.environ), read_folder())
+        event = request.event
+        if held.verdict:
+            return dialect.reply(event, GateDecision.ask(held.verdict))
+        from quorum.gate.gate_sessions import decide_here
+
+        left_secs = max(1.0, options.timeout_secs - held.spent_secs)
+        decision = asyncio.run(decide_here(request, options, load, timeout_secs=left_secs))
+        if held.trouble and decision.answer is Answer.ASK:
+            decision = replace(decision, reasons=(*decision.reasons, held.trouble))
+    except BadPayload as error:
+        event = event or error.event
+        decision = GateDecision.ask(str(error))
+    except KeyboardInterrupt:
+        decision = GateDecision.ask("quorum was interrupted")
+    except Exception as error:  # noqa: BLE001 - a failure of ours must not let a call run
+        decision = GateDecision.ask(f"quorum failed: {type(error).__name__}: {error}")
+    return dialect.reply(event, decision)

@@ -1,0 +1,216 @@
+"""`quorum inbox`: decisions that wait in any session, listed, shown and answered by their digest."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from domain.lazy_dataclass import dataclass
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
+from quorum.command_line.options import StartOptions
+from quorum.command_line.shared import PLACES
+from quorum.errors import UsageError, complain
+
+if TYPE_CHECKING:
+    from application.inbox.inbox import Inbox
+    from domain.events.event import ReviewDecided
+    from domain.sessions.waiting_review import WaitingReview
+
+    Act: TypeAlias = Callable[[Inbox, Callable[[], Callable[[str], str]]], Coroutine[object, object, None]]
+
+_TAKEN_WITHIN_SECS = 4.0
+_LOOK_SECS = 0.25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListInboxOptions(StartOptions):
+    """Whether decisions are printed as JSON."""
+
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShowDecisionOptions(StartOptions):
+    """Which decision is shown: `name` is the beginning of its digest, or of the id of its session."""
+
+    name: str = ""
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions(StartOptions):
+    """The digest of what is approved or rejected, and why."""
+
+    name: str = ""
+    reason: str = ""
+
+
+def _act(options: StartOptions, root: Path, act: Act) -> int:
+    """Do it with the inbox, and what builds its mask; always 0.
+
+    Raises ConfigError, LedgerError, and UsageError where a decision does not wait.
+    """
+    import asyncio
+
+    from application.inbox.inbox import Inbox
+    from domain.errors import AnswerRefused
+    from domain.sessions.session_facts import escape_surrogates
+    from infrastructure.answerer import name_answerer
+    from infrastructure.storage import open_storage
+    from infrastructure.wall_clock import read_wall_clock_ms
+    from quorum.session_store import SessionStore
+    from quorum.settings import load
+
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    storage = open_storage(loaded.settings.storage, os.environ)
+    complain(storage.notices)
+    try:
+        store = SessionStore(
+            archive=storage.archive,
+            contents=storage.contents,
+            settings=loaded.settings,
+            root=root,
+            cwd=escape_surrogates(str(root)),
+        )
+        inbox = Inbox(storage.archive, storage.answers, clock=read_wall_clock_ms, answered_by=name_answerer())
+        asyncio.run(act(inbox, store.build_review_mask))
+    except AnswerRefused as refusal:
+        raise UsageError(str(refusal)) from refusal
+    finally:
+        storage.close()
+    return 0
+
+
+def _list(options: ListInboxOptions, root: Path) -> int:
+    async def list_waiting(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
+        from shutil import get_terminal_size
+
+        from infrastructure.wall_clock import read_wall_clock_ms
+        from quorum.cli.inbox.report import encode_review, render_inbox
+
+        waiting = await inbox.list_waiting()
+        if options.json:
+            _print_json([encode_review(review, build_mask()) for review in waiting])
+        elif not waiting:
+            complain(["no decision waits in any session"])
+        else:
+            width = get_terminal_size().columns if sys.stdout.isatty() else None
+            print("\n".join(render_inbox(waiting, build_mask(), now_ms=read_wall_clock_ms(), width=width)))
+
+    return _act(options, root, list_waiting)
+
+
+def _show(options: ShowDecisionOptions, root: Path) -> int:
+    async def show(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
+        from infrastructure.wall_clock import read_wall_clock_ms
+        from quorum.cli.inbox.report import encode_review, render_review
+
+        review = await inbox.find(options.name)
+        if options.json:
+            _print_json(encode_review(review, build_mask()))
+        else:
+            print(render_review(review, build_mask(), now_ms=read_wall_clock_ms()))
+
+    return _act(options, root, show)
+
+
+def _approve(options: AnswerOptions, root: Path) -> int:
+    return _answer(options, root, approves=True)
+
+
+def _reject(options: AnswerOptions, root: Path) -> int:
+    return _answer(options, root, approves=False)
+
+
+def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
+    async def answer(inbox: Inbox, _build_mask: Callable[[], Callable[[str], str]]) -> None:
+        review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
+        print(_describe_answer(review, await _wait_for_decision(inbox, review), approves=approves))
+
+    return _act(options, root, answer)
+
+
+async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecided | None:
+    """What the session's process made of the answer; None where it has not taken it yet, or there is none."""
+    import asyncio
+    import time
+
+    end = time.monotonic() + (_TAKEN_WITHIN_SECS if review.is_open else 0.0)
+    while True:
+        if (decided := await inbox.find_decision(review)) is not None or time.monotonic() >= end:
+            return decided
+        await asyncio.sleep(_LOOK_SECS)
+
+
+def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, approves: bool) -> str:
+    from domain.text.printable import make_printable
+
+    verb = "approved" if approves else "rejected"
+    session = review.session
+    if decided is not None:
+        because = f": {make_printable(decided.reason, newlines=False)}" if decided.reason else ""
+        return f"session {session.id} has recorded: {decided.decision}{because}"
+    if review.is_open:
+        holder = make_printable(session.holder, newlines=False)
+        return f"{verb}; {holder} has session {session.id} and has not taken the answer yet"
+    resumed = f"by a worker if a fleet has it, or quorum --resume {session.id}"
+    return f"{verb}; the answer counts when the session is resumed: {resumed}"
+
+
+def _print_json(value: object) -> None:
+    import json
+
+    print(json.dumps(value, indent=1))
+
+
+_DIGEST = "the digest of what you approve, or at least 16 digits of it"
+COMMAND = CommandGroup(
+    {
+        "list": CliCommand(
+            ListInboxOptions,
+            _list,
+            summary="List the decisions that wait in any session.",
+            details="Those of all folders and, in PostgreSQL, of all machines that share the database.",
+            arguments=(flag("--json", help="print them as JSON"), *PLACES),
+            examples=(("quorum inbox list --json", "for a script"),),
+        ),
+        "show": CliCommand(
+            ShowDecisionOptions,
+            _show,
+            summary="Print all that a decision is about.",
+            arguments=(
+                argument("name", metavar="ID", help="the beginning of its digest, or of the id of its session"),
+                flag("--json", help="print it as JSON"),
+                *PLACES,
+            ),
+            examples=(("quorum inbox show 5f0c2a9b", "the decision of this digest or session"),),
+        ),
+        "approve": CliCommand(
+            AnswerOptions,
+            _approve,
+            summary="Let exactly the call of this digest run.",
+            details="The process that has the session takes the answer within a second or two; without one, "
+            "the call runs when the session is resumed. The exit code is 2 where the decision does not wait "
+            "any more.",
+            arguments=(argument("name", metavar="DIGEST", help=_DIGEST), *PLACES),
+            examples=(("quorum inbox approve 5f0c2a9b77d1e340", "what quorum inbox show has printed"),),
+        ),
+        "reject": CliCommand(
+            AnswerOptions,
+            _reject,
+            summary="Do not let the call of this digest run.",
+            arguments=(
+                argument("name", metavar="DIGEST", help=_DIGEST.replace("approve", "reject")),
+                argument("--reason", metavar="TEXT", help="why; the model reads it"),
+                *PLACES,
+            ),
+            examples=(('quorum inbox reject 5f0c2a9b77d1e340 --reason "use the test database"', ""),),
+        ),
+    },
+    example=("quorum inbox", "the same as quorum inbox list"),
+    usual="list",
+)

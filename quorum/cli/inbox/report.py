@@ -1,0 +1,100 @@
+"""Waiting decisions as lines, in full, and as JSON. Everything is masked and safe to print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from application.export.masked_json import mask_json
+from domain.calls.packet import ReviewPacket
+from domain.sessions.waiting_review import WaitingReview
+from domain.text.ages import format_wait
+from domain.text.json_value import JsonObject
+from domain.text.printable import make_printable
+from quorum.text_table import Column, render_text_table
+
+_NARROWEST_CALL = 20
+
+
+def render_inbox(
+    waiting: Sequence[WaitingReview], mask: Callable[[str], str], *, now_ms: int, width: int | None
+) -> list[str]:
+    """One line for each decision under a line of headings. `width` in cells; None: nothing is cut."""
+    columns: tuple[Column[WaitingReview], ...] = (
+        Column("DIGEST", lambda review: review.short_digest),
+        Column("WAITS", lambda review: format_wait(review.since_ms, now_ms)),
+        Column("WHERE", lambda review: _make_line(review.session.holder or "not running", mask)),
+        Column("WHO ASKS", lambda review: _make_line(describe_asker(review), mask)),
+        Column("CALL", lambda review: describe_call(review.packet, mask)),
+    )
+    return render_text_table(columns, waiting, width=width, narrowest=_NARROWEST_CALL)
+
+
+def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: int) -> str:
+    """All that would be approved, in lines."""
+    session, packet, seal = review.session, review.packet, review.packet.seal
+    facts = [
+        ("digest", review.digest),
+        ("session", f"{session.id} · {session.title or '(no prompt yet)'}"),
+        ("folder", session.cwd),
+        ("where", session.holder or "no process has it; the answer counts when it is resumed"),
+        ("who asks", describe_asker(review)),
+        ("waits", format_wait(review.since_ms, now_ms)),
+        *(("why", reason) for reason in review.ordered_reasons),
+        ("tool", packet.call.tool_name),
+        ("runs in", seal.cwd),
+        *(("file", f"{file.path} · {file.sha256 or 'there is none yet'}") for file in seal.files),
+        *(("program", program) for program in seal.executables),
+        *(
+            ("environment", f"without {name}" if value is None else f"{name}={value}")
+            for name, value in sorted(seal.environment.items())
+        ),
+        *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
+        *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
+    ]
+    lines = [f"{label:<12}{_make_line(value, mask)}" for label, value in facts]
+    lines += ["", "arguments", _encode_arguments(packet, mask)]
+    if seal.diff is not None:
+        lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
+    return "\n".join(lines)
+
+
+def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObject:
+    """A waiting decision for scripts."""
+    session = review.session
+    value: JsonObject = {
+        "digest": review.digest,
+        "session": session.id,
+        "title": session.title,
+        "cwd": session.cwd,
+        "open_in": session.open_in,
+        "host": session.host or None,
+        "asked_by": describe_asker(review),
+        "since_ms": review.since_ms,
+        "reasons": list(review.reasons),
+        "dangers": list(review.dangers),
+        "packet": review.packet.to_json(),
+    }
+    return {key: mask_json(each, mask) for key, each in value.items()}
+
+
+def describe_asker(review: WaitingReview) -> str:
+    """Who wants the call to run."""
+    return review.packet.asked_by or review.session.model
+
+
+def describe_call(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
+    """The call on one line."""
+    given = packet.call.arguments
+    plain = next((given[key] for key in ("command", "path", "url") if isinstance(given.get(key), str)), None)
+    shown = plain if isinstance(plain, str) else json.dumps(mask_json(given, mask), ensure_ascii=False)
+    return _make_line(f"{packet.call.tool_name}: {shown}", mask)
+
+
+def _encode_arguments(packet: ReviewPacket, mask: Callable[[str], str]) -> str:
+    arguments = mask_json(packet.call.arguments, mask)
+    return make_printable(json.dumps(arguments, ensure_ascii=False, indent=2))
+
+
+def _make_line(text: str, mask: Callable[[str], str]) -> str:
+    return make_printable(mask(text), newlines=False)

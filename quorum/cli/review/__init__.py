@@ -1,0 +1,113 @@
+"""`quorum review`: a change reviewed by several models, without a screen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from domain.lazy_dataclass import dataclass
+from quorum.command_line import shared
+from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
+from quorum.command_line.options import SessionOptions
+from quorum.command_line.values import parse_session_name, refuse_value
+from quorum.run_signals import RunSignals
+
+FORMATS = {
+    "markdown": "",
+    "json": "application.export.review_record",
+    "stream-json": "",
+    "sarif": "application.export.review_sarif",
+    "github": "application.export.review_annotations",
+}
+"""The module whose `render_review` renders a review in each format; empty: it is printed as a run is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewOptions(SessionOptions):
+    """What `quorum review` reviews: a diff ("-": on standard input), a pull request, a range of commits, or
+    else what is not committed; what to look at above all; and the format of the result. `all`: also what was
+    approved before.
+    """
+
+    kind: ClassVar[str] = "review"
+    diff: str = ""
+    pr: int | None = None
+    range: str = ""
+    focus: str = ""
+    format: str = "markdown"
+    all: bool = False
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        if self.all and self.pr is None:
+            return "--all goes with --pr: all else is always reviewed whole"
+        return ""
+
+
+def _review(options: ReviewOptions, root: Path, signals: RunSignals) -> int:
+    from quorum.starting import explain_start_failures
+
+    with explain_start_failures():
+        from quorum.cli.review.review_change import review_change
+    return review_change(options, root, signals)
+
+
+def _parse_number(text: str) -> int:
+    if not text.removeprefix("#").isdecimal() or not 0 < int(text.removeprefix("#")) < 10**9:
+        raise refuse_value(f"{text!r} is not the number of a pull request")
+    return int(text.removeprefix("#"))
+
+
+def _parse_range(text: str) -> str:
+    first, dots, last = text.partition("...") if "..." in text else text.partition("..")
+    if not dots or not (first or last) or ".." in last or text.startswith("-") or last.startswith("-"):
+        raise refuse_value(f"{text!r} is not a range of commits such as main..HEAD")
+    return text
+
+
+COMMAND = CliCommand(
+    ReviewOptions,
+    answer=_review,
+    details="The exit code is 0 where the change is approved, 1 where it is not, 2 where there is nothing to "
+    "review, and 4 where no reviewer answered. See docs/code-review.md.",
+    arguments=(
+        ArgumentGroup(
+            (
+                argument("--diff", metavar="FILE", help="a unified diff; - reads it from stdin"),
+                argument("--pr", metavar="N", type=_parse_number, help="a pull request of the remote origin"),
+                argument(
+                    "--range",
+                    metavar="A..B",
+                    type=_parse_range,
+                    help="what differs between two commits; A...B: since they have parted",
+                ),
+            ),
+            is_exclusive=True,
+        ),
+        argument("--focus", metavar="TEXT", help="what to look at above all"),
+        flag("--all", help="with --pr: review everything, also what was approved before"),
+        argument(
+            "--format",
+            metavar="FORMAT",
+            choices=tuple(FORMATS),
+            help=f"what stdout carries: one of {', '.join(FORMATS)}",
+        ),
+        argument(
+            shared.RESUME,
+            metavar="ID",
+            type=parse_session_name,
+            help="continue a review of the same change that was cut off, in this session: "
+            f"{shared.SESSION_HELP}",
+        ),
+        *shared.MODELS,
+        *shared.LIMITS,
+        *shared.PLACES_OF_PROMPTS,
+        shared.DEBUG,
+    ),
+    examples=(
+        ("quorum review", "the uncommitted changes"),
+        ("quorum review --range main...HEAD --format json", "a branch; one JSON object"),
+        ('quorum review --pr 12 --focus "the retry limit"', "a pull request, read with gh"),
+        ("git diff --cached | quorum review --diff -", "a diff from stdin"),
+    ),
+)

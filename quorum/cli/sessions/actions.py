@@ -1,0 +1,189 @@
+"""What is done with recorded sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, TypeVar
+
+from domain.text.printable import make_printable
+from quorum.cli.sessions import ExportOptions, ForkOptions, ListOptions, OneSessionOptions, VerifyOptions
+from quorum.command_line.options import StartOptions
+from quorum.errors import UsageError, complain
+from quorum.session_store import SessionStore
+from quorum.settings import load
+
+if TYPE_CHECKING:
+    from domain.sessions.past_session import SessionSummary, Verification
+
+ActedOn = TypeVar("ActedOn", bound=StartOptions)
+
+_LONGEST_ID = 100
+BROKEN = 1
+"""The exit code of `verify` where a record does not fit."""
+_ANCHOR = (
+    "That the last records of a session were cut off cannot be seen from what is left: quorum sessions anchor "
+    "notes how far it has come. Keep that elsewhere, and compare with --anchors."
+)
+
+
+def act_on_sessions(
+    options: ActedOn, root: Path, act: Callable[[ActedOn, SessionStore], Coroutine[object, object, int]]
+) -> int:
+    """Do it with recorded sessions; the exit code. Raises ConfigError, LedgerError and UsageError."""
+    from domain.errors import DamagedLedger
+    from domain.sessions.session_facts import escape_surrogates
+    from infrastructure.storage import open_storage
+
+    loaded = load(options, root, needs_project=False)
+    complain([loaded.left_out] if loaded.left_out else [])
+    settings = loaded.settings
+    storage = open_storage(settings.storage, os.environ)
+    sessions = SessionStore(
+        archive=storage.archive,
+        contents=storage.contents,
+        settings=settings,
+        root=root,
+        cwd=escape_surrogates(str(root)),
+    )
+    complain(storage.notices)
+    try:
+        return asyncio.run(act(options, sessions))
+    except DamagedLedger as damage:
+        if isinstance(options, VerifyOptions):
+            complain([str(damage)])
+            return BROKEN
+        storage.mend()
+        complain(storage.notices[-1:])
+        return asyncio.run(act(options, sessions))
+    finally:
+        storage.close()
+
+
+async def list_sessions(wish: ListOptions, store: SessionStore) -> int:
+    """Print the sessions as a table or as JSON; always 0."""
+    shown = (await store.list_chosen(everywhere=wish.all))[: wish.limit]
+    if wish.json:
+        from application.export.session_json import encode_ascii_json, encode_summary
+
+        print(encode_ascii_json([encode_summary(session) for session in shown], indent=1))
+    elif not shown:
+        complain([store.explain_nothing(everywhere=wish.all)])
+    else:
+        from quorum.cli.sessions.table import print_table
+
+        width = get_terminal_size().columns if sys.stdout.isatty() else None
+        print_table(shown, await store.list_chosen(everywhere=True), width=width, folders=wish.all)
+    return 0
+
+
+async def fork(wish: ForkOptions, store: SessionStore) -> int:
+    """Copy a session, or its beginning, and print the id of the copy; always 0."""
+    session = await store.find_named(wish.session)
+    before = None if wish.before is None else await _find_beginning(session, wish.before, store)
+    print(await store.archive.fork(session.id, before=before))
+    return 0
+
+
+async def _find_beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
+    """The place of the record with which the turn of this number begins, counted from 1."""
+    from domain.events.event import TurnStarted
+
+    records = await store.archive.read(session.id)
+    places = [record.seq for record in records if isinstance(record.event, TurnStarted)]
+    if turn > len(places):
+        turns = f"{len(places)} turn{'' if len(places) == 1 else 's'}"
+        raise UsageError(f"the session has {turns}; quorum sessions show {session.id} numbers them")
+    return places[turn - 1]
+
+
+async def verify(wish: VerifyOptions, store: SessionStore) -> int:
+    """Print whether every record of these sessions fits; BROKEN where one does not."""
+    from quorum.cli.sessions.anchors import AnchorComparison
+
+    sessions = await store.archive.list_sessions() if wish.all else [await store.find_named(wish.session)]
+    anchors = AnchorComparison.open(wish.anchors)
+    holds = True
+    for session in sessions:
+        checked = await anchors.check(await store.archive.verify(session.id), store.archive)
+        print("\n".join((*_render_lines(checked), *anchors.describe(checked))))
+        holds = holds and checked.holds
+    if wish.all and (
+        gone := anchors.list_gone([session.id for session in await store.archive.list_sessions()])
+    ):
+        print("\n".join(f"{_show_id(id)}: BROKEN: it was anchored, and is not there any more" for id in gone))
+        holds = False
+    complain([_ANCHOR if sessions else store.explain_nothing(everywhere=True)])
+    return 0 if holds else BROKEN
+
+
+def _render_lines(checked: Verification) -> list[str]:
+    count = f"{checked.records:,} record{'' if checked.records == 1 else 's'}"
+    name = _show_id(checked.session_id)
+    if not checked.holds:
+        found = f"{name}: BROKEN at record {checked.broken_at} of {count}: {checked.reason}"
+    elif checked.records:
+        found = f"{name}: {count}, every one fits; head {checked.head}"
+    else:
+        found = f"{name}: {count}"
+    lines = [found]
+    recorded = [place for place in checked.redacted if place not in checked.unrecorded]
+    if recorded:
+        places, last = ", ".join(map(str, recorded)), checked.redaction_head
+        lines.append(f"  something was taken out on purpose of: {places}; last redaction {last}")
+    if checked.unrecorded:
+        places = ", ".join(map(str, checked.unrecorded))
+        lines.append(
+            f"  redacted without a record of it: {places}; an earlier version did so, or somebody replaced them"
+        )
+    return lines
+
+
+def _show_id(session_id: str) -> str:
+    """An id from a file of anchors or a storage that others write, as no terminal obeys it."""
+    return make_printable(session_id[:_LONGEST_ID], newlines=False)
+
+
+async def show(wish: OneSessionOptions, store: SessionStore) -> int:
+    """Print it as plain text, long outputs cut; always 0."""
+    from application.export.narration import build_account
+    from application.export.plain import render_plain
+
+    session = await store.find_named(wish.session)
+    sys.stdout.write(
+        render_plain(build_account(session, await store.archive.read(session.id), store.build_mask()))
+    )
+    return 0
+
+
+async def diff(wish: OneSessionOptions, store: SessionStore) -> int:
+    """Print what a session changed; always 0."""
+    from quorum.cli.sessions.diff import print_session_diff
+
+    session = await store.find_named(wish.session)
+    records = await store.archive.read(session.id)
+    return await print_session_diff(records, store.contents, store.build_mask(), cwd=session.cwd)
+
+
+async def export(wish: ExportOptions, store: SessionStore) -> int:
+    """Write all of it to the file asked for, or to stdout; always 0."""
+    from application.export.formats import render_export
+
+    session = await store.find_named(wish.session)
+    if wish.signed and wish.file is not None:
+        from quorum.cli.sessions.signing import write_signed_export
+
+        return await write_signed_export(session.id, wish.file, store.archive, store.build_mask())
+    text = render_export(wish.format, session, await store.archive.read(session.id), store.build_mask())
+    if wish.file is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        wish.file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"cannot write {wish.file}: {error.strerror}; name another file with -o") from error
+    return 0

@@ -1,0 +1,92 @@
+"""Sessions deleted, and texts taken out of their records: what cannot be undone."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from domain.text.amounts import format_amount
+from quorum.cli.sessions import PruneOptions, RedactOptions
+from quorum.cli.sessions.table import print_table
+from quorum.errors import UsageError, complain
+from quorum.session_store import SessionStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from domain.sessions.past_session import SessionSummary
+    from domain.sessions.pruning import Pruned
+
+_DAY_MS = 86_400_000
+
+
+async def prune(wish: PruneOptions, store: SessionStore) -> int:
+    """Delete what fits once the person agreed, or said so before; always 0."""
+    if wish.older_than is None and wish.keep is None:
+        raise UsageError("say what to delete: --older-than DAYS, --keep N, or both")
+    sessions = await store.list_chosen(everywhere=wish.all)
+    ids = _select_sessions(sessions, wish)
+    seen = await store.archive.prune(ids=ids, dry_run=True) if ids else None
+    complain(f"{session.id} is in use and stays" for session in (seen.spared if seen else ()))
+    if seen is None or not seen.sessions:
+        complain(
+            [
+                "no session matches, so none is deleted"
+                if sessions
+                else store.explain_nothing(everywhere=wish.all)
+            ]
+        )
+        return 0
+    print_table([each for each in seen.sessions if each.owner is None], sessions, width=None, folders=wish.all)
+    if wish.dry_run:
+        complain([f"{_render_amount(seen)} would be deleted; nothing was done"])
+    elif wish.yes or _confirm(seen):
+        complain(
+            [f"{_render_amount(await store.archive.prune(ids=[gone.id for gone in seen.sessions]))} deleted"]
+        )
+    else:
+        complain(["nothing was deleted"])
+    return 0
+
+
+def _select_sessions(sessions: Sequence[SessionSummary], wish: PruneOptions) -> list[str]:
+    """The ids of what fits every option given. The sessions stand with the one used last first."""
+    latest = time.time_ns() // 1_000_000 - (wish.older_than or 0) * _DAY_MS
+    return [
+        session.id
+        for session in sessions[wish.keep or 0 :]
+        if wish.older_than is None or session.updated_ms <= latest
+    ]
+
+
+def _confirm(seen: Pruned) -> bool:
+    """Ask on the terminal. Raises UsageError where there is none."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to ask; --yes deletes them without asking, --dry-run only shows them")
+    sys.stdout.flush()
+    sys.stderr.write(f"Delete {_render_amount(seen)} for good? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _render_amount(pruned: Pruned) -> str:
+    count, contents = len(pruned.sessions), pruned.contents
+    kept = f" with {format_amount(contents, 'stored content')}" if contents else ""
+    return f"{format_amount(count, 'session')}{kept} ({format_amount(pruned.bytes, 'byte')})"
+
+
+async def redact(wish: RedactOptions, store: SessionStore) -> int:
+    """Take a text out of a session's record: 0 where that was done, 1 where the text is in no record."""
+    text = wish.text
+    if text == "-":
+        text = (sys.stdin.read() if sys.stdin else "").removesuffix("\n")
+    if not text.strip():
+        raise UsageError("there is no text to remove; name it, or - to read it from stdin")
+    session = await store.find_named(wish.session)
+    count = await store.archive.redact(session.id, text)
+    if not count:
+        complain([f"the text is in no record of the session {session.id}"])
+        return 1
+    complain([f"taken out of {format_amount(count, 'record')}; verify names them from now on"])
+    return 0

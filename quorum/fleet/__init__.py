@@ -1,0 +1,1 @@
+"""Many sessions run by workers: their processes, and what came of them."""

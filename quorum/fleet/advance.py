@@ -1,0 +1,129 @@
+"""`quorum fleet advance`: one submitted session, run until it ends or a review needs a person."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from application.session.advance import Ended, LeftOpen, SessionAdvance
+from application.session.agent_session import AgentSession
+from domain.errors import LedgerError
+from domain.events.event import TurnFinished
+from domain.events.report import RunReport, RunStatus
+from domain.fleet.fleet_session import FleetSession
+from domain.sessions.past_session import ContinuedSession
+from infrastructure.config.loading import LoadedSettings
+from quorum.command_line.options import SessionOptions
+from quorum.errors import complain
+from quorum.headless.leave_open import advance_opened, end_process
+from quorum.headless.printer import HeadlessPrinter
+from quorum.headless.session import SessionInUseElsewhere, close_session, compose_session
+from quorum.run_signals import RunSignals
+from quorum.settings import load
+from quorum.starting import explain_start_failures
+
+BUSY = 75
+"""The exit code where the session cannot be advanced now, as sysexits.h has it for what may work later."""
+_ORPHANED = 137
+
+
+def advance_fleet_session(
+    options: SessionOptions, session: FleetSession, root: Path, *, owner: int | None
+) -> int:
+    """Advance it in this process; the exit code. Workers serve only folders in `root`.
+
+    `owner` is a descriptor: once its other end is closed, the process ends. BUSY where another process, later
+    or elsewhere, can advance it. Raises as `quorum run` does.
+    """
+    if owner is not None:
+        _watch_owner(owner)
+    folder = Path(session.cwd)
+    if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
+        complain([f"{session.cwd!a} is no folder in {str(root)!a}, where this worker runs sessions"])
+        return BUSY
+    signals = RunSignals(("--output", "json"))
+    with explain_start_failures():
+        loaded = load(replace(options, workdir=folder), folder)
+    complain(loaded.warnings)
+    try:
+        return asyncio.run(_advance(options, folder, loaded, session, signals, has_owner=owner is not None))
+    except (SessionInUseElsewhere, LedgerError) as busy:
+        complain([str(busy)])
+        return BUSY
+
+
+async def _advance(
+    options: SessionOptions,
+    folder: Path,
+    loaded: LoadedSettings,
+    session: FleetSession,
+    signals: RunSignals,
+    *,
+    has_owner: bool,
+) -> int:
+    printer = HeadlessPrinter("json", quiet=True, verbose=False)
+    advance = SessionAdvance(printer)
+    with explain_start_failures():
+        agent, _ = await compose_session(
+            options,
+            folder,
+            loaded,
+            advance,
+            choice=ContinuedSession(session.session_id),
+            reviews=advance.reviews,
+        )
+    async with close_session(agent, signals):
+        if not agent.record.outlives:
+            # Run unrecorded, it would be run again by whoever finds no record of it.
+            complain(agent.record.notices)
+            return BUSY
+        if (code := _report_past_end(agent, printer)) is not None:
+            return code
+        prompt = "" if agent.state.turns else session.prompt
+        if prompt is None:
+            gone = "the record of the session is gone, and its prompt with it; submit it again"
+            report = RunReport(
+                session_id=session.session_id,
+                status=RunStatus.FAILED,
+                stop_reason=None,
+                text="",
+                turns=0,
+                error=gone,
+            )
+            printer.leave(report, ())
+            return report.exit_code
+        match await advance_opened(agent, advance, prompt, printer, signals, has_owner=has_owner):
+            case Ended(report):
+                await agent.close(report)
+                printer.conclude()
+                return report.exit_code
+            case LeftOpen() as left:
+                end_process(left, agent, printer)
+
+
+def _report_past_end(agent: AgentSession, printer: HeadlessPrinter) -> int | None:
+    """Print how the session ended in an earlier process; None where it has not."""
+    state = agent.state
+    if not state.turns or not state.finished or agent.run.has_pending:
+        return None
+    ends = [event for event in agent.record.past if isinstance(event, TurnFinished)]
+    if not ends:
+        return None
+    report = ends[-1].report
+    printer.leave(report, ())
+    # An earlier process was interrupted, and with that the turn has ended. This one is not to be tried again.
+    return 0 if report.status is RunStatus.INTERRUPTED else report.exit_code
+
+
+def _watch_owner(owner: int) -> None:
+    """End this process at once when the one at the other end of the descriptor has: as if it were killed."""
+
+    def watch() -> None:
+        while os.read(owner, 1):
+            pass
+        os._exit(_ORPHANED)
+
+    threading.Thread(target=watch, name="owner", daemon=True).start()

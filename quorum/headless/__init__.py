@@ -1,0 +1,1 @@
+"""Prompts answered without a screen."""

@@ -1,0 +1,366 @@
+"""A run without a screen: the answer on stdout, everything else on stderr, the ending in the exit code."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import assert_never
+
+from application.session.agent_session import AgentSession
+from application.view.debate_wording import describe_debate_step
+from application.view.endings import describe_unknown_stop
+from application.view.panel_wording import describe_panel_step
+from domain.calls.job import describe_job_end
+from domain.conversation.history import UserMessage
+from domain.errors import ConfigError
+from domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
+    CallFinished,
+    CallLeaked,
+    CallStarted,
+    DiagnosticsReported,
+    EmptyAnswerReceived,
+    ErrorOccurred,
+    Event,
+    HookRan,
+    InstructionsLoaded,
+    JobEnded,
+    JobStarted,
+    MessageAdded,
+    ModelFellBack,
+    ObjectionsRaised,
+    ObjectionsRuled,
+    PanelAnswered,
+    PanelConcluded,
+    PanelResumed,
+    PanelReviewed,
+    PanelStarted,
+    RequestRepeated,
+    RetryScheduled,
+    SessionFinished,
+    SessionResumed,
+    SessionStarted,
+    SubagentProgressed,
+)
+from domain.events.json_form import event_to_json, report_to_json
+from domain.events.report import RunReport, RunStatus
+from domain.sessions.past_session import LedgerRecord
+from domain.text.amounts import format_duration
+from domain.text.json_value import JsonObject
+from domain.text.late_pattern import compile_late
+from domain.text.printable import make_printable
+from quorum.command_line.options import OutputFormat
+from quorum.headless.panel_report import PanelReport
+from quorum.headless.plan_report import FinalReviewReport, PlanReport
+from quorum.standard_streams import OutputLost
+
+# Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
+# line separators. Written as escapes they are the same JSON.
+_UNSAFE = compile_late("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+
+
+class Unobserved:
+    """Implements `Observer` for a session that is only looked at."""
+
+    def notify(self, event: Event) -> None:
+        """Ignore it."""
+
+
+class HeadlessPrinter:
+    """Observes a run and prints what the chosen output asks for."""
+
+    def __init__(self, output: OutputFormat, *, quiet: bool, verbose: bool) -> None:
+        self._output = output
+        self._quiet = quiet
+        self._verbose = verbose
+        self._report: RunReport | None = None
+        self._plan = PlanReport()
+        self._final_review = FinalReviewReport()
+        self._panels = PanelReport()
+        self._on_lost: Callable[[], object] = lambda: None
+        self.lost: OutputLost | None = None
+
+    def listen(self, on_lost: Callable[[], object]) -> None:
+        """Call this once standard output takes no more."""
+        self._on_lost = on_lost
+        if self.lost is not None:
+            on_lost()
+
+    def lose(self, lost: OutputLost) -> None:
+        """Standard output takes no more."""
+        if self.lost is None:
+            self.lost = lost
+            self._on_lost()
+
+    def notify(self, event: Event) -> None:
+        """Print the event as a line of JSON, or what of it belongs on stderr."""
+        self._plan.follow(event)
+        self._panels.follow(event)
+        self._final_review.follow(event)
+        if isinstance(event, SessionFinished):
+            self._report = event.report
+        if self._output == "stream-json":
+            self._print(render_json_line(self._render_event(event)))
+        if isinstance(event, MessageAdded) and isinstance(event.message, UserMessage) and not self._quiet:
+            for file in event.message.files:
+                _tell(f"· {'attached ' if file.is_attached else ''}{make_printable(file.label)}")
+        self._say(event)
+
+    def follow_past(self, records: Sequence[LedgerRecord]) -> None:
+        """Take in what the session did before: a panel or a review may be continued."""
+        self._panels.follow_past(records)
+        self._final_review.follow_past(records)
+
+    def _say(self, event: Event) -> None:
+        match event:
+            case ErrorOccurred(message=message):
+                _tell(f"quorum: {make_printable(message)}")
+            case HookRan(answer="error", hook=hook, point=point, reason=reason) if not self._quiet:
+                _tell(
+                    f"quorum: the hook {make_printable(hook)} failed at {point}: {make_printable(reason or '')}"
+                )
+            case DiagnosticsReported(failure=failure, new=new) if failure is not None or (
+                new and not self._quiet
+            ):
+                _tell(f"quorum: {make_printable(event.sentence)}")
+            case ModelFellBack() | RequestRepeated() | CallLeaked() | EmptyAnswerReceived() if not self._quiet:
+                _tell(f"quorum: {make_printable(event.sentence)}")
+            case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
+                _tell(f"quorum: {make_printable(reason)}; trying again in {delay:.0f} s")
+            case CallStarted() if self._verbose:
+                arguments = make_printable(json.dumps(event.arguments, ensure_ascii=False))
+                _tell(f"· {make_printable(event.tool)} {arguments}")
+            case CallFinished() if not self._quiet:
+                _tell(
+                    f"· {make_printable(event.tool)} {event.outcome.value}"
+                    f" ({format_duration(event.duration_secs)}){_render_detail(event)}"
+                )
+            case _:
+                self._say_of_session(event)
+
+    def _say_of_session(self, event: Event) -> None:
+        match event:
+            case SessionResumed(told=notices) if not self._quiet:
+                for sentence in notices:
+                    _tell(f"quorum: {make_printable(sentence)}")
+            case InstructionsLoaded(notices=notices):
+                for notice in notices:
+                    _tell(f"quorum: {make_printable(notice)}")
+                if self._verbose and event.files:
+                    _tell(f"quorum: {make_printable(event.description)}")
+            case JobStarted() | JobEnded() if not self._quiet:
+                _tell(_render_job_line(event))
+            case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
+                _tell(f"· {make_printable(describe_debate_step(event))}")
+            case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
+                not self._quiet
+            ):
+                if sentence := describe_panel_step(event):
+                    _tell(f"· {make_printable(sentence)}")
+            case SessionStarted(model=model, mode=mode) if self._verbose:
+                _tell(f"quorum: {make_printable(model)}, mode {mode.value}")
+            case _:
+                return
+
+    def tell_unsent(self, count: int) -> None:
+        """Say that prompts wait in the session. They are not sent without the person looking at them."""
+        if count and not self._quiet:
+            wait = (
+                "1 prompt that was not sent waits" if count == 1 else f"{count} prompts that were not sent wait"
+            )
+            _tell(f"quorum: {wait} in this session; quorum --continue shows them to edit")
+
+    def _print(self, line: str) -> None:
+        if self.lost is None:
+            try:
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+            except OutputLost as lost:
+                self.lose(lost)
+
+    def conclude(self) -> None:
+        """Print the ending as it was announced: secrets are masked in events. `stream-json` has done so."""
+        report = self._report
+        assert report is not None
+        if self.lost is not None:  # the reason is printed in its place
+            return
+        match self._output:
+            case "text":
+                if report.text:
+                    self._print(_answer(report.text))
+                if self._plan.text:
+                    self._print(_answer(self._plan.text))
+                if self._final_review.text:
+                    self._print(_answer(self._final_review.text))
+                if (legend := self._panels.legend) and not self._quiet:
+                    _tell(f"quorum: {make_printable(legend)}")
+                if (ending := _render_ending(report)) and not self._quiet:
+                    _tell(f"quorum: {ending}")
+                if self._verbose:
+                    _tell(f"quorum: {_describe_usage(report)}")
+            case "json":
+                self._print(render_json_line({**report_to_json(report), **self._more}))
+            case "stream-json":
+                return
+            case _:
+                assert_never(self._output)
+
+    def leave(self, report: RunReport, digests: Sequence[str]) -> None:
+        """Print that a run ends with reviews of these digests open. `stream-json` has printed the reviews."""
+        if self._output == "json":
+            self._print(render_json_line({**report_to_json(report), "waiting": list(digests)}))
+
+    def _render_event(self, event: Event) -> JsonObject:
+        """The last line is the object of `--output json` with a type in front."""
+        shown = event_to_json(event)
+        if isinstance(event, SubagentProgressed):
+            return {**shown, "event": _flatten_report(event.event)}
+        if not isinstance(event, SessionFinished):
+            return shown
+        report = report_to_json(event.report)
+        return {"type": shown["type"], "v": shown["v"], **report, **self._more}
+
+    @property
+    def _more(self) -> JsonObject:
+        return {**self._panels.to_json(), **self._plan.to_json(), **self._final_review.to_json()}
+
+
+async def run_headless(
+    agent: AgentSession,
+    prompt: str,
+    printer: HeadlessPrinter,
+    listen: Callable[[Callable[[], object]], object],
+) -> int:
+    """Answer one prompt. Returns the exit code of its ending.
+
+    `listen` is given what a signal calls: it interrupts the run. Raises LedgerError where the session cannot be
+    recorded, and OutputLost, with all that ran ended, once standard output takes no more.
+    """
+    may_begin = asyncio.Event()
+
+    async def execute() -> RunReport:
+        await may_begin.wait()
+        return await agent.run.execute(prompt)
+
+    task = asyncio.create_task(execute())
+    loop = asyncio.get_running_loop()
+    listen(lambda: loop.call_soon_threadsafe(task.cancel))
+    printer.listen(task.cancel)
+    if not agent.is_resumed and (why := await agent.review.find_refusal(agent.review.mode)) is not None:
+        task.cancel()
+        raise ConfigError(why)
+    printer.follow_past(agent.record.records)
+    with watch_reader(printer):
+        await agent.open()
+        printer.tell_unsent(len(agent.run.unsent))
+        may_begin.set()
+        report = await _report(task, agent)
+        await agent.close(report)
+    printer.conclude()
+    if printer.lost is not None:
+        raise printer.lost
+    return report.exit_code
+
+
+@contextmanager
+def watch_reader(printer: HeadlessPrinter) -> Iterator[None]:
+    """Find out at once that the reader of a pipe is gone, and not with the next line, which may be far off."""
+    loop, number = asyncio.get_running_loop(), 1
+    if printer.lost is not None or not stat.S_ISFIFO(os.fstat(number).st_mode):
+        yield
+        return
+    poll = select.poll()
+    poll.register(number, 0)
+
+    def look() -> None:
+        if poll.poll(0):
+            loop.remove_reader(number)
+            printer.lose(OutputLost(OSError(errno.EPIPE, os.strerror(errno.EPIPE))))
+
+    loop.add_reader(number, look)  # a pipe that is written to is never readable: only its end is reported
+    try:
+        yield
+    finally:
+        loop.remove_reader(number)
+
+
+async def _report(task: asyncio.Task[RunReport], agent: AgentSession) -> RunReport:
+    try:
+        return await task
+    except asyncio.CancelledError:  # the signal came before the agent had taken its first step
+        return RunReport(
+            session_id=agent.session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=0
+        )
+
+
+def _flatten_report(event: JsonObject) -> JsonObject:
+    """An event of a subagent in the form that a line of its own would have; in the ledger it is a field."""
+    if event.get("type") != SessionFinished.type or not isinstance(report := event.get("report"), Mapping):
+        return event
+    return {"type": event["type"], "v": event["v"], **report}
+
+
+def render_json_line(value: JsonObject) -> str:
+    """A line of JSON without a character that a terminal would act on."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if not text.isascii():
+        text = _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        text = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
+
+
+def _answer(text: str) -> str:
+    """The answer without anything a terminal would act on. Tabs stay: they may be part of code."""
+    return "\t".join(make_printable(part) for part in text.split("\t"))
+
+
+def _render_job_line(event: JobStarted | JobEnded) -> str:
+    if isinstance(event, JobStarted):
+        return f"· {event.job_id} runs in the background: {make_printable(event.command, newlines=False)}"
+    ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)
+    return f"· {event.job_id} {ending}"
+
+
+def _render_detail(event: CallFinished) -> str:
+    if event.outcome.is_error or event.outcome.is_rejected:
+        first = event.output.strip().split("\n", 1)[0][:200]
+        return f": {make_printable(first)}"
+    return ""
+
+
+def _render_ending(report: RunReport) -> str:
+    match report.status:
+        case RunStatus.INTERRUPTED:
+            return "interrupted"
+        case RunStatus.LIMIT:
+            return f"stopped at a limit ({report.stop_reason})"
+        case RunStatus.NEEDS_APPROVAL:
+            return "some calls needed approval and nobody was there to give it; see --mode"
+        case RunStatus.REFUSED:
+            return "the model refused"
+        case RunStatus.FAILED:
+            return "" if report.provider_failed else f"failed: {make_printable(report.error or '')}"
+        case RunStatus.COMPLETED:
+            return make_printable(describe_unknown_stop(report) or "")
+
+
+def _describe_usage(report: RunReport) -> str:
+    """The tokens of the run, and what they cost where that is known."""
+    usage = report.usage
+    cached = f" ({usage.cache_read:,} from the cache)" if usage.cache_read else ""
+    money = "" if report.cost_usd is None else f", ${report.cost_usd:,.4f}"
+    prompt = usage.input + usage.cache_read + usage.cache_write
+    return f"{prompt:,} tokens in{cached}, {usage.output:,} out{money}"
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,157 @@
+"""A session without a screen: composed, closed, and asked one prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from application.session.agent_session import AgentSession
+from domain.errors import AttachmentError, LedgerError
+from infrastructure.config.loading import LoadedSettings
+from quorum.command_line.options import PromptOptions, SessionOptions
+from quorum.errors import UsageError, complain, mask_complaints
+from quorum.run_signals import RunSignals
+from quorum.settings import load
+from quorum.starting import explain_start_failures
+
+if TYPE_CHECKING:
+    from application.ports.people import Approver, Observer
+    from domain.conversation.session_kind import SessionKind
+    from domain.sessions.past_session import SessionChoice
+    from infrastructure.changes.repository_changes import ReadChange
+    from infrastructure.container import Container
+
+
+class SessionInUseElsewhere(UsageError):
+    """Another process writes the session."""
+
+
+def run_prompt(options: PromptOptions, root: Path, signals: RunSignals) -> int:
+    """Carry the prompt to its end and print the answer; the exit code that tells how it ended.
+
+    Raises UsageError for an empty prompt, an attachment that cannot be shown, a session in use and a debate of
+    fewer than two models, ConfigError, LedgerError and ProviderError; StartFailure for any other error before
+    the prompt is sent; OutputLost once standard output takes no more.
+    """
+    prompt = read_prompt(options)
+    with explain_start_failures():
+        loaded = load(options, root)
+    complain(loaded.warnings)
+    try:
+        return asyncio.run(_answer(options, root, loaded, prompt, signals))
+    finally:
+        gc.freeze()  # the process ends: to look at every object once more takes up to 0.3 s
+
+
+def read_prompt(options: PromptOptions) -> str:
+    """The prompt that the options name. Raises UsageError for an empty one."""
+    prompt = options.prompt or ""
+    if prompt == "-":
+        prompt = sys.stdin.read() if sys.stdin else ""  # None where it is closed
+    if not prompt.strip():
+        raise UsageError("the prompt is empty; write what to do, or - to read it from stdin")
+    return prompt
+
+
+async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
+    """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
+    where one cannot be shown."""
+    from tui.attachments.mentions import append_labels, find_mentioned_attachments
+
+    paths = [*(str(file.absolute()) for file in files), *find_mentioned_attachments(prompt, root)]
+    try:
+        labels = [(await agent.attachments.attach(path)).label for path in paths]
+    except AttachmentError as error:
+        raise UsageError(str(error)) from error
+    return append_labels(prompt, labels)
+
+
+async def _answer(
+    options: PromptOptions, root: Path, loaded: LoadedSettings, prompt: str, signals: RunSignals
+) -> int:
+    with explain_start_failures():
+        from quorum.headless.printer import HeadlessPrinter, run_headless
+
+        printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
+        agent, container = await compose_session(options, root, loaded, printer)
+    async with close_session(agent, signals):
+        _require_debaters(agent.record.form, container.inputs().participants)
+        prompt = await add_attachments(agent, prompt, options.images, root)
+        return await run_headless(agent, prompt, printer, signals.listen)
+
+
+def _require_debaters(form: SessionKind, participants: Sequence[str]) -> None:
+    """Refuse a debate that cannot begin, before anything of it is recorded. Raises UsageError."""
+    from domain.conversation.session_kind import SessionKind
+
+    if form is not SessionKind.DEBATE:
+        return
+    from application.panel.debate import FEWEST_DEBATERS, TOO_FEW_DEBATERS
+
+    if len(participants) < FEWEST_DEBATERS:
+        raise UsageError(TOO_FEW_DEBATERS)
+
+
+@asynccontextmanager
+async def close_session(agent: AgentSession, signals: RunSignals) -> AsyncIterator[None]:
+    """Close the session in the end; from then on no signal changes how the run ends."""
+    try:
+        yield
+    except BaseException:
+        with suppress(LedgerError):  # what came before tells more
+            await agent.aclose()
+        raise
+    finally:
+        signals.ignore()
+    try:
+        await agent.aclose()
+    except LedgerError as lost:  # the answer is out, and how the run ended does not change any more
+        complain([str(lost)])
+
+
+async def compose_session(
+    options: SessionOptions,
+    root: Path,
+    loaded: LoadedSettings,
+    observer: Observer,
+    *,
+    read_change: ReadChange | None = None,
+    choice: SessionChoice | None = None,
+    reviews: Approver | None = None,
+) -> tuple[AgentSession, Container]:
+    """The session that the options name, with nobody to ask, and what it is made of.
+
+    `choice` names another session than the options do. `reviews` is asked instead of nobody, if another process
+    can resume the session. Raises UsageError where another process has it, and as `build_session` does.
+    """
+    from application.review.non_interactive_approver import NonInteractiveApprover
+    from application.session.session_folders import list_option_folders
+    from infrastructure.bootstrap import build_session, open_session
+    from tui.keys.commands import RESERVED_NAMES
+
+    record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)
+    try:
+        if record.in_use:
+            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
+            raise SessionInUseElsewhere(f"{record.in_use}; to continue in a copy: {remedy}")
+        container = build_session(
+            loaded,
+            root,
+            approver=reviews if reviews is not None and record.outlives else NonInteractiveApprover(),
+            observer=observer,
+            record=record,
+            folders=list_option_folders(options.add_dirs),
+            reserved_commands=RESERVED_NAMES,
+            mask_outputs=(mask_complaints,),
+            read_change=read_change,
+        )
+        complain((*container.record().notices, *container.saved_rules().warnings))
+        return container.agent(), container
+    except BaseException:
+        await record.release()
+        raise

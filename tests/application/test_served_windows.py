@@ -1,0 +1,105 @@
+"""The window that a model's server tells, and results that do not fit into it."""
+
+from __future__ import annotations
+
+import pytest
+
+from application.context.context_manager import ContextManager
+from application.view.session_view import SessionView
+from domain.conversation.history import ToolResults, UserMessage
+from domain.errors import ProviderError, ProviderErrorKind
+from domain.events.event import PromptProgressed, TextDelta
+from tests.application.test_context_manager import MODEL, Rig, _result, says
+from tests.support.builders import a_call, calls_response
+
+
+def _ask_with(rig: Rig, served: int | None) -> tuple[ContextManager, list[bool]]:
+    asked: list[bool] = []
+
+    async def ask(model: str, *, is_known: bool) -> int | None:
+        assert model == MODEL
+        asked.append(is_known)
+        if served is None:
+            raise ProviderError("no such model", kind=ProviderErrorKind.CONFIGURATION)
+        return served
+
+    care = ContextManager(
+        conversation=rig.conversation,
+        events=rig.events,
+        outputs=rig.outputs,
+        summariser=rig.summariser,
+        gauge=rig.gauge,
+        budget=rig.budget,
+        values=dict,
+        ask_window=ask,
+    )
+    return care, asked
+
+
+async def test_the_smaller_of_the_served_and_the_known_window_counts() -> None:
+    for known, served, counts in ((4_000, 3_000, 3_000), (4_000, 9_000, 4_000), (None, 5_000, 5_000)):
+        rig = Rig(window=known)
+        care, asked = _ask_with(rig, served)
+
+        await care.compact_if_full(MODEL, UserMessage("go"))
+        await care.compact_if_full(MODEL, UserMessage("go on"))
+
+        assert rig.gauge.find_window(MODEL) == counts
+        assert asked == [known is not None]
+
+
+async def test_a_server_that_cannot_be_asked_changes_nothing() -> None:
+    rig = Rig()
+    care, _ = _ask_with(rig, None)
+
+    await care.compact_if_full(MODEL, UserMessage("go"))
+
+    assert rig.gauge.find_window(MODEL) == 4_000
+
+
+async def test_results_that_do_not_fit_keep_their_ends_and_say_what_is_missing() -> None:
+    rig = Rig()
+    long, short = a_call("read_file", {"path": "a.py"}, id_="1"), a_call("read_file", {"path": "b.py"}, id_="2")
+    rig.conversation.add_user("read them")
+    rig.conversation.add_response(calls_response(long, short))
+    results = ToolResults((_result(long, "begin " + "x" * 60_000 + " end"), _result(short, "short")))
+
+    fitted = rig.care.fit_results(MODEL, results)
+
+    assert rig.gauge.estimate_request_tokens(fitted) <= 4_000
+    output = fitted.results[0].output
+    assert output.startswith("begin ")
+    assert output.endswith(" end")
+    assert "characters left out: they do not fit the window" in output
+    assert fitted.results[1] == results.results[1]
+    assert rig.care.fit_results(MODEL, fitted) == fitted
+
+
+@pytest.mark.parametrize(("counted", "warns"), [(400, True), (2_600, False), (0, False)])
+async def test_a_first_count_far_below_the_estimate_is_told(counted: int, warns: bool) -> None:
+    rig = Rig()
+    rig.conversation.add_user("x" * 10_000)
+    answer = says("done", input=counted, output=5)
+    rig.conversation.add_response(answer)
+
+    warning = rig.care.explain_low_count(answer.usage)
+
+    assert (warning is not None) is warns
+    if warning is not None:
+        assert "counted 400 of some 2,5" in warning
+
+
+async def test_a_small_window_has_short_tools_from_its_first_request_on() -> None:
+    for window, small in ((8_000, True), (40_000, False)):
+        rig = Rig(window=window)
+
+        assert rig.care.has_small_window(MODEL) is small
+
+
+def test_how_far_the_prompt_is_read_is_shown_until_something_else_arrives() -> None:
+    view = SessionView()
+    view.apply(PromptProgressed(read=68, total=200))
+    assert view.status.reading_share == "reading the prompt 34 %"
+
+    view.apply(TextDelta(text="It"))
+    assert view.status.reading_share == ""

@@ -1,0 +1,104 @@
+"""Which answers call a tool in their text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.textual_calls.leaked_call import LeakedCall, find_leaked_call
+from tests.support.examples import examples
+
+CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
+TAGGED = f"<tool_call>\n{CALL}\n</tool_call>"
+TOOLS = {"read_file": {}, "write_file": {}}
+
+
+def find(text: str) -> str | None:
+    leaked = find_leaked_call(text, TOOLS)
+    return None if leaked is None else leaked.tool
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CALL,
+        f"\n  {CALL}\n",
+        f"```json\n{CALL}\n```",
+        f"```\n{CALL}```",
+        f"[{CALL}]",
+        TAGGED,
+        f"{TAGGED}\n{TAGGED}",
+        f"```xml\n{TAGGED}\n```",
+        f"Let me look.\n\n```json\n{CALL}\n```",
+        f"I call it now: {CALL}",
+        f"<think>\nI call read_file.\n</think>\n\n{TAGGED}",
+        f"I think.\n</think>\n{TAGGED}",
+        '<tool_call>{"name": "read_file", "arguments": {"path": "a\\(b"c"}}</tool_call>',
+        '{"name": "read_file", "parameters": {}}',
+        '{"tool": "read_file", "path": "a.py"}',
+        '{"tool_name": "read_file", "input": {"path": "a.py"}}',
+        '{"function": "read_file", "args": {}}',
+        '{"type": "function", "function": {"name": "read_file", "arguments": "{}"}}',
+        '{"tool_calls": [{"id": "1", "function": {"name": "read_file", "arguments": "{}"}}]}',
+    ],
+)
+def test_an_answer_that_calls_a_tool_in_its_text_names_the_tool(text: str) -> None:
+    assert find(text) == "read_file"
+
+
+@pytest.mark.parametrize(
+    ("text", "parser"),
+    [
+        (TAGGED, "hermes"),
+        (f"```json\n{CALL}\n```", "json"),
+        (f"Now: {CALL}", ""),
+        (
+            "<tool_call>\n<function=read_file>\n<parameter=path>\na.py\n</parameter>\n</function>\n</tool_call>",
+            "qwen-coder",
+        ),
+        ("<tool_call>read_file\n<arg_key>path</arg_key>\n<arg_value>a.py</arg_value>\n</tool_call>", "glm"),
+        (f"[TOOL_CALLS][{CALL}]", "mistral"),
+        ('<|channel|>commentary to=functions.read_file <|message|>{"path": "a.py"}', "gpt-oss"),
+        ('[read_file(path="a.py")]', "llama"),
+    ],
+)
+def test_the_family_whose_reader_takes_the_call_is_named(text: str, parser: str) -> None:
+    assert find_leaked_call(text, TOOLS) == LeakedCall("read_file", parser)  # type: ignore[arg-type]
+
+
+def test_a_call_of_a_tool_that_there_is_not_is_one_where_it_is_nothing_else() -> None:
+    assert find('{"name": "git status", "arguments": {"path": "."}}') == "git status"
+    assert find('<tool_call>{"name": "git status", "arguments": {}}</tool_call>') == "git status"
+    assert find('{"name": "Ada", "arguments": {}, "born": 1815}') is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "It is done.",
+        f"{CALL}\nDone.",
+        f"```json\n{CALL}\n```\nThat would read it.",
+        '{"name": "read_file"}',
+        '{"tool": 5, "arguments": {}}',
+        '{"tool": "read_file", "arguments": {}',
+        '"read_file"',
+        f"The form is `{TAGGED}`.",
+        f"<think>\n{TAGGED}\n</think>\nThere is nothing to do.",
+        '{"a":' * 5_000 + "1" + "}" * 5_000,
+        CALL[:-1] + " " * 1_000_000 + "}",
+        "```\n" + " " * 99_000 + "x```",
+        "```",
+    ],
+    ids=lambda text: text[:40],
+)
+def test_any_other_answer_is_none(text: str) -> None:
+    assert find(text) is None
+
+
+@given(st.text())
+@examples(100)
+def test_whatever_the_text_is_it_is_read_without_an_error(text: str) -> None:
+    assert find("{" + text + "}") in (None, "read_file")

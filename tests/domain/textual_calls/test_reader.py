@@ -1,0 +1,313 @@
+"""What is read from an answer's text as a call, and what is not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from domain.text.json_value import JsonObject, JsonValue
+from domain.textual_calls.families import get_family
+from domain.textual_calls.forms import TextualCall
+from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, Thought, Words
+from tests.support.examples import examples
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "content": {"type": "string"},
+        "limit": {"type": "integer"},
+        "raw": {"type": "boolean"},
+        "edits": {"type": "array"},
+    },
+}
+TOOLS = {"write_file": SCHEMA, "read_file": SCHEMA, "list_jobs": {}}
+CALL = '{"name": "read_file", "arguments": {"path": "a.py"}}'
+TAGGED = f"<tool_call>\n{CALL}\n</tool_call>"
+READ: tuple[str, JsonObject] = ("read_file", {"path": "a.py"})
+
+ODD = 'if x < 1:\n    print("a\\t}")  # </tool_call> <b>\n'
+ODD_JSON = json.dumps(ODD)
+FULL: Mapping[str, JsonValue] = {"path": "b.py", "content": ODD, "limit": 3, "raw": True, "edits": ["x"]}
+FULL_JSON = json.dumps(FULL)
+XML = (
+    f"<parameter=path>\nb.py\n</parameter>\n<parameter=content>\n{ODD}\n</parameter>\n<parameter=limit>\n3\n</parameter>\n"
+    '<parameter=raw>\nTrue\n</parameter>\n<parameter=edits>\n["x"]\n</parameter>\n'
+)
+WRITTEN: dict[ToolParser, str] = {
+    "hermes": f'<tool_call>\n{{"name": "write_file", "arguments": {FULL_JSON}}}\n</tool_call>',
+    "qwen-coder": f"<tool_call>\n<function=write_file>\n{XML}</function>\n</tool_call>",
+    "llama": f'{{"name": "write_file", "parameters": {FULL_JSON}}}',
+    "mistral": f"[TOOL_CALLS]write_file[ARGS]{FULL_JSON}",
+    "deepseek": (
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>write_file\n```json\n"
+        f"{FULL_JSON}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"
+    ),
+    "glm": (
+        "<tool_call>write_file\n<arg_key>path</arg_key>\n<arg_value>b.py</arg_value>\n<arg_key>content</arg_key>\n"
+        f"<arg_value>{ODD}</arg_value>\n<arg_key>limit</arg_key>\n<arg_value>3</arg_value>\n<arg_key>raw</arg_key>\n"
+        '<arg_value>true</arg_value>\n<arg_key>edits</arg_key>\n<arg_value>["x"]</arg_value>\n</tool_call>'
+    ),
+    "kimi": (
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>"
+        f"{FULL_JSON}<|tool_call_end|><|tool_calls_section_end|>"
+    ),
+    "granite": f'<|tool_call|>[{{"name": "write_file", "arguments": {FULL_JSON}}}]',
+    "gpt-oss": (
+        "<|channel|>analysis<|message|>It is to be written.<|end|><|start|>assistant<|channel|>commentary "
+        f"to=functions.write_file <|constrain|>json<|message|>{FULL_JSON}<|call|>"
+    ),
+    "functionary": f">>>write_file\n{FULL_JSON}",
+    "gemma": (
+        f'<|tool_call>call:write_file{{path:<|"|>b.py<|"|>,content:<|"|>{ODD}<|"|>,limit:3,raw:true,'
+        'edits:[<|"|>x<|"|>]}<tool_call|>'
+    ),
+    "minimax": (
+        '<minimax:tool_call>\n<invoke name="write_file">\n<parameter name="path">b.py</parameter>\n'
+        f'<parameter name="content">{ODD}</parameter>\n<parameter name="limit">3</parameter>\n'
+        '<parameter name="raw">true</parameter>\n<parameter name="edits">["x"]</parameter>\n</invoke>\n'
+        "</minimax:tool_call>"
+    ),
+    "command": (
+        "<|START_THINKING|>I write it.<|END_THINKING|><|START_ACTION|>[\n"
+        f'{{"tool_call_id": "0", "tool_name": "write_file", "parameters": {FULL_JSON}}}\n]<|END_ACTION|>'
+    ),
+    "lfm2": (
+        f'<|tool_call_start|>[write_file(path="b.py", content={ODD_JSON}, limit=3, raw=True, edits=["x"])]'
+        "<|tool_call_end|>"
+    ),
+    "internlm": (
+        f'<|action_start|><|plugin|>\n{{"name": "write_file", "parameters": {FULL_JSON}}}<|action_end|>'
+    ),
+    "phi": f'functools[{{"name": "write_file", "arguments": {FULL_JSON}}}]',
+    "nemotron": f'<TOOLCALL>[{{"name": "write_file", "arguments": {FULL_JSON}}}]</TOOLCALL>',
+    "json": f'```json\n{{"name": "write_file", "arguments": {FULL_JSON}}}\n```',
+}
+
+
+def read(text: str, parser: ToolParser = "hermes", *, step: int = 0, is_cut: bool = False) -> list[Piece]:
+    reader = TextualCallReader(get_family(parser), TOOLS)
+
+    def feed() -> Iterator[Piece]:
+        width = step or max(1, len(text))
+        for at in range(0, len(text), width):
+            yield from reader.feed(text[at : at + width])
+        yield from reader.finish(is_cut=is_cut)
+
+    pieces = list(feed())
+    ends = [at for at, piece in enumerate(pieces) if isinstance(piece, ThinkingEnded)]
+    return pieces[ends[-1] + 1 :] if ends else pieces
+
+
+def list_calls(pieces: list[Piece]) -> list[tuple[str, JsonObject]]:
+    return [(piece.name, json.loads(piece.arguments)) for piece in pieces if isinstance(piece, TextualCall)]
+
+
+def get_words(pieces: list[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, Words))
+
+
+def test_every_family_has_an_example_here() -> None:
+    assert set(WRITTEN) == set(TOOL_PARSERS)
+
+
+@pytest.mark.parametrize("step", [0, 1, 7], ids=["whole", "by character", "in pieces"])
+@pytest.mark.parametrize("parser", TOOL_PARSERS)
+def test_a_call_is_read_however_the_answer_arrives(parser: ToolParser, step: int) -> None:
+    pieces = read(WRITTEN[parser], parser, step=step)
+
+    assert list_calls(pieces) == [("write_file", FULL)]
+    assert get_words(pieces).strip() == ""
+
+
+@pytest.mark.parametrize("parser", [each for each in TOOL_PARSERS if each not in ("json", "llama")])
+def test_words_before_a_call_are_told_at_once(parser: ToolParser) -> None:
+    reader = TextualCallReader(get_family(parser), TOOLS)
+    first = list(reader.feed("I write it now.\n"))
+
+    assert get_words(first) == "I write it now.\n"
+    assert list_calls([*reader.feed(WRITTEN[parser]), *reader.finish(is_cut=False)]) == [("write_file", FULL)]
+
+
+def test_the_tool_is_named_while_its_arguments_are_being_written() -> None:
+    reader = TextualCallReader(get_family("qwen-coder"), TOOLS)
+
+    assert list(reader.feed("<tool_call>\n<function=write_file>\n<parameter=path>\nb")) == [
+        CallBegun("write_file")
+    ]
+
+
+@pytest.mark.parametrize("parser", TOOL_PARSERS)
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "It is written so:\n\n```xml\n{}\n```\n",
+        "It is written so:\n\n~~~\n{}\n~~~\nNothing else.",
+        "1. so:\n   ```\n   {}\n   ```\nNothing else.",
+        "It is written as `{}`, in one line.",
+        'One writes "{}" then.',
+        "> {}\n\nis what the page says.",
+        "For example:\n{}",
+        "<think>\n{}\n</think>\nThere is nothing to do.",
+        "{}\n</think>\nThere is nothing to do.",
+        "<think>\n{}",
+        "    {}\n\nis code, being indented.",
+    ],
+    ids=[
+        "fence",
+        "tildes",
+        "list",
+        "code",
+        "quotes",
+        "quotation",
+        "example",
+        "thought",
+        "prefilled",
+        "open",
+        "indented",
+    ],
+)
+def test_what_is_shown_or_thought_is_no_call(parser: ToolParser, frame: str) -> None:
+    shown = frame.replace("{}", WRITTEN[parser].replace("\n", " ") if "`{}`" in frame else WRITTEN[parser])
+    for step in (0, 1):
+        assert list_calls(read(shown, parser, step=step)) == []
+
+
+def test_a_fence_that_is_closed_hides_nothing_behind_it() -> None:
+    pieces = read(f"This is it:\n```python\nprint()\n```\nNow I read it.\n{TAGGED}")
+
+    assert list_calls(pieces) == [READ]
+    assert get_words(pieces) == "This is it:\n```python\nprint()\n```\nNow I read it.\n"
+
+
+def test_several_calls_come_in_their_order() -> None:
+    assert list_calls(read(f"{TAGGED}\n{TAGGED.replace('a.py', 'b.py')}", step=3)) == [
+        READ,
+        ("read_file", {"path": "b.py"}),
+    ]
+    assert list_calls(read(f"<tool_call>[{CALL}, {CALL}]</tool_call>")) == [READ, READ]
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"),
+    [
+        (f"<tool_call>{CALL}", ""),
+        (f"<tool_call>{CALL[:-1]}</tool_call>", ""),
+        (f"<tool_call>{CALL}}}</tool_call>", ""),
+        (
+            "<tool_call>{'name': 'read_file', 'arguments': {'path': 'a.py'}}</tool_call>",
+            "Python's form of it was read",
+        ),
+        ('<tool_call>{"name": "read_file", "arguments": "{\\"path\\": \\"a.py\\"}"}</tool_call>', ""),
+    ],
+    ids=["no end", "one bracket less", "one bracket more", "Python", "encoded twice"],
+)
+def test_what_has_one_reading_is_read(text: str, repair: str) -> None:
+    pieces = read(text)
+
+    assert list_calls(pieces) == [READ]
+    assert [piece.repairs for piece in pieces if isinstance(piece, TextualCall)] == [
+        (f"the text of the call: {repair}",) if repair else ()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        ("hermes", '<tool_call>{"name": "read_file", "arguments": {"path": "a.'),
+        ("hermes", '<tool_call>{"name": "read_file", "arguments": {"path": "a.py"</tool_call>'),
+        ("hermes", "<tool_call>read the file</tool_call>"),
+        ("hermes", CALL),
+        ("qwen-coder", "<tool_call><function=read_file><parameter=path>a.py"),
+        ("llama", f"{CALL} is what I would write"),
+        ("llama", '{"name": "no_such_tool", "parameters": {}}'),
+        ("llama", '[read_file("a.py")]'),
+        (
+            "deepseek",
+            '<｜tool▁calls▁begin｜>function<｜tool▁sep｜>read_file\n{"path": "a.py"}<｜tool▁calls▁end｜>',
+        ),
+        ("gpt-oss", "<|channel|>commentary to=python <|constrain|>code<|message|>print()"),
+        ("gpt-oss", f"<|channel|>final<|message|>{CALL}"),
+        ("json", f"I would call {CALL}"),
+    ],
+)
+def test_what_is_no_whole_call_of_the_family_stays_text(parser: ToolParser, text: str) -> None:
+    assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == []
+
+
+@pytest.mark.parametrize("parser", ["hermes", "qwen-coder", "mistral", "glm", "gemma"])
+def test_a_call_that_a_limit_cuts_off_has_no_arguments_that_could_run(parser: ToolParser) -> None:
+    pieces = read(WRITTEN[parser][: len(WRITTEN[parser]) * 2 // 3], parser, step=5, is_cut=True)
+
+    (call,) = [piece for piece in pieces if isinstance(piece, TextualCall)]
+    assert (call.name, call.arguments) == ("write_file", "{")
+
+
+def test_an_argument_without_its_closing_tag_ends_where_the_next_one_begins() -> None:
+    text = "<function=read_file>\n<parameter=path>\na.py\n<parameter=limit>\n3\n</parameter>\n</function>"
+
+    assert list_calls(read(text, "qwen-coder")) == [("read_file", {"path": "a.py", "limit": 3})]
+
+
+def test_values_have_the_types_of_the_schema() -> None:
+    text = "<function=read_file><parameter=path>12</parameter><parameter=limit>12</parameter></function>"
+
+    assert list_calls(read(text, "qwen-coder")) == [("read_file", {"path": "12", "limit": 12})]
+
+
+def test_thoughts_are_told_apart_from_words() -> None:
+    pieces = read(f"<think>I read it.</think>Look:\n{TAGGED}", step=4)
+
+    assert "".join(piece.text for piece in pieces if isinstance(piece, Thought)) == "I read it."
+    assert get_words(pieces) == "Look:\n"
+
+
+@given(st.text(alphabet='<>|/`"{}[]()=:\n tool_cal functio', max_size=60), st.sampled_from(TOOL_PARSERS))
+@examples(100)
+def test_no_text_is_lost_and_none_fails(text: str, parser: ToolParser) -> None:
+    pieces = read(f"a {text}", parser, step=1)
+
+    assert list_calls(pieces) or get_words(pieces) == f"a {text}"
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["<tool_response>\n{}\n</tool_response>", "<!-- {} -->", "<example>\n{}\n</example>", "<pre>{}</pre>"],
+)
+def test_results_examples_and_comments_are_shown_and_stay_in_the_text(frame: str) -> None:
+    shown = frame.replace("{}", TAGGED)
+    for step in (0, 1):
+        pieces = read(f"{shown}\nNow I read it.\n{TAGGED}", step=step)
+        assert list_calls(pieces) == [READ]
+        assert get_words(pieces) == f"{shown}\nNow I read it.\n"
+
+
+@pytest.mark.parametrize(
+    ("parser", "text"),
+    [
+        ("llama", f"{CALL}<|eom_id|>"),
+        ("llama", '<|python_tag|>read_file.call(path="a.py")'),
+        ("lfm2", '<|tool_call_start|>read_file(path="a.py")<|tool_call_end|>'),
+        ("functionary", 'read_file\n{"path": "a.py"}'),
+        ("hermes", f"<tool_call>\n```json\n{CALL}\n```\n</tool_call>"),
+        ("nemotron", f"<tool_calls>[{CALL}]</tool_calls>"),
+        ("gemma", "<start_function_call>call:read_file{path:<escape>a.py<escape>}<end_function_call>"),
+        ("mistral", f"[TOOL_CALLS] [{CALL}]"),
+        ("mistral", '[TOOL_CALLS]read_file[CALL_ID]1[ARGS]{"path": "a.py"}'),
+        ("granite", f"<function_call> {CALL}"),
+    ],
+)
+def test_further_forms_of_a_family_are_read(parser: ToolParser, text: str) -> None:
+    assert list_calls(read(text, parser)) == list_calls(read(text, parser, step=1)) == [READ]
+
+
+def test_a_text_that_holds_a_call_itself_is_one_argument() -> None:
+    inner = "<tool_call>\n<function=read_file>\n<parameter=path>\nx\n</parameter>\n</function>\n</tool_call>"
+    text = f"<function=write_file>\n<parameter=content>\n{inner}\n</parameter>\n</function>"
+
+    assert list_calls(read(text, "qwen-coder")) == [("write_file", {"content": inner})]

@@ -1,0 +1,110 @@
+"""Calls in the text of an answer, read where `tool_parser` asks for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from application.ports.models import OnStreamEvent
+from domain.calls.tool_parser import ToolParser
+from domain.conversation.history import Conversation
+from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind, ToolUseBlock
+from domain.conversation.stream import StreamedToolCall, StreamEvent
+from domain.errors import ProviderError
+from domain.text.json_value import JsonObject
+from infrastructure.models.registry import ProviderRegistry
+from infrastructure.models.shared.api_client import ProviderSettings
+from tests.support.sse_server import Raw, SseServer
+
+TOOL: JsonObject = {
+    "name": "read_file",
+    "description": "Read a file",
+    "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}},
+}
+CALL = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.py"}}\n</tool_call>'
+
+
+def _stream(*texts: str, finish: str = "stop") -> Raw:
+    deltas: list[JsonObject] = [{"content": text} for text in texts]
+    chunks: list[JsonObject] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    return Raw(body=f"{body}data: [DONE]\n\n".encode())
+
+
+async def _ask(
+    *texts: str,
+    parser: ToolParser = "hermes",
+    finish: str = "stop",
+    tools: tuple[JsonObject, ...] = (TOOL,),
+    on_event: OnStreamEvent = lambda _event: None,
+) -> LlmResponse:
+    async with SseServer("chat") as server:
+        server.script.append(_stream(*texts, finish=finish))
+        settings = ProviderSettings(
+            type="openai-chat",
+            base_url=f"http://127.0.0.1:{server.port}/v1",
+            api_key_env="",
+            max_retries=0,
+            tool_parser=parser,
+        )
+        registry = ProviderRegistry({"local": settings}, environ={})
+        try:
+            session = registry.open_session("local/m", Conversation(), "")
+            return await session.send_with_tools("go", tools, on_event=on_event)
+        finally:
+            await registry.aclose()
+
+
+async def test_a_call_in_the_text_is_a_call_with_an_id_of_its_own() -> None:
+    events: list[StreamEvent] = []
+    response = await _ask("I look.\n", *CALL, on_event=events.append)
+
+    (call,) = response.tool_calls()
+    assert (call.tool_name, call.arguments) == ("read_file", {"path": "a.py"})
+    assert call.native_id
+    assert response.text_content() == "I look.\n"
+    streamed = [event for event in events if isinstance(event, StreamedToolCall)]
+    assert [event.name for event in streamed] == ["read_file", None]
+    assert json.loads("".join(event.arguments_delta for event in streamed)) == {"path": "a.py"}
+
+
+async def test_without_the_setting_and_without_tools_it_is_text() -> None:
+    assert (await _ask(CALL, parser="")).text_content() == CALL
+    assert (await _ask(CALL, tools=())).text_content() == CALL
+
+
+async def test_thinking_in_the_text_becomes_reasoning() -> None:
+    opened = await _ask(f"<think>I need it.</think>{CALL}")
+    prefilled = await _ask("I need ", f"it.</think>{CALL}")
+
+    for response in (opened, prefilled):
+        (thought,) = [block for block in response.content if isinstance(block, ReasoningBlock)]
+        assert thought.text == "I need it."
+        assert response.text_content() == ""
+        assert len(response.tool_calls()) == 1
+
+
+async def test_a_call_that_a_limit_cuts_off_does_not_run_and_is_known_as_one() -> None:
+    response = await _ask(CALL[:50], finish="length")
+
+    assert response.stop_reason.kind is StopKind.MAX_TOKENS
+    assert response.tool_calls() == ()
+    assert response.holds_calls
+
+
+async def test_what_could_be_read_in_one_way_only_is_recorded_as_repaired() -> None:
+    response = await _ask("<tool_call>{'name': 'read_file', 'arguments': {'path': 'a.py'}}</tool_call>")
+
+    (block,) = [block for block in response.content if isinstance(block, ToolUseBlock)]
+    assert block.repairs == ("the text of the call: Python's form of it was read",)
+
+
+async def test_a_setting_that_the_type_of_the_provider_does_not_know_is_named() -> None:
+    settings = ProviderSettings(
+        type="anthropic", base_url="http://127.0.0.1:1", api_key_env="", tool_parser="hermes"
+    )
+
+    with pytest.raises(ProviderError, match=r'\[providers.local\] tool_parser is for type "openai-chat"'):
+        ProviderRegistry({"local": settings}, environ={}).open_session("local/m", Conversation(), "")
