@@ -175,7 +175,6 @@ def _define_equality(cls: type, *, frozen: bool) -> dict[str, object]:
 
 
 def _read_fields(names: list[str]) -> Callable[[object], tuple[object, ...]]:
-    """What reads these fields of an object."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda instance: tuple(getattr(instance, name) for name in names)

@@ -163,7 +163,6 @@ class ToolExecution:
 
     @property
     def name(self) -> str:
-        """The tool's name."""
         return self.call.tool_name
 
     def start(self) -> None:

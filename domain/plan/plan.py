@@ -66,7 +66,6 @@ class Plan:
         return sort_tasks(self.tasks)
 
     def find(self, task_id: str) -> PlanTask | None:
-        """The task of this id, or None."""
         return next((task for task in self.tasks if task.id == task_id), None)
 
     def list_prerequisites(self, task_id: str) -> frozenset[str]:

@@ -27,7 +27,6 @@ class Anchor:
     at_ms: int
 
     def to_json(self) -> JsonObject:
-        """The anchor as JSON."""
         return {
             "session": self.session_id,
             "records": self.records,
@@ -39,7 +38,6 @@ class Anchor:
 
 
 def anchor_session(stored: StoredSession, *, at_ms: int) -> Anchor:
-    """The anchor of a session as it is now."""
     return Anchor(
         session_id=stored.summary.id,
         records=len(stored.chain),

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # a list of sessions is shown without loading what may have h
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """Begin a new session."""
-
     form: SessionKind = SessionKind.AGENT
 
 

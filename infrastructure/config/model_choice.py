@@ -49,7 +49,6 @@ class ModelRoles:
     participants: tuple[ModelChoice, ...]
 
     def get_choices(self, role: str) -> tuple[ModelChoice, ...]:
-        """The models of one of ROLES."""
         found: ModelChoice | tuple[ModelChoice, ...] = getattr(self, role)
         return found if isinstance(found, tuple) else (found,)
 
