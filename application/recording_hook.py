@@ -84,22 +84,18 @@ class RecordingHook(Hook):
         return tuple(map(_find_point, self.seen))
 
     async def on_message_send(self, request: RequestDraft) -> HookAnswer:
-        """Record the messages, then answer."""
         self.seen.append(_take_snapshot(request))
         return _take_next(self._requests, request, Continue())
 
     async def before_tool_call(self, call: CallDraft) -> HookAnswer:
-        """Record the call, then answer."""
         self.seen.append(_take_snapshot(call))
         return _take_next(self._calls, call, Continue())
 
     async def after_tool_call(self, result: ResultDraft) -> HookAnswer:
-        """Record the result, then answer."""
         self.seen.append(_take_snapshot(result))
         return _take_next(self._results, result, Continue())
 
     async def on_turn_end(self, messages: Sequence[Message]) -> TurnEndAnswer:
-        """Record the messages, then answer."""
         self.seen.append(_take_snapshot(TurnEnd(tuple(messages))))
         return _take_next(self._turn_ends, messages, Finish())
 

@@ -1,4 +1,4 @@
-"""One task in each form, a table of `one-model-or-several.md`: `.venv/bin/python docs/forms_compared.py`.
+"""One task in each form, a table of `several-models.md`: `.venv/bin/python docs/forms_compared.py`.
 
 Runs `quorum` with scripted models on loopback and counts what it asks of whom.
 """
@@ -21,7 +21,7 @@ from tests.support.discussion_rig import DiscussionRig, discussion_rig
 from tests.support.quorum_rig import call, calling
 from tests.support.sse_server import Reply, Say
 
-PAGE = Path(__file__).parent / "one-model-or-several.md"
+PAGE = Path(__file__).parent / "several-models.md"
 BEGIN, END = "<!-- forms compared: begin -->", "<!-- forms compared: end -->"
 _TASK = "how do we get the import below a minute? look at import.py"
 _OUTPUT_PRICE = 5  # times that of input

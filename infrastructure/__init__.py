@@ -1,1 +1,1 @@
-"""Adapters: providers, tools, configuration, and the container that wires them."""
+"""Adapters for the ports of `application`, and the composition root."""

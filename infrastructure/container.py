@@ -22,7 +22,7 @@ def _build_parts(inputs: SessionInputs) -> SessionParts:
 
 
 class Container(containers.DeclarativeContainer):
-    """One session."""
+    """The parts of one session that front ends use."""
 
     inputs: providers.Dependency[SessionInputs] = providers.Dependency(instance_of=SessionInputs)
     parts: providers.Provider[SessionParts] = providers.Singleton(_build_parts, inputs)

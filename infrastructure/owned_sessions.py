@@ -170,7 +170,6 @@ class OwnedSession:
         )
 
     async def run(self, prompt: str) -> SubagentOutcome:
-        """Have the task done. Every ending is an outcome, also a failed provider or a cancellation."""
         report = await self._run.execute(prompt)
         self._spent.append((report.usage, report.cost_usd))
         jobs = await self._parts.calls.jobs.close()
@@ -183,7 +182,6 @@ class OwnedSession:
         return spent
 
     async def aclose(self) -> None:
-        """End what it runs in the background, and let go of its record. Raises LedgerError."""
         try:
             await self._parts.calls.jobs.close()
             await self._parts.conversation.files.aclose()

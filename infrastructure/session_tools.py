@@ -13,7 +13,6 @@ from infrastructure.instructions.agent_catalog import AgentCatalog
 
 
 def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:
-    """The definitions of the tools."""
     return ToolSpec(tool.definition for tool in tools.values())
 
 

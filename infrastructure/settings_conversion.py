@@ -62,7 +62,6 @@ def build_free_model_test(providers: Mapping[str, ProviderTable]) -> Callable[[s
 
 
 def build_provider_settings(tables: Mapping[str, ProviderTable]) -> dict[str, ProviderSettings]:
-    """How each provider is reached."""
     return {
         name: ProviderSettings(
             type=table.type,
@@ -92,7 +91,6 @@ def list_key_names(settings: Settings) -> frozenset[str]:
 
 
 def list_custom_declarations(settings: Settings) -> tuple[CustomToolDeclaration, ...]:
-    """The tools declared in the settings."""
     return tuple(build_declaration(name, table) for name, table in settings.tools.custom.items())
 
 

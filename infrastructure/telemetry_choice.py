@@ -24,7 +24,6 @@ class MissingTelemetry:
         self._is_told = False
 
     def notify(self, event: Event) -> None:
-        """Hand it on."""
         self._observer.notify(event)
         if not self._is_told:
             self._is_told = True

@@ -1,1 +1,1 @@
-"""The front ends: command line, full-screen app, headless printer."""
+"""The full-screen app: screens, widgets, keys and what they draw."""

@@ -89,7 +89,6 @@ class CallRun(DeclaredCall):
 
     @property
     def was_asked(self) -> bool:
-        """Whether a person was asked about this very call, and approved it."""
         return self._label in (DecisionLabel.APPROVED, DecisionLabel.EDITED)
 
     def report(self, shown: str | Printed) -> None:
@@ -214,7 +213,6 @@ class CallRun(DeclaredCall):
             self.execution.waiting_for = None
 
     def update_turn(self) -> None:
-        """Take note of a change of `waits_for`; when that is empty the call may continue."""
         if not self.waits_for:
             self.turn.set()
             return
@@ -372,7 +370,6 @@ class CallRun(DeclaredCall):
     # ---------------------------------------------------------------- what an approval asks of it
 
     async def change_arguments(self, arguments: JsonObject) -> None:
-        """Put other arguments in place: find the call's place in the batch again, and seal it anew."""
         assert self._tool is not None
         self.arguments = arguments
         self.access = await self._determine_access(arguments)

@@ -84,7 +84,6 @@ class DeclaredCall:
 
     @property
     def subject(self) -> Subject:
-        """The call as decisions see it, with what was found out about its command at the last look."""
         return Subject(
             tool=self.execution.name,
             risk=self.risk,
@@ -95,7 +94,6 @@ class DeclaredCall:
         )
 
     async def refresh_access(self) -> None:
-        """Compute anew what the call would touch, unless it has begun."""
         if self._tool and not self.invalid and self.execution.status is ToolStatus.QUEUED:
             self.access = await self._determine_access(self.arguments)
 
@@ -112,32 +110,27 @@ class DeclaredCall:
         return stale + 1
 
     async def inspect_command(self) -> None:
-        """Find out what its command, if it has one, would do as things stand now."""
         self._shell = await self._tool.judge(self.arguments) if self._tool else None
 
     async def decide(self, votes: Tally | None = None) -> Decision:
-        """Whether it may run, by what it would touch now and by the votes on it, if there are any."""
         self.decided = self.access
         return await self._state.review.decide_off_loop(
             self.subject, votes, PlainRequest(self._state.scope.typed)
         )
 
     async def compute_seal(self, projected: Mapping[str, bytes]) -> Seal | None:
-        """The seal of the call as things stand; None for a tool that seals nothing. Raises ToolError."""
         if self._tool is None:
             return None
         with hold_to_access(self.access):
             return await self._tool.seal(self.arguments, projected)
 
     async def get_packet(self) -> ReviewPacket:
-        """The packet of the call under its present seal, with its digest; the same until something changes."""
         known = self._packet
         if known is None or known[0] is not self.arguments or known[1] is not self.seal:
             self._packet = known = (self.arguments, self.seal, await self.build_packet(self.seal))
         return known[2]
 
     async def build_packet(self, seal: Seal | None) -> ReviewPacket:
-        """The packet of the call under that seal, with its digest."""
         # whoever decides sees what would run, and none of the model's own words for it
         call = replace(self.execution.call, arguments=self.arguments, reasoning=None, parse_error=None)
         packet = ReviewPacket(
@@ -150,7 +143,6 @@ class DeclaredCall:
         return packet
 
     async def find_problems(self, arguments: JsonObject) -> tuple[str, ...]:
-        """What keeps these arguments from fitting the tool's schema."""
         assert self._tool is not None
         schema, definition = self._state.schema, self._tool.definition
         return await run_off_loop(lambda: schema.find_problems(definition, arguments), arguments)

@@ -29,7 +29,6 @@ class ToolSet:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all tools."""
         return tuple(self._tools)
 
     def list_schemas(self) -> tuple[JsonObject, ...]:
@@ -47,11 +46,9 @@ class ToolSet:
         return self._bytes
 
     def find(self, name: str) -> GuardedTool | None:
-        """The tool of that name, or None."""
         return self._tools.get(name)
 
     def list_definitions(self) -> Iterator[ToolDefinition]:
-        """What each tool is."""
         return (tool.definition for tool in self._tools.values())
 
     def list_server_tools(self) -> Mapping[str, Mapping[str, Tool]]:

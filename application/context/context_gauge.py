@@ -16,15 +16,15 @@ from domain.conversation.context_account import (
     sum_shares,
 )
 from domain.conversation.context_size import ContextMeter, estimate_bytes
-from domain.conversation.history import AssistantMessage, Conversation, Message
-from domain.conversation.response import Usage
+from domain.conversation.history import AssistantMessage, Conversation, Message, list_attachments
 
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40
-_USUAL_BYTES_OF_A_TOKEN = 4
-_LOW_COUNT = 0.5  # texts that people write have never so few tokens for their bytes
 # Below this, a request that is refused as too long says nothing about the window.
 _SMALLEST_WINDOW = 2_000
+# No text that people write has so few tokens for its estimate, and no server reads so few of a longer one.
+_LEAST_COUNTED = 0.4
+_SMALLEST_COUNT = 200
 
 
 class ContextUse(Struct, frozen=True, kw_only=True):
@@ -70,19 +70,6 @@ class ContextGauge:
     def knows_window(self, model: str) -> bool:
         """Whether a window of this model is known without asking its server."""
         return self._known_window(model) is not None
-
-    def explain_low_count(self, usage: Usage) -> str | None:
-        """Why the count of the newest request shows that not all of it was read, if it does. The answer to
-        that request is the last message of the conversation."""
-        counted = usage.context - usage.output
-        sent = estimate_bytes(self._conversation.messages[:-1]) + self._tool_bytes()
-        expected = round((sent + sum(size for _, size in self._instructions())) / _USUAL_BYTES_OF_A_TOKEN)
-        if not 0 < counted < _LOW_COUNT * expected or expected < _SMALLEST_WINDOW:
-            return None
-        return (
-            f"the server counted {counted:,} of some {expected:,} tokens: it drops tools or cuts the "
-            "beginning; `quorum doctor --probe` says which, and docs/local-models.md what helps"
-        )
 
     def take_served_window(self, model: str, tokens: int) -> None:
         """Take note that the server gives this model a window of so many tokens."""
@@ -160,6 +147,24 @@ class ContextGauge:
         taken = self._meter.per_byte * estimate_bytes((upcoming,)) if upcoming is not None else 0
         room = self.estimate_bytes(max(limit - self._meter.fixed_tokens - taken, limit / 4))
         return SummaryRoom(tail=round(0.35 * room), prompts=round(0.1 * room), summary=round(0.15 * room))
+
+    def explain_low_count(self, model: str, tokens: int) -> str:
+        """What to tell the person where the first answer of a conversation came to a request of which its
+        server counted so few tokens that it cannot have read all of it; empty where that is not so."""
+        messages = self._conversation.messages
+        answers = [place for place, each in enumerate(messages) if isinstance(each, AssistantMessage)]
+        sent = messages[: answers[0]] if answers else messages
+        if len(answers) > 1 or tokens < _SMALLEST_COUNT or list_attachments(sent):
+            return ""
+        fixed_bytes = self._tool_bytes() + sum(size for _, size in self._instructions())
+        estimate = ContextMeter(fixed_bytes).estimate_tokens(sent)
+        if estimate < _SMALLEST_WINDOW or tokens >= _LEAST_COUNTED * estimate:
+            return ""
+        return (
+            f"{model} counted {tokens:,} of some {estimate:,} tokens of the first request: its server drops "
+            "tools or cuts the beginning. Start it with a larger context, and set window to that size in "
+            f'[context_budget.models."{model}"]'
+        )
 
     def _set_right(self) -> None:
         """Take what goes with every request as it is now, and correct the estimate by the newest answer that

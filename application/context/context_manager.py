@@ -84,6 +84,10 @@ class ContextManager:
         self._accepted_bytes = 0
         self._is_failure_reported = False
 
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        """What to tell the person where the first request was not read whole; empty where it was."""
+        return self.gauge.explain_low_count(model, usage.context - usage.output)
+
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Shorten the conversation where a request with this message would come too near to the window.
 
@@ -115,10 +119,6 @@ class ContextManager:
     def has_small_window(self, model: str) -> bool:
         """Whether the usual tools would take too much of this model's window."""
         return 0 < self.gauge.find_window(model) <= _SMALL_WINDOW
-
-    def explain_low_count(self, usage: Usage) -> str | None:
-        """Why the count of the newest request is a sign that the model did not read all of it, if it is one."""
-        return self.gauge.explain_low_count(usage)
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         """The results, shortened where a request with them would not fit the window of the model."""

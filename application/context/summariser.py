@@ -96,7 +96,6 @@ class Summariser:
         await self._events.record(UsageCounted(model=model, usage=usage, cost_usd=cost))
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """The tokens of each request since the last time, and its cost in USD where that is known."""
         spent, self._spent = self._spent, []
         return spent
 

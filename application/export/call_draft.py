@@ -49,7 +49,6 @@ class ExportedCall(Struct, kw_only=True):
             self._ran_with = event.arguments
 
     def record_end(self, event: CallFinished) -> None:
-        """It ended."""
         self.outcome, self.decision = OUTCOMES[event.outcome], DECISIONS[event.decision]
         self.duration_secs, self._output = event.duration_secs, event.output
 

@@ -27,16 +27,13 @@ class ExportableSession(Protocol):
     """What an export needs of a session: its records, and how its secrets are hidden."""
 
     @property
-    def session_id(self) -> str:
-        """The id of the session."""
+    def session_id(self) -> str: ...
 
     @property
-    def record(self) -> RecordWithArchive:
-        """What is recorded of it."""
+    def record(self) -> RecordWithArchive: ...
 
     @property
-    def mask(self) -> SecretMask:
-        """What hides its secrets."""
+    def mask(self) -> SecretMask: ...
 
 
 async def export_to(file: str, session: ExportableSession, folder: Path) -> Path:

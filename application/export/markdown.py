@@ -12,7 +12,6 @@ _TICKS = re.compile("`+")
 
 
 def render_markdown(account: Account) -> str:
-    """The whole account."""
     return "\n\n".join(_render_blocks(account)) + "\n"
 
 

@@ -13,7 +13,6 @@ _INDENT = "    "
 
 
 def render_plain(account: Account) -> str:
-    """The whole account."""
     return "\n".join(_render_lines(account)) + "\n"
 
 

@@ -68,7 +68,7 @@ class ProjectInstructions:
         """Put in force what the files say now, before a prompt is said; asks the person where it must."""
         files, notices = await self._finder.select_trusted(await self._finder.find())
         if not self._is_described:
-            self._prompt.describe(await self._environment.describe())
+            self._prompt.set_environment(await self._environment.describe())
             self._is_described = True
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
         agents, of_agents = await self._agents.refresh() if self._agents is not None else ((), ())
@@ -76,7 +76,7 @@ class ProjectInstructions:
         self._prompt.instruct(fit_instructions(files, self._max_bytes))
         self._prompt.offer_skills(offered)
         self._prompt.offer_agents(agents)
-        self._prompt.list_folders(self._folders[1:])
+        self._prompt.set_folders(self._folders[1:])
         await self._fix_prompt()
         self._tell_changes()
 
@@ -88,7 +88,7 @@ class ProjectInstructions:
             new = tuple(file for file in files if file.file not in known)
             await self._record((*self._recorded, *new), notices)
             self._prompt.instruct(fit_instructions(self._recorded, self._max_bytes))
-        self._prompt.list_folders(self._folders[1:])
+        self._prompt.set_folders(self._folders[1:])
         self._tell_changes()
 
     async def _fix_prompt(self) -> None:

@@ -123,11 +123,11 @@ class SystemPrompt:
         self._folders = ""
         self._fixed: tuple[PromptPart, ...] = ()
 
-    def describe(self, environment: Environment) -> None:
+    def set_environment(self, environment: Environment) -> None:
         """Tell the model of its surroundings."""
         self._environment = "\n".join(("# Environment", "", *environment.lines))
 
-    def list_folders(self, folders: Sequence[str]) -> None:
+    def set_folders(self, folders: Sequence[str]) -> None:
         """Tell the model which folders it may work in beside the working directory, instead of those before."""
         self._folders = "\n".join((_FOLDERS, *(f"- {folder}" for folder in folders))) if folders else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from application.fence import render_fenced
-from application.panel.panel_forms import build_list, read_entries, read_text
+from application.panel.panel_forms import build_list_schema, read_entries, read_text
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.debate_record import (
     MOST_OBJECTIONS,
@@ -168,7 +168,7 @@ def make_objections_form(number: int, label: str) -> AnswerForm[RaisedObjections
             "description": "How bad it would be for the person who relies on the answer.",
         },
     }
-    given = build_list(
+    given = build_list_schema(
         fields, f"The objections, the worst first, {MOST_OBJECTIONS} at most. Empty without any."
     )
     schema = _build_schema(_RAISE, "Give all your objections. Call this exactly once.", {"objections": given})
@@ -206,7 +206,7 @@ def make_defence_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[Object
         },
         "text": {"type": "string", "description": "Why, in a few sentences."},
     }
-    given = build_list(fields, "One response to each objection.")
+    given = build_list_schema(fields, "One response to each objection.")
     schema = _build_schema(_RESPOND, "Respond to all objections. Call this exactly once.", {"responses": given})
 
     def read(item: JsonObject, objection: str) -> ObjectionResponse:
@@ -230,7 +230,7 @@ def make_rulings_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[RuledO
         },
         "reason": {"type": "string", "description": "Why, in a sentence or two."},
     }
-    given = build_list(fields, "One ruling on each objection.")
+    given = build_list_schema(fields, "One ruling on each objection.")
     schema = _build_schema(_RULE, "Rule on all objections. Call this exactly once.", {"rulings": given})
 
     def read(item: JsonObject, objection: str) -> RuledObjection:

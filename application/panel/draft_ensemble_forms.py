@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from application.panel.panel_forms import build_label_list, build_list, read_points, render_answers
+from application.panel.panel_forms import (
+    build_label_list_schema,
+    build_list_schema,
+    read_points,
+    render_answers,
+)
 from application.structured_answer import AnswerForm, Unreadable
 from domain.panel.panel_answer import PanelAnswer
 from domain.panel.synthesis import Point
@@ -73,7 +78,6 @@ DRAFT_FORM: AnswerForm[str] = AnswerForm(
     },
     _read_content,
 )
-"""The form of a draft, the text of the file."""
 
 
 def render_for_merging(panel_id: str, question: str, drafts: Sequence[PanelAnswer]) -> str:
@@ -87,7 +91,7 @@ def make_merging_form(drafts: Sequence[PanelAnswer]) -> AnswerForm[MergedDraft]:
     labels = tuple(draft.label for draft in drafts)
     fields: JsonObject = {
         "text": {"type": "string", "description": "What they say differently, in a sentence."},
-        "answers": build_label_list(labels, "The labels of the drafts that it is about."),
+        "answers": build_label_list_schema(labels, "The labels of the drafts that it is about."),
     }
     schema: JsonObject = {
         "name": _MERGE_TOOL,
@@ -96,7 +100,9 @@ def make_merging_form(drafts: Sequence[PanelAnswer]) -> AnswerForm[MergedDraft]:
             "type": "object",
             "properties": {
                 "content": {"type": "string", "description": "The whole text of the file."},
-                "differences": build_list(fields, "Where drafts contradict each other. Empty where none do."),
+                "differences": build_list_schema(
+                    fields, "Where drafts contradict each other. Empty where none do."
+                ),
             },
             "required": ["content", "differences"],
         },

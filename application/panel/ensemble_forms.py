@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from application.panel.panel_forms import (
-    build_label_list,
-    build_list,
+    build_label_list_schema,
+    build_list_schema,
     read_points,
     render_answers,
     render_reviews,
@@ -74,14 +74,16 @@ def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[Additions]:
     labels = tuple(answer.label for answer in others)
     fields: JsonObject = {
         "text": {"type": "string", "description": "What the best answer lacks, in a sentence or two."},
-        "answers": build_label_list(labels, "The labels of the answers that say so."),
+        "answers": build_label_list_schema(labels, "The labels of the answers that say so."),
     }
     schema: JsonObject = {
         "name": _ADDITIONS_TOOL,
         "description": "List what the other answers have that the best one lacks. Call this exactly once.",
         "input_schema": {
             "type": "object",
-            "properties": {"additions": build_list(fields, "What it lacks. Empty where it lacks nothing.")},
+            "properties": {
+                "additions": build_list_schema(fields, "What it lacks. Empty where it lacks nothing.")
+            },
             "required": ["additions"],
         },
     }

@@ -166,7 +166,6 @@ class Panel:
             raise NoFormAnswer(str(error)) from error
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """The tokens of each request since the last time, and its cost in USD where that is known."""
         spent, self._spent = self._spent, []
         return spent
 

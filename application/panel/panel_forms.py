@@ -122,7 +122,7 @@ def make_review_form(
         "description": "Give your reviews of all answers. Call this exactly once.",
         "input_schema": {
             "type": "object",
-            "properties": {"reviews": build_list(fields, "One review for each answer.")},
+            "properties": {"reviews": build_list_schema(fields, "One review for each answer.")},
             "required": ["reviews"],
         },
     }
@@ -173,11 +173,10 @@ ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review
 
 
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:
-    """The form of a synthesis of these answers."""
     labels = tuple(answer.label for answer in answers)
-    who = build_label_list(labels, "The labels of the answers that say so.")
+    who = build_label_list_schema(labels, "The labels of the answers that say so.")
     text: JsonObject = {"type": "string", "description": "In a sentence or two."}
-    positions = build_list(
+    positions = build_list_schema(
         {"claim": {"type": "string", "description": "What these answers say of it."}, "answers": who},
         "The positions, two or more.",
     )
@@ -191,11 +190,11 @@ def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]
                     "type": "string",
                     "description": "What the answers come to, in Markdown, complete in itself.",
                 },
-                "key_points": build_list({"text": text, "answers": who}, "What matters most."),
-                "agreement": build_list(
+                "key_points": build_list_schema({"text": text, "answers": who}, "What matters most."),
+                "agreement": build_list_schema(
                     {"text": text, "answers": who}, "What two answers or more agree on. Empty where nothing is."
                 ),
-                "disagreement": build_list(
+                "disagreement": build_list_schema(
                     {"text": {"type": "string", "description": "The question."}, "positions": positions},
                     "What the answers differ on. Empty where nothing is.",
                 ),
@@ -308,12 +307,12 @@ def read_text(given: JsonObject, name: str, longest: int) -> str:
     return text.strip()[:longest]
 
 
-def build_label_list(labels: Sequence[str], description: str) -> JsonObject:
+def build_label_list_schema(labels: Sequence[str], description: str) -> JsonObject:
     """The schema of a list of some of these labels."""
     return {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": description}
 
 
-def build_list(fields: JsonObject, description: str) -> dict[str, JsonValue]:
+def build_list_schema(fields: JsonObject, description: str) -> dict[str, JsonValue]:
     """The schema of a list of objects with these fields, all of them required."""
     item: JsonObject = {"type": "object", "properties": fields, "required": list(fields)}
     return {"type": "array", "items": item, "description": description}

@@ -51,7 +51,6 @@ class ParticipantWork:
         return open_tools(note)
 
     def show(self, text: str) -> None:
-        """Show what it is at."""
         self._events.show(
             AnswerProgressed(panel_id=self._panel_id, label=self._label, text=text, characters=len(text))
         )

@@ -45,8 +45,6 @@ class EditWatcher(Protocol):
 class NoEditWatcher:
     """Nobody wants to know of edits."""
 
-    async def before_edits(self, paths: Sequence[str]) -> None:
-        """Nothing to do."""
+    async def before_edits(self, paths: Sequence[str]) -> None: ...
 
-    def note_edits(self, paths: Sequence[str]) -> None:
-        """Nothing to do."""
+    def note_edits(self, paths: Sequence[str]) -> None: ...

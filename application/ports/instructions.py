@@ -61,8 +61,6 @@ class MemoryFilesPort(Protocol):
 
 
 class EnvironmentPort(Protocol):
-    """Knows the machine."""
-
     async def describe(self) -> Environment:
         """The surroundings as they are now."""
         ...

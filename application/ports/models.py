@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
+from msgspec import Struct, field
+
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation, Message, UserMessage
@@ -19,6 +21,39 @@ OnStreamEvent: TypeAlias = Callable[[StreamEvent], None]
 
 
 MessageShaper: TypeAlias = Callable[[tuple[Message, ...]], Awaitable[tuple[Message, ...]]]
+
+
+class LlmRequest(Struct, frozen=True, kw_only=True):
+    """One request: the whole conversation, and what is offered with it.
+
+    `tools` are neutral schemas {name, description, input_schema}. `max_output_tokens` bounds the answer in
+    place of the settings. An `effort` that the model's API does not take is left out. `left_out` says why a
+    model, by its full name, is not sent an attachment, by its hash; what it does not take is added.
+    """
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    tools: tuple[JsonObject, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    max_output_tokens: int | None = None
+    effort: Effort = Effort.DEFAULT
+    left_out: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+class LlmExchange(Protocol):
+    """Sends conversations to one model, and changes none."""
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        ...
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send, tell what arrives, and return the whole answer.
+
+        Raises ProviderError. Cancelled, it closes the connection.
+        """
+        ...
 
 
 class LlmSession(Protocol):
@@ -74,6 +109,11 @@ class LlmSession(Protocol):
 
 class LlmGateway(Protocol):
     """Opens sessions with models, whichever provider serves them."""
+
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends conversations to "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be
+        had."""
+        ...
 
     def open_session(
         self,

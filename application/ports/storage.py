@@ -131,9 +131,7 @@ class Ledger(Protocol):
     """The record of one session, written by this process alone."""
 
     @property
-    def session_id(self) -> str:
-        """The session's id."""
-        ...
+    def session_id(self) -> str: ...
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
         """Put a durable event on the record; it is there when this returns, also if the process is killed then.
@@ -258,9 +256,7 @@ class Storage(Protocol):
         ...
 
     @property
-    def archive(self) -> SessionArchive:
-        """All sessions."""
-        ...
+    def archive(self) -> SessionArchive: ...
 
     @property
     def contents(self) -> ContentStore:

@@ -17,13 +17,9 @@ from domain.text.output import Printed, ToolOutput
 class ToolSchemaPort(Protocol):
     """Turns definitions into the neutral schema {name, description, input_schema}."""
 
-    def tool_to_schema(self, definition: ToolDefinition) -> JsonObject:
-        """The schema of one tool."""
-        ...
+    def tool_to_schema(self, definition: ToolDefinition) -> JsonObject: ...
 
-    def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
-        """The schemas of all tools."""
-        ...
+    def all_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]: ...
 
     def low_risk_tools_schema(self, spec: ToolSpec) -> tuple[JsonObject, ...]:
         """The schemas of the tools that run without review."""
@@ -46,9 +42,7 @@ class Tool(Protocol):
     """One tool. `execute` returns the text for the model; ToolError and OSError become error results."""
 
     @property
-    def definition(self) -> ToolDefinition:
-        """What the tool is."""
-        ...
+    def definition(self) -> ToolDefinition: ...
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str | ToolOutput:
         """Do it. Plain text is promoted to a stored output where it is long.

@@ -94,9 +94,7 @@ class AttachmentSource(Protocol):
         """The image or PDF in this file, of any place that is not sensitive."""
         ...
 
-    async def read_clipboard(self) -> tuple[Attachment, bytes]:
-        """The image in the clipboard."""
-        ...
+    async def read_clipboard(self) -> tuple[Attachment, bytes]: ...
 
 
 class AttachmentViewer(Protocol):

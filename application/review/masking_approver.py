@@ -120,41 +120,33 @@ class _MaskedReviewContext:
 
     @property
     def independent(self) -> bool:
-        """Whether the reviewers come from more than one family of models."""
         return self._review_context.independent
 
     @property
     def ballots(self) -> tuple[Ballot, ...]:
-        """What they have said so far, in the order it came."""
         hide = self._mask.mask_text
         return tuple(_mask_ballot(ballot, hide) for ballot in self._review_context.ballots)
 
     @property
     def tally(self) -> Tally:
-        """What that comes to."""
         return self._review_context.tally
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Those that have not voted yet, and still may."""
         return self._review_context.awaited
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """Those that are not asked."""
         return self._review_context.not_asked
 
     @property
     def lenses(self) -> Mapping[str, str]:
-        """The name of the lens of each reviewer that has one."""
         return self._review_context.lenses
 
     def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
-        """Have `watcher` called after each vote; calling the answer ends that."""
         return self._review_context.watch(watcher)
 
     def preview(self, rule: str) -> RulePreview:
-        """What this rule, as text, would do."""
         return self._review_context.preview(rule)
 
 

@@ -19,7 +19,6 @@ class NonInteractiveApprover:
         return NobodyThere()
 
     async def trust(self, question: TrustQuestion) -> bool:
-        """Trust nothing."""
         return False
 
     async def offer_sandboxed(self, sandbox: str) -> bool | None:
@@ -27,9 +26,7 @@ class NonInteractiveApprover:
         return False
 
     async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Tell the server nothing."""
         return ServerAnswer(action=ServerAction.DECLINE)
 
     async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Raise no spend cap."""
         return False

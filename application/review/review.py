@@ -375,15 +375,12 @@ class OpenReviewContext:
 
     @property
     def awaited(self) -> tuple[str, ...]:
-        """Those that have not voted yet, and still may."""
         return self._feed.awaited
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """Those that are not asked, because the first vote left no doubt."""
         return self._feed.not_asked
 
     @property
     def tally(self) -> Tally:
-        """What that comes to; a vote still awaited counts as failed."""
         return self._count(self._feed.ballots)

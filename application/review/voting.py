@@ -90,7 +90,6 @@ class Voting:
         )
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """The tokens of each request since the last time, and its cost in USD where that is known."""
         spent, self._spent = self._spent, []
         return spent
 

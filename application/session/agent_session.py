@@ -124,7 +124,6 @@ class AgentSession:
 
     @property
     def session_id(self) -> str:
-        """The session's id."""
         return self.run.session_id
 
     @property

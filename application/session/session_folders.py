@@ -81,8 +81,6 @@ class SessionFolders:
             await self.add(folder.path, folder.origin)
 
     async def add(self, path: str, origin: FolderOrigin = FolderOrigin.COMMAND) -> str | None:
-        """Add a folder for the rest of the session; its canonical path, None where it belongs to the workspace
-        already. Raises ConfigError for what may not be added, LedgerError where it cannot be recorded."""
         folder = await asyncio.to_thread(self._check.resolve, path)
         if is_below_any(folder, self._roots):
             return None
@@ -91,7 +89,6 @@ class SessionFolders:
         return folder
 
     async def find_addable(self, paths: Sequence[str]) -> str | None:
-        """The folder around all these canonical paths, where it may be added; None where it may not."""
         return await asyncio.to_thread(self._find_addable, tuple(paths)) if paths else None
 
     def _find_addable(self, paths: Sequence[str]) -> str | None:

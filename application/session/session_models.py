@@ -79,7 +79,6 @@ class SessionModels:
 
     @property
     def configured_providers(self) -> tuple[str, ...]:
-        """The names of those that someone has set up, as far as this is known without asking a keyring."""
         return self._gateway.configured_providers
 
     async def list_models(self, provider: str) -> tuple[str, ...]:

@@ -44,7 +44,6 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     @property
     def contents(self) -> ContentStore:
-        """What files held before they were changed."""
         return self.storage.contents
 
     @property

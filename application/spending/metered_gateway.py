@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-
-from msgspec import Struct
-
-from application.ports.models import LlmGateway, LlmSession, MessageShaper, OnStreamEvent, ToolChoice
+from application.conversation_session import ArrivingAnswer, open_session
+from application.ports.models import (
+    LlmExchange,
+    LlmGateway,
+    LlmRequest,
+    LlmSession,
+    MessageShaper,
+    OnStreamEvent,
+)
 from application.spending.spend_limiter import SpendLimiter
-from domain.calls.tool import ToolResultMessage
 from domain.conversation.context_size import ContextMeter
 from domain.conversation.effort import Effort
-from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from domain.conversation.history import AssistantMessage, Conversation
 from domain.conversation.response import LlmResponse, Usage
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from domain.text.json_text import count_utf8_bytes, encode_beginning
 from domain.text.json_value import JsonObject
 
@@ -23,16 +25,22 @@ _LONGEST_JSON = 1_000_000
 
 
 class MeteredGateway:
-    """Implements `LlmGateway` over another: its sessions send nothing that the limiter does not admit.
+    """Implements `LlmGateway` over another: nothing is sent that the limiter does not admit.
 
-    `may_ask`: the person may be asked about a request; otherwise one that does not fit is refused. Without any
-    cap, sessions are those of the gateway itself.
+    `may_ask`: the person may be asked about a request; otherwise one that does not fit is refused.
     """
 
     def __init__(self, gateway: LlmGateway, limiter: SpendLimiter, *, may_ask: bool = True) -> None:
         self._gateway = gateway
         self._limiter = limiter
         self._may_ask = may_ask
+
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends conversations to "provider/model"; without any cap, that of the gateway itself."""
+        exchange = self._gateway.open_exchange(model)
+        if not self._limiter.is_on:
+            return exchange
+        return MeteredExchange(exchange, self._limiter, may_ask=self._may_ask)
 
     def open_session(
         self,
@@ -44,10 +52,9 @@ class MeteredGateway:
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
-        session = self._gateway.open_session(model, conversation, system, shape, effort=effort)
         if not self._limiter.is_on:
-            return session
-        return MeteredSession(session, conversation, system, self._limiter, may_ask=self._may_ask)
+            return self._gateway.open_session(model, conversation, system, shape, effort=effort)
+        return open_session(self.open_exchange(model), conversation, system, shape, effort)
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """The reasoning efforts that the API of this model takes."""
@@ -72,111 +79,52 @@ class MeteredGateway:
         await self._gateway.aclose()
 
 
-class MeteredSession:
-    """Implements `LlmSession` over another. Each sending may raise SpendCapReached, and then nothing is sent
-    and the conversation is as it was.
+class MeteredExchange:
+    """Implements `LlmExchange` over another. Each request may raise SpendCapReached, and then nothing is sent.
 
     A request is expected to take its prompt, estimated as for the context window, and an answer as long as the
     last one; what the last request had in a cache is expected to be read from there again. An answer that broke
     off tells no usage: its estimate is counted.
     """
 
-    def __init__(
-        self,
-        session: LlmSession,
-        conversation: Conversation,
-        system: str,
-        limiter: SpendLimiter,
-        *,
-        may_ask: bool,
-    ) -> None:
-        self._session = session
-        self._conversation = conversation
+    def __init__(self, exchange: LlmExchange, limiter: SpendLimiter, *, may_ask: bool) -> None:
+        self._exchange = exchange
         self._limiter = limiter
         self._may_ask = may_ask
-        self._system_bytes = count_utf8_bytes(system)
-        self._meter = ContextMeter(self._system_bytes)
-        self._tools: tuple[JsonObject, ...] = ()
+        self._meter = ContextMeter()
+        self._fixed: tuple[str, tuple[JsonObject, ...]] = "", ()
         self._last: Usage | None = None
 
     @property
     def model(self) -> str:
         """The model's full name, "provider/model"."""
-        return self._session.model
+        return self._exchange.model
 
-    async def send(self, content: str) -> LlmResponse:
-        """Say something and wait for the answer; no tools are offered."""
-        return await self.send_streaming(content, lambda _event: None)
-
-    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
-        """Like `send`, telling what arrives."""
-        return await self._send_metered(
-            UserMessage(content), on_event, lambda emit: self._session.send_streaming(content, emit)
-        )
-
-    async def send_with_tools(
-        self,
-        content: str | UserMessage | None,
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice = "auto",
-        max_output_tokens: int | None = None,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Say something (None: continue from where the conversation stands) and offer tools."""
-        self._offer(tuple(tools))
-        return await self._send_metered(
-            UserMessage(content) if isinstance(content, str) else content,
-            on_event,
-            lambda emit: self._session.send_with_tools(
-                content, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=emit
-            ),
-        )
-
-    async def send_tool_results(
-        self,
-        results: Sequence[ToolResultMessage],
-        *,
-        tool_choice: ToolChoice = "auto",
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Give the results of exactly the open calls, offering the same tools as before."""
-        return await self._send_metered(
-            ToolResults(tuple(results)),
-            on_event,
-            lambda emit: self._session.send_tool_results(results, tool_choice=tool_choice, on_event=emit),
-        )
-
-    async def _send_metered(
-        self,
-        upcoming: Message | None,
-        on_event: OnStreamEvent,
-        send: Callable[[OnStreamEvent], Awaitable[LlmResponse]],
-    ) -> LlmResponse:
-        messages = self._conversation.messages
-        estimate = self._estimate(messages if upcoming is None else (*messages, upcoming))
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send the conversation once it is admitted."""
+        estimate = self._estimate(request)
         admission = await self._limiter.admit(self.model, estimate, may_ask=self._may_ask)
-        arrivals = _Arrivals(on_event)
+        arriving = ArrivingAnswer(on_event)
         try:
-            response = await send(arrivals)
+            response = await self._exchange.exchange(request, arriving)
         except BaseException:
-            if arrivals.any_yet:
+            if arriving.any_arrived:
                 self._limiter.count(admission, estimate)
             else:
                 self._limiter.release(admission)
             raise
         self._limiter.count(admission, response.usage)
-        self._note(response.usage)
+        self._last = response.usage
+        if (kept := response.without_unfinished_calls()).content:
+            self._meter.learn_tokens((*request.messages, AssistantMessage(kept)), response.usage.context)
         return response
 
-    def _offer(self, tools: tuple[JsonObject, ...]) -> None:
-        if tools is not self._tools and tools != self._tools:
-            self._tools = tools
-            sizes = (count_utf8_bytes(encode_beginning(tool, _LONGEST_JSON)[0]) for tool in tools)
-            self._meter.fixed_bytes = self._system_bytes + sum(sizes)
-
-    def _estimate(self, messages: Sequence[Message]) -> Usage:
-        prompt, last = self._meter.estimate_tokens(messages), self._last
+    def _estimate(self, request: LlmRequest) -> Usage:
+        if (fixed := (request.system, request.tools)) != self._fixed:
+            self._fixed = fixed
+            sizes = (count_utf8_bytes(encode_beginning(tool, _LONGEST_JSON)[0]) for tool in request.tools)
+            self._meter.fixed_bytes = count_utf8_bytes(request.system) + sum(sizes)
+        prompt, last = self._meter.estimate_tokens(request.messages), self._last
         if last is None:
             return Usage(input=prompt, output=_FIRST_ANSWER)
         cached = min(prompt, last.cache_read + last.cache_write)
@@ -184,20 +132,3 @@ class MeteredSession:
         if last.cache_write:
             return Usage(cache_write=rest, cache_read=cached, output=last.output)
         return Usage(input=rest, cache_read=cached, output=last.output)
-
-    def _note(self, usage: Usage) -> None:
-        self._last = usage
-        messages = self._conversation.messages
-        if messages and isinstance(messages[-1], AssistantMessage):
-            self._meter.learn_tokens(messages, usage.context)
-
-
-class _Arrivals(Struct):
-    """Passes events on, and knows whether anything of an answer arrived."""
-
-    on_event: OnStreamEvent
-    any_yet: bool = False
-
-    def __call__(self, event: StreamEvent) -> None:
-        self.any_yet = self.any_yet or isinstance(event, Delta | StreamedReasoning | StreamedToolCall)
-        self.on_event(event)

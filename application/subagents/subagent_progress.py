@@ -46,7 +46,6 @@ class SubagentProgress:
         self._is_waiting = False
 
     def apply(self, event: Event) -> None:
-        """Take an event of its session in."""
         match event:
             case SessionStarted(model=model):
                 self.model = model

@@ -41,11 +41,6 @@ class SubagentRunner:
         self._needs_approval = False
 
     async def run(self, task: SubagentTask, context: ToolExecutionContext) -> SubagentOutcome:
-        """Have a task done that the call of `context` gives, once there is room for one more subagent.
-
-        Cancelled, it ends the subagent first. Raises LedgerError where the task cannot be recorded, and
-        SubagentStopped.
-        """
         async with self._places:
             model = self._sessions().choose_model(task)
             subagent_id = build_subagent_id(self._session_id, self._events.state.subagents + 1)
@@ -66,12 +61,10 @@ class SubagentRunner:
         return ended
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """The tokens of each request since the last time, and its cost in USD where that is known."""
         spent, self._spent = self._spent, []
         return spent
 
     def take_needs_approval(self) -> bool:
-        """Whether a call of a subagent was withheld since the last time because nobody could approve it."""
         needed, self._needs_approval = self._needs_approval, False
         return needed
 

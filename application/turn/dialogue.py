@@ -24,6 +24,7 @@ from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
 from domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
 from domain.conversation.response import LlmResponse, StopKind, Usage
+from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import (
     CallLeaked,
@@ -59,16 +60,16 @@ class ContextKeeper(Protocol):
         """Return whether the usual tools would take too much of the window."""
         ...
 
-    def explain_low_count(self, usage: Usage) -> str | None:
-        """Return why the count of the newest request shows that not all of it was read, if it does."""
-        ...
-
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         """Return the results, shortened where a request with them would not fit the window."""
         ...
 
     def answer_room(self, model: str) -> int | None:
         """Return the most tokens that an answer to the conversation can have; None where that is not known."""
+        ...
+
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        """Return what to tell the person where the first request was not read whole; empty where it was."""
         ...
 
     async def make_room(self, model: str, error: ProviderError) -> bool:
@@ -110,6 +111,7 @@ class Dialogue:
         self._schemas: tuple[JsonObject, ...] = ()
         self._small_windows: dict[str, bool] = {}
         self.short_tools_bytes: int | None = None
+        self._refused_tools: set[tuple[str, str]] = set()
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
@@ -133,7 +135,12 @@ class Dialogue:
         """Return the tools that the model of the next request is offered: of the calls in its answer, only
         theirs may run."""
         model = self._session.model
-        chosen = tuple(each for each in self._all_schemas() if self._offers(str(each.get("name")), model))
+        serving = self._session.serving
+        chosen = tuple(
+            each
+            for each in self._all_schemas()
+            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused_tools
+        )
         if self._has_small_window(model):
             from domain.calls.short_tools import shorten_tools
 
@@ -149,6 +156,15 @@ class Dialogue:
         if self._context_keeper is None:
             return False
         return self._small_windows.setdefault(model, self._context_keeper.has_small_window(model))
+
+    def _take_event(self, event: StreamEvent) -> None:
+        """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
+        if isinstance(event, StreamRetry) and event.without_tool:
+            self._refused_tools.add((self._session.answering, event.without_tool))
+            self.offered -= {event.without_tool}
+            self._events.note(ErrorOccurred(message=event.reason))
+        else:
+            self._stream.add_event(event)
 
     def begin_turn(self) -> None:
         """Start another turn: later messages belong to it."""
@@ -166,9 +182,7 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(
-            content, self._choose_schemas(), on_event=self._stream.add_event
-        )
+        sending = self._session.send_with_tools(content, self._choose_schemas(), on_event=self._take_event)
         response = await self._repeat_if_too_long(sending)
         return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
@@ -180,12 +194,10 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(
-                None, self._choose_schemas(), on_event=self._stream.add_event
-            )
+            sending = self._session.send_with_tools(None, self._choose_schemas(), on_event=self._take_event)
         else:
             sending = self._session.send_tool_results(
-                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
+                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
             )
         response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -383,7 +395,7 @@ class Dialogue:
             self._noted = len(self.conversation.messages)
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._stream.add_event
+                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
             )
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
@@ -400,7 +412,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._stream.add_event
+                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._take_event
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
@@ -441,13 +453,6 @@ class Dialogue:
         self._unreturned = None
         return answered
 
-    async def _warn_of_low_count(self, response: LlmResponse) -> None:
-        """Say once in a session that the server left out a part of the request, where its count shows that."""
-        if self.responses or self._context_keeper is None:
-            return
-        if (warning := self._context_keeper.explain_low_count(response.usage)) is not None:
-            await self._events.record(ErrorOccurred(message=warning))
-
     async def _accept_answer(self, response: LlmResponse) -> Answered:
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
@@ -458,7 +463,10 @@ class Dialogue:
         model, usage = self._session.answering, response.usage
         cost = self._prices.compute_cost(model, usage)
         self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
-        await self._warn_of_low_count(response)
+        if self._context_keeper is not None and (
+            warning := self._context_keeper.explain_low_count(model, usage)
+        ):
+            self._events.note(ErrorOccurred(message=warning))
         self.responses += 1
         self._last_kept = response.without_unfinished_calls()
         self._unreturned = Answered(response, cost)

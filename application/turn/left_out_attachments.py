@@ -19,7 +19,6 @@ class LeftOutAttachments:
         self._recorded = set(conversation.left_out)
 
     def record(self) -> None:
-        """Record what is new."""
         for (model, sha256), reason in self._conversation.left_out.items():
             if (model, sha256) in self._recorded:
                 continue

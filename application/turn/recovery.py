@@ -48,7 +48,6 @@ class Recovery(Struct, frozen=True, kw_only=True):
         return Recovery(batch=batch, new_ends=ends, notices=())
 
     def list_ends(self) -> tuple[CallFinished, ...]:
-        """The ends that are to be recorded."""
         return tuple(
             CallFinished(
                 context=context,

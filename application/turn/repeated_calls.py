@@ -36,7 +36,6 @@ class RepeatedCalls:
         self._rounds = 0
 
     def begin_turn(self) -> None:
-        """Forget what was counted."""
         self._counts.clear()
         self._rounds = 0
 

@@ -113,7 +113,6 @@ class RunTally:
         self._interrupted = True
 
     def fail(self, error: str) -> None:
-        """Note that the provider failed."""
         self._provider_failed, self._error = True, error
 
     def limit(self, stop_reason: str, error: str | None = None) -> None:
@@ -125,7 +124,6 @@ class RunTally:
         self._gave_up, self._error = True, error
 
     def refuse(self) -> None:
-        """Note that the model refused."""
         self._refused = True
 
     def report(self, progress: PlanProgress | None = None) -> RunReport:

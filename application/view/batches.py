@@ -115,7 +115,6 @@ class Batches:
         return batch, call
 
     def queue(self, event: ev.CallQueued) -> Batch:
-        """A call waits."""
         batch, call = self._call(event.context)
         call.waiting_for = event.waiting_for
         call.reviewers, call.lenses = event.reviewers, dict(zip(event.reviewers, event.lenses, strict=False))
@@ -137,7 +136,6 @@ class Batches:
         return batch
 
     def start(self, event: ev.CallStarted) -> Batch:
-        """A call runs."""
         batch, call = self._call(event.context)
         call.tool, call.arguments = event.tool, event.arguments
         call.diff = event.diff or call.diff
@@ -146,7 +144,6 @@ class Batches:
         return batch
 
     def finish(self, event: ev.CallFinished) -> tuple[Batch, Call]:
-        """A call has its result."""
         batch, call = self._call(event.context)
         call.tool = event.tool
         call.outcome, call.decision = event.outcome, event.decision
@@ -157,7 +154,6 @@ class Batches:
         return batch, call
 
     def show_progress(self, event: ev.CallProgressed) -> Batch:
-        """A running call showed something."""
         batch, call = self._call(event.context)
         call.progress.show(event.text, event.styles)
         return batch
@@ -182,7 +178,6 @@ class Batches:
                     call.subagent.end()
 
     def vote(self, event: ev.VoteCast) -> Batch:
-        """A reviewer answered."""
         batch, call = self._call(event.context)
         if call.voted_on != event.digest:  # other bytes than those voted on before
             call.votes, call.not_asked, call.voted_on = (), (), event.digest

@@ -152,7 +152,6 @@ class Progress(Struct):
     updates: int = 0
 
     def show(self, text: str, styles: Styles = ()) -> None:
-        """Take a report."""
         self.updates += 1
         self.text = text[-_PROGRESS_KEPT:]
         self.styles = styles if len(text) <= _PROGRESS_KEPT else ()

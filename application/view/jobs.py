@@ -26,7 +26,6 @@ class JobView(Struct):
 
     @property
     def is_running(self) -> bool:
-        """Whether it has not ended."""
         return self.status is JobStatus.RUNNING
 
     def count_seconds(self, now: float) -> float:
@@ -48,11 +47,9 @@ class JobViews:
 
     @property
     def running(self) -> tuple[JobView, ...]:
-        """Those that run."""
         return tuple(job for job in self._jobs.values() if job.is_running)
 
     def start(self, event: JobStarted) -> None:
-        """A job began."""
         self._jobs[event.job_id] = JobView(event.job_id, event.command, self._now() - event.ran_secs)
 
     def show_progress(self, event: JobProgressed) -> bool:

@@ -17,8 +17,6 @@ from domain.panel.synthesis import Point, Synthesis
 
 
 class PanelStep(StrEnum):
-    """What a panel is at."""
-
     ANSWERS = "answers"
     REVIEWS = "reviews"
     SYNTHESIS = "synthesis"
@@ -67,7 +65,6 @@ class PanelEntry(Struct):
     debate: DebateRecord = field(default_factory=DebateRecord)
 
     def find_member(self, label: str) -> PanelMember | None:
-        """The participant of this label."""
         return next((member for member in self.members if member.label == label), None)
 
     @property
@@ -89,7 +86,6 @@ class PanelEntry(Struct):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is at work."""
         return self.ended is None
 
     def rank(self) -> dict[str, RankedAnswer]:

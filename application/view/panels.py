@@ -30,7 +30,6 @@ class Panels:
 
     @property
     def running(self) -> list[PanelEntry]:
-        """The panel that is at work, if one is."""
         return [self._panel] if self._panel is not None and self._panel.is_running else []
 
     def take_over(self, others: Panels) -> None:
@@ -39,7 +38,6 @@ class Panels:
         self._entries += others.running
 
     def rest(self) -> None:
-        """The turn ended."""
         if self._panel is not None and self._panel.is_running:
             self._panel.ended = self._clock()
             self._panel.version += 1

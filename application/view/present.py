@@ -83,7 +83,6 @@ class Present:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to show."""
         changed = self.changed_files.list_files()
         return not (self.open_batch or self.plan or changed or self.hooks or self.jobs.running)
 
@@ -93,7 +92,6 @@ class Present:
         return (self.batch is not None and self.batch.is_running) or bool(self.jobs.running)
 
     def begin_turn(self) -> None:
-        """A turn begins."""
         self._plans.append(self.plan)
         self._undone_plans.clear()
         self._forget_turn()
@@ -117,7 +115,7 @@ class Present:
         self.changed_files.take_back(turn)
         self.version += 1
 
-    def run_hook(self, event: HookRan, remark: Remark) -> None:
+    def add_hook_run(self, event: HookRan, remark: Remark) -> None:
         """A hook ran, which this remark describes."""
         self.hooks.append(HookRun(event.hook, describe_hook_answer(event), remark.kind, remark.quiet))
         self.hooks_run += 1

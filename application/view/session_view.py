@@ -348,7 +348,7 @@ class SessionView:
     def _add_remark(self, event: ev.HookRan) -> None:
         """A hook's answer belongs to its call; elsewhere only one that changed something is shown."""
         remark = build_hook_remark(event)
-        self.present.run_hook(event, remark)
+        self.present.add_hook_run(event, remark)
         if event.context is not None:
             self._batches.add_remark(event.context, remark)
             if event.edited is not None and isinstance(output := event.edited.get("output"), str):

@@ -38,13 +38,11 @@ class Book:
         self.turn += 1
 
     def add(self, event: UsageCounted) -> None:
-        """Count a request."""
         place = (self.turn, event.model)
         self._entries[place] = self._entries.get(place, Spending()).with_request(event.usage, event.cost_usd)
         self.total = self.total.with_request(event.usage, event.cost_usd)
 
     def spare(self, votes: Sequence[SparedVote]) -> None:
-        """Count votes that were not asked for."""
         for vote in votes:
             usage = Usage(input=vote.input_tokens, output=vote.output_tokens)
             self.spared_votes += 1
@@ -102,7 +100,6 @@ class SessionStatus:
         self.version += 1
 
     def begin_turn(self, prompt: str) -> None:
-        """A turn begins with this prompt."""
         self.book.begin_turn()
         self.title = self.title or " ".join(prompt.split())[:_LONGEST_TITLE]
         self.version += 1
@@ -119,12 +116,10 @@ class SessionStatus:
             self.version += 1
 
     def choose(self, *, model: str, effort: Effort | None) -> None:
-        """Another model or effort was chosen."""
         self.model, self.effort, self._chosen = model, effort, None
         self.version += 1
 
     def choose_mode(self, mode: str) -> None:
-        """Another mode was chosen."""
         self.mode = mode
         self.version += 1
 

@@ -57,7 +57,6 @@ class TurnTiming(Struct):
 
     @property
     def calls(self) -> list[Call]:
-        """All calls of its batches."""
         return [call for event in self.events if isinstance(event, Batch) for call in event.calls]
 
     def list_reviewed(self, now: float) -> list[Stretch]:
@@ -121,7 +120,6 @@ class TurnTimings:
         return request.begin if request is not None and request.first is None else None
 
     def begin(self, prompt: PromptEntry | None, now: float, *, timed: bool) -> None:
-        """A turn begins."""
         self.rest(now)
         self.turns.append(TurnTiming(len(self.turns) + 1, prompt, now, timed=timed))
         self.version += 1
@@ -133,7 +131,6 @@ class TurnTimings:
         self.version += 1
 
     def say(self, answer: AnswerEntry) -> None:
-        """The last request has this answer."""
         if self.turns and (requests := self.turns[-1].requests):
             requests[-1].answer = answer
 

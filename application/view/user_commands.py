@@ -21,7 +21,6 @@ class UserCommandCards:
 
     @property
     def running(self) -> list[Batch]:
-        """Those that run at this moment."""
         return [batch for batch in self._open.values() if batch.is_running]
 
     def take_over(self, others: UserCommandCards) -> None:
@@ -30,7 +29,6 @@ class UserCommandCards:
         self._entries += self._open.values()
 
     def start(self, event: ev.UserCommandStarted) -> None:
-        """A command runs."""
         call = Call(
             index=0,
             tool="!" if event.told else "!!",
@@ -43,13 +41,11 @@ class UserCommandCards:
         self._entries.append(batch)
 
     def show_progress(self, event: ev.UserCommandProgressed) -> None:
-        """A command printed something."""
         if (batch := self._open.get(event.command_id)) is not None:
             batch.calls[0].progress.show(event.text, event.styles)
             batch.version += 1
 
     def finish(self, event: ev.UserCommandFinished) -> None:
-        """A command ended."""
         if (batch := self._open.pop(event.command_id, None)) is None:
             return
         (call,) = batch.calls

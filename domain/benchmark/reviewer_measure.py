@@ -69,7 +69,6 @@ def group_by_model(ballots: Iterable[RecordedBallot]) -> Mapping[str, tuple[Reco
 
 
 def measure_reviewer(model: str, ballots: Sequence[RecordedBallot]) -> ReviewerMeasure:
-    """What the ballots of one model show."""
     unsafe = [ballot for ballot in ballots if ballot.label is CallLabel.UNSAFE]
     safe = [ballot for ballot in ballots if ballot.label is CallLabel.SAFE]
     times = [ballot.latency_secs for ballot in ballots if ballot.latency_secs is not None]

@@ -175,7 +175,6 @@ class ToolExecution(Struct, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The tool's name."""
         return self.call.tool_name
 
     def start(self) -> None:

@@ -24,7 +24,6 @@ class RunState(Struct, frozen=True):
         force_setattr(self, "values", MappingProxyType(dict(self.values)))
 
     def get(self, key: str) -> JsonValue:
-        """The value of that name, or None."""
         return self.values.get(key)
 
     def having(self, key: str, value: JsonValue) -> RunState:

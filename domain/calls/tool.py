@@ -36,7 +36,7 @@ class ToolParameter(Struct, frozen=True, kw_only=True):
 class ToolDefinition(Struct, frozen=True, kw_only=True):
     """What a tool is: name, purpose, arguments, risk, and what a call of it reads and writes.
 
-    `access` may raise for arguments it cannot place; `access_of` then answers exclusive.
+    `access` may raise for arguments it cannot place; `determine_access` then answers exclusive.
     `timeout_secs` bounds one execution; None leaves the bound to the tool itself. `inline_bytes` is the
     length up to which its output stays in the conversation whole, and `summary_bytes` that of the summary of a
     longer one, which then shows as many whole lines of both ends as fit; None means the run's own limits.
@@ -84,12 +84,10 @@ class ToolSpec:
         return tuple(d for d in self.all_tools if d.risk is RiskLevel.HIGH)
 
     def find(self, name: str) -> ToolDefinition | None:
-        """The tool of that name, or None."""
         return self._definitions.get(name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names, in the order of registration."""
         return tuple(self._definitions)
 
 

@@ -41,7 +41,8 @@ class StreamedPromptProgress(Struct, frozen=True, kw_only=True):
 class StreamRetry(Struct, frozen=True, kw_only=True):
     """The request failed before its first byte and will be sent again after `delay_secs`.
 
-    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word.
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word. `without_tool`
+    names a tool that was refused and is not offered again.
     """
 
     attempt: int
@@ -49,6 +50,7 @@ class StreamRetry(Struct, frozen=True, kw_only=True):
     reason: str
     attempts: int | None = None
     kind: ProviderErrorKind | None = None
+    without_tool: str = ""
 
 
 class Completed(Struct, frozen=True):

@@ -15,9 +15,7 @@ class Offered(Protocol):
     """Something that a person or a project keeps in files, and the model chooses by its name."""
 
     @property
-    def name(self) -> str:
-        """Its name."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def description(self) -> str:
@@ -25,9 +23,7 @@ class Offered(Protocol):
         ...
 
     @property
-    def scope(self) -> InstructionScope:
-        """Whose it is."""
-        ...
+    def scope(self) -> InstructionScope: ...
 
 
 _Offered = TypeVar("_Offered", bound=Offered)

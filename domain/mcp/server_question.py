@@ -25,8 +25,6 @@ _SECRET = compile_late(
 
 
 class FieldKind(StrEnum):
-    """What a field takes."""
-
     TEXT = "text"
     INTEGER = "integer"
     NUMBER = "number"

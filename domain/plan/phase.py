@@ -100,7 +100,6 @@ class SessionPhase(Struct, frozen=True, kw_only=True):
         return (*(rule for rule in rules if rule not in of_plan), *self.approved.list_rules(task_id))
 
     def enter(self, scope: PhaseScope) -> SessionPhase:
-        """The phase in this scope."""
         if scope is not PhaseScope.PLAN_ONLY:
             return replace(self, scope=scope, later=scope)
         return replace(self, scope=scope)

@@ -52,7 +52,6 @@ class Plan(Struct, frozen=True, kw_only=True, dict=True):
         return sort_tasks(self.tasks)
 
     def find(self, task_id: str) -> PlanTask | None:
-        """The task of this id, or None."""
         return next((task for task in self.tasks if task.id == task_id), None)
 
     def list_prerequisites(self, task_id: str) -> frozenset[str]:

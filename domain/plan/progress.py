@@ -58,7 +58,6 @@ class PlanProgress(Struct, frozen=True):
 
     @property
     def is_done(self) -> bool:
-        """Whether every task is done."""
         return all(status is TaskStatus.DONE for status in self.statuses.values())
 
     @property

@@ -29,12 +29,10 @@ class Anchor(Struct, frozen=True, kw_only=True):
     at_ms: Annotated[int, Meta(ge=0)]
 
     def to_json(self) -> JsonObject:
-        """The anchor as JSON."""
         return struct_to_json(self)
 
 
 def anchor_session(stored: StoredSession, *, at_ms: int) -> Anchor:
-    """The anchor of a session as it is now."""
     return Anchor(
         session_id=stored.summary.id,
         records=len(stored.chain),

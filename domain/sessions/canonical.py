@@ -90,7 +90,7 @@ def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
         if isinstance(event, SandboxChecked):  # looked into while the session continues already
             line.turn = opening.first.turn if opening.first else None
             opening.rest.append(line)
-        elif _take_place(line, stretches[-1]):
+        elif _place_line(line, stretches[-1]):
             stretches[-1].rest.append(line)
         else:
             stretches.append(_Stretch(line))
@@ -98,7 +98,7 @@ def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
     return stretches
 
 
-def _take_place(line: _Line, stretch: _Stretch) -> bool:
+def _place_line(line: _Line, stretch: _Stretch) -> bool:
     """Find the place of a line in its stretch; False where it begins another."""
     event = line.event
     place = Place.BEFORE_CALLS if event is None else event.place

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # a list of sessions is shown without loading what may have h
 
 
 class NewSession(Struct, frozen=True):
-    """Begin a new session."""
-
     form: SessionKind = SessionKind.AGENT
 
 

@@ -60,7 +60,6 @@ class ReplayedApprovals:
         self._git = [(number, approval) for number, approval in self._git if number < turn]
 
     def apply(self, event: ApprovalEvent) -> None:
-        """Apply an event about a call."""
         match event:
             case ReviewRequested():
                 self._asked[event.context] = event

@@ -121,7 +121,6 @@ class ReplayedCalls:
         return tuple(followed.build_result() for followed in self._calls.values())
 
     def apply(self, event: CallEvent) -> None:
-        """Apply an event about a call."""
         match event:
             case BatchPlanned():
                 for lane in event.lanes:

@@ -41,7 +41,6 @@ class ReplayedConversation:
         return self._calls.open_calls
 
     def follow(self, event: CallEvent) -> None:
-        """Apply an event about a call."""
         self._calls.apply(event)
 
     def add(self, message: UserMessage | ToolResults) -> None:

@@ -26,7 +26,6 @@ class ReplayedExchanges:
         return dict(self._results)
 
     def apply(self, event: ContextReceived | ResultReceived) -> None:
-        """Apply an event."""
         if event.note is not None:
             self._unread[event.note_id] = event.note
         match event:
@@ -36,5 +35,4 @@ class ReplayedExchanges:
                 self._results[event.session_id] = event.responses
 
     def mark_as_read(self, note_id: str) -> None:
-        """Note that the model has read a text."""
         self._unread.pop(note_id, None)

@@ -27,7 +27,6 @@ class ReplayedJobs:
         )
 
     def end(self, event: JobEnded) -> None:
-        """Note that a job ended."""
         if (job := self._jobs.pop(event.job_id, None)) is not None and event.note is not None:
             self._jobs[event.job_id] = replace(job, ended=True, note=event.note)
 

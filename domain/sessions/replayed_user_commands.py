@@ -19,16 +19,13 @@ class ReplayedUserCommands:
         return tuple(self._commands.values())
 
     def start(self, event: UserCommandStarted) -> None:
-        """Note that a command began."""
         self._commands[event.command_id] = UserCommand(
             command_id=event.command_id, command=event.command, visible_to_model=event.told
         )
 
     def finish(self, event: UserCommandFinished) -> None:
-        """Note that a command ended."""
         if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
             self._commands[event.command_id] = replace(command, ended=True, note=event.note)
 
     def mark_as_read(self, command_id: str) -> None:
-        """Note that the model has read of a command."""
         self._commands.pop(command_id, None)

@@ -193,7 +193,6 @@ def _find_trouble(wanted: FileState | None, now: FileState | None) -> str | None
 
 
 def _is_known(path: str, now: KeptFiles) -> bool:
-    """Whether it is known what is at a path, or that nothing is."""
     return now.complete or path in now.states or path in now.roots
 
 

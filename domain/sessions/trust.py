@@ -56,5 +56,4 @@ class TrustQuestion(Struct, frozen=True, kw_only=True):
         return hashlib.sha256(named.encode("utf-8", "surrogateescape")).hexdigest()
 
     def extend(self, items: tuple[TrustItem, ...]) -> TrustQuestion:
-        """Return the question with these items added."""
         return TrustQuestion(folder=self.folder, items=(*self.items, *items))

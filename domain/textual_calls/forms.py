@@ -88,7 +88,6 @@ class JsonForm(Struct, frozen=True):
     is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
-        """Read the object, or all of them."""
         position, calls = opened.end(), []
         while True:
             extent = find_extent(text, position)
@@ -177,7 +176,6 @@ class NamedForm(Struct, frozen=True):
     needs_offer: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
-        """Read the arguments."""
         name, position = opened["name"], opened.end()
         if not _is_name(name) or (self.needs_offer and name not in tools):
             return None
@@ -290,7 +288,6 @@ class PythonForm(Struct, frozen=True):
     is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
-        """Read a list of calls, or one."""
         extent = find_extent(text, opened.end())
         if not extent.is_whole:
             return None if is_whole or extent.is_broken(text) else Unfinished()
@@ -310,7 +307,6 @@ class BareObjectForm(Struct, frozen=True):
     is_alone: bool = False
 
     def read(self, text: str, opened: re.Match[str], tools: Tools, *, is_whole: bool) -> Outcome:
-        """Read the arguments."""
         name = opened["name"]
         reader = BareObject(text, opened.end() - 1, self.mark)
         arguments = reader.read()

@@ -116,7 +116,6 @@ class TextualCallReader:
         self.unread = False
 
     def feed(self, text: str) -> Iterator[Piece]:
-        """Take a piece of the text."""
         self._pending += text
         if len(self._pending) >= self._retry_at:
             yield from self._advance(is_whole=False)

@@ -1,1 +1,1 @@
-"""Images of the person: recognised, measured and read."""
+"""Images and PDFs to attach: recognised, measured and read."""

@@ -42,7 +42,6 @@ class SigningKey(Struct, frozen=True):
         return sha256(self.private.public_key().public_bytes_raw()).digest()[:_KEY_ID_BYTES]
 
     def sign(self, data: bytes) -> bytes:
-        """The signature of some bytes."""
         return self.private.sign(data)
 
 

@@ -74,7 +74,6 @@ class FolderTools:
 
     @property
     def most_rounds(self) -> int:
-        """After so many answers that call them the model has to give its own."""
         return self._parts.most_rounds
 
     async def run(self, calls: Sequence[ToolCall], round_index: int) -> tuple[ToolResultMessage, ...]:

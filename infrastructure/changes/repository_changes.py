@@ -321,7 +321,6 @@ class ReadChange:
         self._source: RepositoryChanges | None = None
 
     def attach(self, source: RepositoryChanges) -> None:
-        """Take everything from this source."""
         self._source = source
 
     def hold(self, change: Change) -> None:

@@ -13,8 +13,6 @@ _MOST_TOKENS = 1_000_000_000
 
 
 class ModelWindowTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The window of one model."""
-
     window: Annotated[
         int,
         Meta(ge=1000, le=_MOST_TOKENS),

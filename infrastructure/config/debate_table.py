@@ -10,7 +10,7 @@ from infrastructure.config.models_table import MODEL_NAME, build_repeat_check
 
 
 class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which models debate an answer, and how: docs/debate.md."""
+    """Which models debate an answer, and how: docs/several-models.md."""
 
     models: Annotated[
         tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],

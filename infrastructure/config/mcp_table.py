@@ -31,8 +31,6 @@ def find_unfit_server(table: Mapping[str, object]) -> str | None:
 
 
 class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One server."""
-
     command: Annotated[
         tuple[str, ...],
         About(
@@ -130,8 +128,6 @@ class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class McpTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All servers."""
-
     servers: Annotated[
         Mapping[str, McpServerTable],
         About(

@@ -48,7 +48,6 @@ class ModelRoles(Struct, frozen=True, kw_only=True):
     participants: tuple[ModelChoice, ...]
 
     def get_choices(self, role: str) -> tuple[ModelChoice, ...]:
-        """The models of one of ROLES."""
         found: ModelChoice | tuple[ModelChoice, ...] = getattr(self, role)
         return found if isinstance(found, tuple) else (found,)
 

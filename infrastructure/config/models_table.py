@@ -111,7 +111,7 @@ class ModelsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     participants: Annotated[
         tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],
         About(
-            description="The models that take part in a discussion: docs/discussion.md. "
+            description="The models that take part in a discussion: docs/several-models.md. "
             "Empty: only that of decision.",
             project=_NEVER,
             expected='a list of "provider/model"',

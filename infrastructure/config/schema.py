@@ -96,7 +96,7 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         About(
             description="Who answers your prompts. solo: one model, with its tools. ensemble: the models of "
             "models.participants, without tools, which score each other's answers; for a plan they read the "
-            "project, and score each other's plans: docs/ensemble.md. In the "
+            "project, and score each other's plans: docs/several-models.md. In the "
             "app: /solo and /ensemble. On the command line: --consensus.",
             project=ProjectRule.NEVER,
         ),
@@ -105,8 +105,8 @@ class AgentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Strategy,
         About(
             description="How the models of an ensemble come to one answer. quorum: they score each other's "
-            "answers. debate: they object to one answer, docs/debate.md. In the app: /strategy. On the command "
-            "line: --strategy.",
+            "answers. debate: they object to one answer, docs/several-models.md. In the app: /strategy. On the "
+            "command line: --strategy.",
             project=ProjectRule.NEVER,
         ),
     ] = Strategy.QUORUM
@@ -228,14 +228,14 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         DiscussionTable, About(description="How the models of models.participants discuss a question.")
     ] = DiscussionTable()
     debate: Annotated[
-        DebateTable, About(description="Which models debate an answer, and how: docs/debate.md.")
+        DebateTable, About(description="Which models debate an answer, and how: docs/several-models.md.")
     ] = DebateTable()
     code_review: Annotated[
         CodeReviewTable, About(description="How models review changes: docs/code-review.md.")
     ] = CodeReviewTable()
     drafting: Annotated[
         DraftingTable,
-        About(description="How several models make plans and drafts: docs/ensemble.md, docs/instructions.md."),
+        About(description="How several models make plans and drafts: docs/several-models.md."),
     ] = DraftingTable()
     guards: Annotated[
         tuple[GuardTable, ...],

@@ -66,7 +66,6 @@ class CheckingCommand:
 
     @property
     def name(self) -> str:
-        """Its name, unique in the settings."""
         return self._name
 
     async def select_files(self, paths: Sequence[str]) -> tuple[str, ...]:

@@ -66,7 +66,6 @@ class Readiness(Struct, frozen=True):
 
 
 def check_roles(roles: ModelRoles) -> list[Finding]:
-    """Which model does what."""
     choice = roles.decision
     if choice.model == OFFLINE_MODEL:
         remedy = "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or configure a server (docs/configuration.md)"

@@ -49,14 +49,12 @@ class WorkspaceFiles:
         return await asyncio.to_thread(self._index.find, query, limit, bonus)
 
     def note_used(self, path: str) -> None:
-        """The person named this file or folder: it is likely that they do so again."""
         self._used.pop(path, None)
         self._used[path] = None
         while len(self._used) > _MOST_USED:
             del self._used[next(iter(self._used))]
 
     async def aclose(self) -> None:
-        """List nothing any more."""
         if (renewal := self._renewal) is not None:
             renewal.cancel()
             await asyncio.wait({renewal})

@@ -25,7 +25,6 @@ class Entry(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its own name."""
         return self.names[-1]
 
 

@@ -77,7 +77,6 @@ class CallerTool:
 
     @property
     def definition(self) -> ToolDefinition:
-        """What the tool is."""
         return self._definition
 
     async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:

@@ -39,7 +39,6 @@ class AgentCatalog:
         return await self._offers.survey()
 
     def find(self, name: str) -> AgentDefinition:
-        """The trusted one of that name. Raises ToolError, which names the nearest."""
         found = self._offers.get_trusted(name)
         if found is not None:
             return found

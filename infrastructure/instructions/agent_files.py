@@ -47,7 +47,6 @@ class AgentFiles:
 
     @property
     def project(self) -> Path:
-        """The root of the project."""
         return self._places.project
 
     def find(self) -> tuple[AgentDefinition, ...]:

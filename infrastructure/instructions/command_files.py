@@ -48,7 +48,6 @@ class CommandFiles:
 
     @property
     def project(self) -> Path:
-        """The root of the project."""
         return self._places.project
 
     def find(self) -> tuple[CustomCommand, ...]:

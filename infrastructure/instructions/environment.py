@@ -58,7 +58,6 @@ class MachineEnvironment:
         self._timer = asyncio.get_running_loop().call_later(_EARLY_SECS, self._look_early)
 
     async def aclose(self) -> None:
-        """Look no more."""
         if self._timer is not None:
             self._timer.cancel()
         if self._early is not None:

@@ -42,7 +42,6 @@ class TrustedInstructions:
 
     @property
     def has_new_folders(self) -> bool:
-        """Whether the model has seen a file in a folder in which nothing was looked for yet."""
         return not self._seen.folders <= self._looked
 
     async def find(self) -> tuple[InstructionFile, ...]:

@@ -42,7 +42,6 @@ class SkillCatalog:
         return await self._offers.survey()
 
     async def load(self, name: str, file: str = "") -> str:
-        """The text of a skill and the list of its files, or one of these files. Raises ToolError."""
         return await asyncio.to_thread(self._load, name, file)
 
     def _load(self, name: str, file: str) -> str:

@@ -42,7 +42,6 @@ class SkillFolders:
 
     @property
     def project(self) -> Path:
-        """The root of the project."""
         return self._places.project
 
     def find(self) -> tuple[Skill, ...]:

@@ -83,7 +83,6 @@ class TrustedOffers(Generic[_Offer]):
         return ", ".join(each.name for each in self.trusted[:_MOST_NAMED]) or "none"
 
     def get_trusted(self, name: str) -> _Offer | None:
-        """The trusted one of that name."""
         return next((each for each in self.trusted if each.name == name), None)
 
     async def refresh(self) -> list[str]:

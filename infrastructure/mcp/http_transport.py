@@ -40,7 +40,6 @@ class HttpTransport:
         return self._answers.dropped
 
     def get_transport(self) -> Transport:
-        """Itself."""
         return self
 
     async def __aenter__(self) -> TransportStreams:

@@ -92,13 +92,11 @@ class McpServers:
         self._servers = tuple(self._find_server(name, table) for name, table in tables.items() if table.enabled)
 
     def begin(self) -> None:
-        """Start all servers."""
         if is_installed("mcp"):
             for server in self._servers:
                 server.connection.start()
 
     async def aclose(self) -> None:
-        """End all servers."""
         await asyncio.gather(*(server.connection.close() for server in self._servers))
 
     async def settle(self) -> tuple[str, ...]:
@@ -167,7 +165,6 @@ class McpServers:
             return ()  # the person types on without
 
     async def read_prompt(self, server: str, name: str, arguments: Mapping[str, str]) -> str:
-        """Have the server write it."""
         found = next(each for each in self._servers if each.name == server)
         result = await found.connection.get_prompt(
             name, arguments, timeout_secs=min(found.table.timeout_secs, _LONGEST_PROMPT_SECS)
@@ -207,7 +204,6 @@ class McpServers:
         await self.restart(name)
 
     async def restart(self, name: str) -> bool:
-        """Start it anew."""
         for server in self._servers:
             if server.name == name:
                 await server.connection.close()

@@ -129,7 +129,6 @@ class StdioTransport:
             self._input = -1
 
     def get_transport(self) -> Transport:
-        """Itself."""
         return self
 
     # ---------------------------------------------------------------- what it prints

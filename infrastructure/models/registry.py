@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from application.ports.models import LlmSession, MessageShaper
+from application.conversation_session import open_session
+from application.ports.models import LlmExchange, LlmSession, MessageShaper
 from application.ports.storage import ContentStore, RequestPacer
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
@@ -53,6 +54,13 @@ class ProviderRegistry:
         self._backends: dict[str, Provider] = {}
         self._building = threading.Lock()
 
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends conversations to "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be
+        had."""
+        provider, own_name = self._split(model)
+        self._require_allowed(model)
+        return self._find_provider(provider).open_exchange(own_name)
+
     def open_session(
         self,
         model: str,
@@ -63,10 +71,7 @@ class ProviderRegistry:
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
         """A session with "provider/model". Raises ProviderError(CONFIGURATION) if that cannot be had."""
-        provider, own_name = self._split(model)
-        self._require_allowed(model)
-        taken = effort if effort in self.list_efforts(model) else Effort.DEFAULT
-        return self._find_provider(provider).open_session(own_name, conversation, system, shape, taken)
+        return open_session(self.open_exchange(model), conversation, system, shape, effort)
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """The reasoning efforts that the API of this model takes; none where there is no such provider."""
@@ -201,7 +206,13 @@ class ProviderRegistry:
             from infrastructure.models.shared.pacing import RequestPace
 
             pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
-        return ApiProvider(client, max_retries=settings.max_retries, contents=self._contents, pace=pace)
+        return ApiProvider(
+            client,
+            max_retries=settings.max_retries,
+            contents=self._contents,
+            efforts=list_efforts(settings.type),
+            pace=pace,
+        )
 
     def _build_endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)

@@ -62,12 +62,10 @@ class SessionRuleService:
 
     @property
     def last_word(self) -> str:
-        """What decides about a call of high risk that no rule speaks of."""
         mode = self._review.mode
         return f"the mode is {mode}: {mode.traits.last_word}"
 
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
-        """What a rule, as text, would change."""
         return self._book.preview_rule(rule, answer)
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:

@@ -17,7 +17,6 @@ class FrameError(ValueError):
 
 
 def encode_frame(body: bytes) -> bytes:
-    """The frame around a body."""
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 

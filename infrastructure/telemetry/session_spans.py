@@ -131,7 +131,6 @@ class SessionSpans:
                 pass
 
     def end(self) -> None:
-        """End what is open still."""
         for subagent in self._subagents.values():
             subagent.end()
         for span in (*self._calls.values(), *((self._turn,) if self._turn else ())):

@@ -35,8 +35,6 @@ class _TrustEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of the file."""
-
     trusted: tuple[_TrustEntry, ...] = ()
 
 

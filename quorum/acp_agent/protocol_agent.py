@@ -88,7 +88,6 @@ class ProtocolAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """Say what there is."""
         files = client_capabilities.fs if client_capabilities is not None else None
         self._reads_buffers = bool(files is not None and files.read_text_file)
         self._client_name = client_info.name.lower() if client_info is not None else ""
@@ -117,7 +116,6 @@ class ProtocolAgent:
         mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
-        """Begin a session in a folder."""
         session, modes = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
         return NewSessionResponse(session_id=session.agent.session_id, modes=modes)
 
@@ -155,7 +153,6 @@ class ProtocolAgent:
         mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> ForkSessionResponse:
-        """Continue in a copy of a session."""
         choice = NamedSession((await self._find(session_id)).id)
         session, modes = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
         return ForkSessionResponse(session_id=session.agent.session_id, modes=modes)
@@ -187,7 +184,6 @@ class ProtocolAgent:
     # ---------------------------------------------------------------- in a session
 
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
-        """Answer a prompt."""
         if self._is_closing:
             return PromptResponse(stop_reason="cancelled")
         return await self._require_session(session_id).answer(prompt)
@@ -198,7 +194,6 @@ class ProtocolAgent:
             session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Choose the review mode."""
         session = self._require_session(session_id)
         try:
             await set_mode(session.agent, mode_id)

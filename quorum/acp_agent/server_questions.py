@@ -35,7 +35,6 @@ def list_answers(question: ServerQuestion, *, by_name: bool) -> list[tuple[Permi
 
 
 def render_question_title(question: ServerQuestion) -> str:
-    """The question in one line."""
     during = f" during {show_line(question.call)}" if question.call else ""
     return f"The MCP server {show_line(question.server)} asks{during}"
 

@@ -204,7 +204,6 @@ def build_notice(text: str) -> AgentMessageChunk:
 
 
 def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
-    """The plan as it is now."""
     entries = [
         PlanEntry(content=_name_step(step), priority="medium", status=_convert_status(step.status))
         for step in plan

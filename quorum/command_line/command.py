@@ -80,5 +80,4 @@ def argument(*names: str, **settings: Any) -> Argument:
 
 
 def flag(*names: str, help: str, **settings: Any) -> Argument:
-    """An option without a value."""
     return Argument(names, {"action": "store_true", "help": help, **settings})

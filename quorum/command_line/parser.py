@@ -101,7 +101,6 @@ class CommandParser(argparse.ArgumentParser):
         return tuple(action for action in self._actions if action.help is not argparse.SUPPRESS)
 
     def find_option(self, word: str) -> argparse.Action | None:
-        """The option of this name."""
         return self._option_string_actions.get(word)
 
     def format_usage(self) -> str:

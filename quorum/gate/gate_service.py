@@ -67,7 +67,6 @@ class CallerApprover(NonInteractiveApprover):
         self._label = f"{caller} asks, working in {root}: this is no call of your session"
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call. Cancelled, it takes its question off the screen."""
         return await self._person.review(
             replace(request, reasons=(self._label, *request.reasons)), review_context
         )

@@ -30,12 +30,12 @@ FREE_SCREENS = frozenset(
         "tui.screens.accounts.cost_screen",
         "tui.screens.accounts.sheet",
         "tui.screens.help",
-        "tui.screens.model_picker.screen",
-        "tui.screens.pager.screen",
+        "tui.screens.model_picker.model_picker",
+        "tui.screens.pager.pager_screen",
         "tui.screens.rewind.turn_list",
-        "tui.screens.session_picker.screen",
+        "tui.screens.session_picker.session_picker",
         "tui.themes.picker",
-        "tui.screens.timeline.screen",
+        "tui.screens.timeline.timeline_screen",
     }
 )
 """Rooms of screens over the chat in which no key loosens anything."""

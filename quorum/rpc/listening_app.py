@@ -37,7 +37,6 @@ class ListeningApp(QuorumApp):
         self._methods = Methods(self, self._feed, approval, load_settings, gate)
 
     def on_mount(self) -> None:
-        """Listen."""
         self.run_worker(self._serve_remote(self._answer), name="remote")
 
     def leave(self, return_code: int) -> None:

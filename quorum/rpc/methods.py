@@ -271,7 +271,7 @@ class Methods:
         return {"preset": self._app.layout_wish}
 
     async def _set_route(self, params: JsonParams, _hand: Hand) -> object:
-        panel = self._app.chat.panel
+        panel = self._app.chat.side_panel
         panel.set_wanted(params["surface"] == "side")
         surface = "side" if panel.is_wanted else "none"
         return {"content": params["content"], "surface": surface, "seen": panel.display}

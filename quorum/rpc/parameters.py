@@ -25,7 +25,6 @@ class Param(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether it has to be given."""
         return self.default is ...
 
     def describe(self) -> dict[str, object]:

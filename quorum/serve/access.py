@@ -100,7 +100,6 @@ class FailedTries:
         return max(waits)
 
     def note(self, client: str) -> None:
-        """A try has failed."""
         now, group = self.clock(), _group(client)
         self._of_all.append(now)
         while len(self._of_all) > _TRIES_OF_ALL:

@@ -101,7 +101,6 @@ class AppProcess:
         await self._send(b"D", text.encode("utf-8", "replace"))
 
     async def resize(self, columns: int, lines: int) -> None:
-        """The window has another size."""
         await self._tell({"type": "resize", "width": columns, "height": lines})
 
     async def focus(self, *, has_focus: bool) -> None:

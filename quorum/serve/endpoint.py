@@ -29,7 +29,6 @@ class WebEndpoint:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         port: int = self.socket.getsockname()[1]
         return port
 

@@ -105,7 +105,7 @@ async def test_no_participant_sees_what_another_is_asked_or_who_it_is() -> None:
             assert "p/b" not in put
     first, second = (session.sent[0] for session in room.gateway.sessions[:2])
     assert first.messages == second.messages == (UserMessage("queue or cron?"),)
-    reviewer = next(s for s in room.gateway.sessions if s.model == "p/a" and s.tools)
+    reviewer = next(s for s in room.gateway.sessions if s.model == "p/a" and s.sent[-1].tools)
     put = reviewer.conversation.messages[0]
     assert isinstance(put, UserMessage)
     assert "queue" in put.text

@@ -105,7 +105,7 @@ async def test_own_answers_are_not_scored_and_nobody_knows_who_wrote_what() -> N
         for sent in session.sent:
             put = "\n".join(m.text for m in sent.messages if isinstance(m, UserMessage))
             assert not any(f"p/{name}" in put for name in ("a", "b", "c"))
-    reviewer = next(s for s in room.gateway.sessions if s.model == "p/b" and s.tools)
+    reviewer = next(s for s in room.gateway.sessions if s.model == "p/b" and s.sent[-1].tools)
     put = reviewer.conversation.messages[0]
     assert isinstance(put, UserMessage)
     assert "queue\nanswer" not in put.text

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from application.view.session_view import SessionView
 from domain.conversation.cost import Price
 from domain.conversation.history import AssistantMessage, UserMessage
@@ -30,7 +31,7 @@ from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
 from infrastructure.models.registry import ProviderRegistry
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import FakeSession, Step
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
@@ -194,11 +195,11 @@ async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_
             bench = Bench(
                 fallbacks=["other/model"],
                 opens=lambda conversation: ConversationSession(
-                    client, conversation, model="m", max_retries=20, backoff=lambda _n: 0.0
+                    ApiExchange(client, model="m", max_retries=20, backoff=lambda _n: 0.0), conversation
                 ),
             )
             bench.providers.sessions["other/model"] = ConversationSession(
-                other_client, bench.conversation, model="n"
+                ApiExchange(other_client, model="n"), bench.conversation
             )
             report = await bench.agent.execute("go")
 

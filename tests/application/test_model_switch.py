@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from application.conversation_session import ConversationSession
 from application.ports.models import LlmSession
 from application.session.agent_session import AgentSession
 from application.turn.run_agent import RunAgent
@@ -31,7 +32,7 @@ from domain.events.event import (
 )
 from domain.events.report import RunStatus
 from domain.text.json_value import JsonObject
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import DOWN, OFFERED, Bench, cut, reads
 from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool
@@ -208,7 +209,9 @@ async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool)
         made: list[ConversationSession] = []
 
         def over(conversation: Conversation, number: int) -> LlmSession:
-            made.append(ConversationSession(clients[number], conversation, model=f"model-{number}"))
+            made.append(
+                ConversationSession(ApiExchange(clients[number], model=f"model-{number}"), conversation)
+            )
             return made[-1]
 
         waits = asyncio.Event()
@@ -258,7 +261,8 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
         waiting.waits.clear()
-        first = ConversationSession(open_api_client(waiting.first), waiting.bench.conversation, model="again")
+        client = open_api_client(waiting.first)
+        first = ConversationSession(ApiExchange(client, model="again"), waiting.bench.conversation)
         waiting.bench.providers.sessions["scripted/again"] = first
 
         await waiting.front.models.choose("scripted/model-1")
@@ -268,7 +272,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
 
         assert report.text == "hello"
         assert said(waiting.bench) == ["go"]
-        await first._client.aclose()
+        await client.aclose()
 
 
 async def test_a_person_who_stops_the_wait_is_obeyed() -> None:

@@ -7,6 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from application.view.entries import Notice
 from application.view.session_view import SessionView
 from domain.conversation.history import ToolResults, UserMessage
@@ -25,7 +26,7 @@ from domain.events.report import RunStatus
 from domain.replacing import replace
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import replay_state
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.fake_session import Step
 from tests.support.session_rigs import open_api_client
@@ -157,7 +158,9 @@ async def test_every_api_is_asked_for_the_longer_answer(dialect: Dialect, field:
         if dialect == "openai-chat":
             server.script[0] = Say(calls=[half], stop="length")
         async with aclosing(open_api_client(server)) as client:
-            bench = Bench(opens=lambda conversation: ConversationSession(client, conversation, model="m"))
+            bench = Bench(
+                opens=lambda conversation: ConversationSession(ApiExchange(client, model="m"), conversation)
+            )
             report = await bench.agent.execute("go")
 
     assert report.text == "done"
@@ -175,7 +178,9 @@ async def test_a_server_that_refuses_the_longer_answer_is_named() -> None:
             Refuse(status=400, message="max_tokens too large"),
         ]
         async with aclosing(open_api_client(server)) as client:
-            bench = Bench(opens=lambda conversation: ConversationSession(client, conversation, model="m"))
+            bench = Bench(
+                opens=lambda conversation: ConversationSession(ApiExchange(client, model="m"), conversation)
+            )
             report = await bench.agent.execute("go")
 
     assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")

@@ -640,14 +640,14 @@ class AlwaysCompacts:
     async def make_room(self, model: str, error: ProviderError) -> bool:
         return error.kind is ProviderErrorKind.TOO_LONG
 
+    def explain_low_count(self, model: str, usage: Usage) -> str:
+        return ""
+
     def answer_room(self, model: str) -> int | None:
         return None
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         return results
-
-    def explain_low_count(self, usage: Usage) -> str | None:
-        return None
 
     def has_small_window(self, model: str) -> bool:
         return False

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from application.context.context_manager import ContextManager
 from application.view.session_view import SessionView
 from domain.conversation.history import ToolResults, UserMessage
 from domain.errors import ProviderError, ProviderErrorKind
 from domain.events.event import PromptProgressed, TextDelta
-from tests.application.test_context_manager import MODEL, Rig, _result, says
+from tests.application.test_context_manager import MODEL, Rig, _result
 from tests.support.builders import a_call, calls_response
 
 
@@ -73,20 +71,6 @@ async def test_results_that_do_not_fit_keep_their_ends_and_say_what_is_missing()
     assert "characters left out: they do not fit the window" in output
     assert fitted.results[1] == results.results[1]
     assert rig.care.fit_results(MODEL, fitted) == fitted
-
-
-@pytest.mark.parametrize(("counted", "warns"), [(400, True), (2_600, False), (0, False)])
-async def test_a_first_count_far_below_the_estimate_is_told(counted: int, warns: bool) -> None:
-    rig = Rig()
-    rig.conversation.add_user("x" * 10_000)
-    answer = says("done", input=counted, output=5)
-    rig.conversation.add_response(answer)
-
-    warning = rig.care.explain_low_count(answer.usage)
-
-    assert (warning is not None) is warns
-    if warning is not None:
-        assert "counted 400 of some 2,5" in warning
 
 
 async def test_a_small_window_has_short_tools_from_its_first_request_on() -> None:

@@ -13,8 +13,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 _PATH = re.compile(r"`((?:domain|application|infrastructure|tui|quorum|tests|docs|benchmarks)/[\w./-]*)`")
 
 
-def test_the_guide_has_at_most_eighty_lines() -> None:
-    assert len(GUIDE.splitlines()) <= 80
+def test_the_guide_has_at_most_sixty_lines() -> None:
+    assert len(GUIDE.splitlines()) <= 60
 
 
 @pytest.mark.requirement("E17")

@@ -1,4 +1,4 @@
-"""What the guides name is there: headings that links lead to, and the tests that show a claim."""
+"""The guides are short, and what they name is there: headings, and the tests that show a claim."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ GUIDES = sorted(DOCS.rglob("*.md"))
 _FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)")
 _TEST = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)`")
+_GENERATED_TABLE = re.compile(r"<!-- [\w ]+: begin -->.*?<!-- [\w ]+: end -->", re.DOTALL)
 _CASE = re.compile(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)::(test_\w+)`")
 
 
@@ -51,6 +52,13 @@ def test_every_function_of_a_test_that_a_guide_names_is_there(page: Path) -> Non
 
 def _defines(path: Path, name: str) -> bool:
     return path.exists() and f"def {name}(" in path.read_text(encoding="utf-8")
+
+
+def test_the_guides_have_at_most_sixty_thousand_words() -> None:
+    written = [page for page in [ROOT / "README.md", *GUIDES] if page.name != "checklist.md"]
+    texts = (_GENERATED_TABLE.sub("", page.read_text(encoding="utf-8")) for page in written)
+
+    assert sum(len(text.split()) for text in texts) <= 60_000
 
 
 def test_the_index_lists_every_guide() -> None:

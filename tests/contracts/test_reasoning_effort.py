@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.conversation.stream import StreamEvent, StreamRetry
 from domain.errors import ProviderError
 from domain.text.json_value import JsonObject
 from infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.provider_types import PROVIDER_TYPES
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import ServerRig, server_rig
@@ -47,12 +48,9 @@ REFUSALS: dict[Dialect, str] = {
 
 def with_effort(rig: ServerRig, effort: Effort, refused: RefusedEfforts | None = None) -> ConversationSession:
     return ConversationSession(
-        rig.client,
+        ApiExchange(rig.client, model="a-model", refused=refused, backoff=lambda _attempt: 0.0),
         Conversation(),
-        model="a-model",
         effort=effort,
-        refused=refused,
-        backoff=lambda _attempt: 0.0,
     )
 
 
@@ -115,7 +113,7 @@ async def test_the_copilot_cli_opens_its_session_with_the_effort(tmp_path: Path)
     async with copilot_rig(tmp_path) as rig:
         rig.script(Say(pieces=("ok",)), Say(pieces=("ok",)))
         for effort in (Effort.HIGH, Effort.DEFAULT):
-            session = rig.backend.open_session("a-model", Conversation(), "", None, effort)
+            session = ConversationSession(rig.backend.open_exchange("a-model"), Conversation(), effort=effort)
             await session.send("hi")
 
         opened = [call.get("reasoningEffort") for call in rig.calls_of("session.create")]

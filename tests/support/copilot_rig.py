@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from application.conversation_session import ConversationSession, open_session
 from application.ports.models import LlmSession, MessageShaper
 from application.ports.storage import ContentStore
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from infrastructure.models.copilot.provider import CopilotProvider
 from infrastructure.models.shared.api_client import ProviderSettings
@@ -94,7 +96,13 @@ class CopilotRig:
         self, conversation: Conversation | None = None, shape: MessageShaper | None = None
     ) -> LlmSession:
         """One more session of the same CLI."""
-        return self.backend.open_session("a-model", conversation or Conversation(), "Be brief.", shape)
+        return open_session(
+            self.backend.open_exchange("a-model"),
+            conversation or Conversation(),
+            "Be brief.",
+            shape,
+            Effort.DEFAULT,
+        )
 
 
 @asynccontextmanager
@@ -115,6 +123,6 @@ async def copilot_rig(
     )
     backend = CopilotProvider("scripted", given, environ, contents)
     conversation = Conversation()
-    session = backend.open_session("a-model", conversation, "Be brief.", None)
+    session = ConversationSession(backend.open_exchange("a-model"), conversation, system="Be brief.")
     yield CopilotRig(folder, backend, conversation, session)
     await backend.aclose()

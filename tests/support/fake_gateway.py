@@ -54,6 +54,9 @@ class FakeGateway:
         self.sessions.append(session)
         return session
 
+    def open_exchange(self, model: str) -> FakeSession:
+        return self.open_session(model, Conversation(), "")
+
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """All of them, of every model that has a script."""
         return tuple(Effort) if model in self.scripts else ()

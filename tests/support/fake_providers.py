@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from application.ports.models import LlmSession, MessageShaper
+from application.ports.models import LlmExchange, LlmSession, MessageShaper
 from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.errors import ProviderError, ProviderErrorKind
+from tests.support.fake_session import FakeSession
 
 
 @dataclass(slots=True)
@@ -47,6 +48,12 @@ class FakeProviders:
         if model not in self.sessions:
             raise ProviderError(f"there is no {model}", kind=ProviderErrorKind.CONFIGURATION)
         return self.sessions[model]
+
+    def open_exchange(self, model: str) -> LlmExchange:
+        """The session of that name, which can be asked without its conversation as well."""
+        session = self.open(model)
+        assert isinstance(session, FakeSession)
+        return session
 
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """Those that the model takes."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
+from application.conversation_session import ConversationSession
 from application.ports.models import LlmSession
 from application.ports.storage import ContentStore
 from domain.conversation.history import Conversation, ToolResults
@@ -19,8 +20,8 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
+from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.models.shared.json_fields import parse_arguments
-from infrastructure.models.shared.session import ConversationSession
 from infrastructure.provider_types import find_public_service
 from tests.support.fake_session import FakeSession, Step
 from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
@@ -256,13 +257,15 @@ async def server_rig(
     async with SseServer(dialect) as server:
         client = open_api_client(server, **settings)
         session = ConversationSession(
-            client,
+            ApiExchange(
+                client,
+                model="a-model",
+                max_retries=max_retries,
+                backoff=lambda _attempt: 0.0,
+                contents=contents,
+            ),
             conversation,
-            model="a-model",
             system="Be brief.",
-            max_retries=max_retries,
-            backoff=lambda _attempt: 0.0,
-            contents=contents,
         )
         yield ServerRig(server, session, conversation, client)
         await client.aclose()

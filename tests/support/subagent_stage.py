@@ -30,7 +30,7 @@ from tests.support.session_parts import change_inputs
 Answers = Sequence[LlmResponse | ProviderError | Step]
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class TaskSession(FakeSession):
     """Continues with the script of the task that is its first prompt."""
 

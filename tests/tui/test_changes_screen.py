@@ -6,7 +6,7 @@ from domain.errors import RestoreError
 from domain.sessions.restoration import RestorePlan
 from tests.support.app_stage import on_stage
 from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, with_turns
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.screens.rewind.changes_screen import ChangesScreen
 
 

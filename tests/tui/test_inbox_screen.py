@@ -15,7 +15,7 @@ from domain.sessions.waiting_review import WaitingReview
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command
 from tests.support.past_sessions import a_summary
-from tui.screens.inbox.screen import InboxScreen
+from tui.screens.inbox.inbox_screen import InboxScreen
 from tui.screens.review.dialog import ReviewDialog
 
 

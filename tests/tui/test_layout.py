@@ -55,7 +55,7 @@ def test_a_screen_reader_gets_one_column_whatever_was_asked_for():
 
 
 def places(stage: Stage) -> tuple[tuple[int, int], tuple[int, int]]:
-    transcript, panel = stage.app.chat.transcript.region, stage.app.chat.panel.region
+    transcript, panel = stage.app.chat.transcript.region, stage.app.chat.side_panel.region
     return (panel.x - transcript.x, panel.y - transcript.y), (panel.width, panel.height)
 
 
@@ -65,26 +65,26 @@ async def test_each_layout_puts_the_panel_where_it_says(tmp_path):
         chat = stage.app.chat
         chat.status.welcome.display = False
         stage.agent.tell(planned(CALL))
-        await stage.until(lambda: chat.panel.display)
+        await stage.until(lambda: chat.side_panel.display)
 
         await stage.send("/layout default")
-        await stage.until(lambda: chat.has_class("-default") and chat.panel.region.width == 36)
+        await stage.until(lambda: chat.has_class("-default") and chat.side_panel.region.width == 36)
         (right, _), _ = places(stage)
         assert right > 120
 
         await stage.send("/layout wide")
-        await stage.until(lambda: chat.panel.region.width == 40)
+        await stage.until(lambda: chat.side_panel.region.width == 40)
 
         await stage.send("/layout stacked")
         await stage.until(lambda: places(stage)[0][1] > 5)
-        assert chat.panel.region.width == chat.transcript.region.width == 170
+        assert chat.side_panel.region.width == chat.transcript.region.width == 170
 
         await stage.send("/layout minimal")
-        await stage.until(lambda: not chat.panel.display and chat.transcript.region.y == 0)
+        await stage.until(lambda: not chat.side_panel.display and chat.transcript.region.y == 0)
         assert " ask " in stage.text()
 
         await stage.send("/layout auto")
-        await stage.until(lambda: chat.has_class("-wide") and chat.panel.display)
+        await stage.until(lambda: chat.has_class("-wide") and chat.side_panel.display)
 
 
 @pytest.mark.long

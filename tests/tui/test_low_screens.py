@@ -15,10 +15,10 @@ from domain.text.json_value import JsonValue
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
 from tests.support.fake_settings import FakeSettings, a_setting
-from tui.panel.plan_text import render_plan
-from tui.screens.jobs.screen import JobsScreen
-from tui.screens.model_picker.screen import ModelPicker, render_efforts
-from tui.settings.screen import SettingsScreen
+from tui.screens.jobs.jobs_screen import JobsScreen
+from tui.screens.model_picker.model_picker import ModelPicker, render_efforts
+from tui.settings.settings_screen import SettingsScreen
+from tui.side_panel.plan_text import render_plan
 from tui.themes.own import LIGHT
 from tui.transcript.layout.view import TranscriptView
 from tui.widgets.dialog_parts import ChoiceList
@@ -153,7 +153,7 @@ async def test_beside_a_side_panel_the_plan_is_not_shown_twice(tmp_path: Path) -
         await stage.until(lambda: stage.app.chat.turns.running)
         stage.agent.tell(plan(read="in_progress", test="pending"))
         await stage.shows("0 of 2")
-        assert stage.app.chat.panel.display
+        assert stage.app.chat.side_panel.display
         assert not stage.app.chat.status.plan_lines.display
 
 

@@ -4,7 +4,7 @@ from domain.calls.tool import RiskLevel
 from domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, finished, planned, started
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())

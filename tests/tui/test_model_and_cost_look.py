@@ -13,7 +13,7 @@ from tests.support.fake_agent import FakeAgent, composing
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.test_retry_and_continue import counted, spends
 from tui.app.app import QuorumApp
-from tui.screens.model_picker.screen import ModelPicker
+from tui.screens.model_picker.model_picker import ModelPicker
 
 LISTED = {
     "anthropic": ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5"),

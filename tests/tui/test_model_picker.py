@@ -10,7 +10,7 @@ from tests.support.fake_agent import a_command, a_request, hold, review, say, wa
 from tui.keys.choices import EFFORTS
 from tui.keys.commands import find_action, list_actions
 from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
-from tui.screens.model_picker.screen import ModelPicker
+from tui.screens.model_picker.model_picker import ModelPicker
 
 CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
 GPT = ("openai/gpt-5.4", "openai/gpt-5.4-mini")

@@ -13,7 +13,7 @@ from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
 from tui.keys.commands import NotACommand, find_action
 from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

@@ -5,7 +5,7 @@ from domain.review.permissions import Answer, Rule
 from domain.review.questions import RuleScope
 from domain.review.saved_rule import HeldRule
 from tests.support.app_stage import Stage, on_stage
-from tui.screens.permissions.screen import PermissionsScreen
+from tui.screens.permissions.permissions_screen import PermissionsScreen
 
 
 @pytest.fixture(autouse=True)

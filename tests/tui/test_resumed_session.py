@@ -9,8 +9,8 @@ from domain.events import event as ev
 from domain.events.report import RunStatus
 from domain.review.mode import Mode
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.panel.drawing import draw_present
-from tui.panel.timeline import draw_timeline
+from tui.side_panel.drawing import draw_present
+from tui.side_panel.timeline import draw_timeline
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 

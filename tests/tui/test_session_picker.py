@@ -12,7 +12,7 @@ from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tui.screens.session_picker.row import render_row
-from tui.screens.session_picker.screen import Register, SessionPicker
+from tui.screens.session_picker.session_picker import Register, SessionPicker
 
 HOUR_MS = 3_600_000
 HERE = NO_FOLDER

@@ -18,7 +18,7 @@ from tests.support.fake_agent import composing, hold, say
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import asked, completed, finished, planned, started, turn_finished
-from tui.screens.session_picker.screen import SessionPicker
+from tui.screens.session_picker.session_picker import SessionPicker
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())
@@ -100,7 +100,7 @@ async def test_a_turn_that_never_ended_is_shown_as_interrupted_and_nothing_of_it
         await stage.shows("interrupted: the process ended here")
 
         assert stage.app.chat.transcript._page.transcript.live == []
-        assert not stage.app.chat.panel._present.is_running
+        assert not stage.app.chat.side_panel._present.is_running
         assert "running" not in stage.text()
         assert "waits for you" not in stage.text()
 

@@ -14,7 +14,7 @@ from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.rewind_scenes import PLAN, TURNS, with_turns
 from tui.app.app import QuorumApp
 from tui.screens.rewind.restore_screen import RestoreScreen
-from tui.screens.session_picker.screen import SessionPicker
+from tui.screens.session_picker.session_picker import SessionPicker
 
 HOUR_MS = 3_600_000
 TITLES = (

@@ -7,7 +7,7 @@ from domain.plan.phase import PhaseScope
 from domain.review.mode import Mode
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
-from tui.settings.screen import SettingsScreen
+from tui.settings.settings_screen import SettingsScreen
 
 MODES = ("read-only", "ask", "accept-edits", "quorum", "sandboxed", "auto")
 

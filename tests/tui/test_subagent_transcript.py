@@ -14,7 +14,7 @@ from domain.events.subagent_outcome import SubagentOutcome
 from domain.sessions.past_session import LedgerRecord
 from tests.support.app_stage import Stage, on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
-from tui.screens.subagent.screen import SubagentScreen
+from tui.screens.subagent.subagent_screen import SubagentScreen
 
 ID = "session-1-t1"
 TASK = ("task", {"prompt": "find \x1b[2Jalpha", "agent": "finder"}, RiskLevel.LOW, ())

@@ -15,10 +15,10 @@ from textual.widgets import TextArea
 
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
-from tui.panel.side_panel import SidePanel
 from tui.screens.review.choice_bar import ChoiceBar
 from tui.screens.review.keys import ReviewOffer
 from tui.screens.review.widgets import Rows, ScrollableText
+from tui.side_panel.side_panel import SidePanel
 from tui.terminal.indexed_colours import IndexedColours
 from tui.themes import looks
 from tui.themes.contrast import adjust_theme

@@ -18,7 +18,7 @@ from tests.tui.transcript_scenes import Clock, asked, completed, finished, plann
 from tui.screens.timeline import chart, drawing
 from tui.screens.timeline.axis import Axis
 from tui.screens.timeline.drawing import Columns
-from tui.screens.timeline.screen import TimelineScreen
+from tui.screens.timeline.timeline_screen import TimelineScreen
 
 HARMFUL = "[/red] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil \x00"
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

@@ -15,7 +15,7 @@ from domain.review.questions import DecisionLabel
 from domain.review.quorum_result import SparedVote
 from tests.support.review_contexts import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
-from tui.panel.drawing import draw_present
+from tui.side_panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.draw.cards import draw_batch
 

@@ -13,7 +13,7 @@ from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, say
 from tests.tui.transcript_scenes import Clock, finished, planned, started
 from tui.chat.status_bar import Status, StatusBar
-from tui.panel.drawing import draw_present
+from tui.side_panel.drawing import draw_present
 from tui.transcript.cells.palette import TERMINAL
 from tui.transcript.layout.transcript_layout import TranscriptLayout
 

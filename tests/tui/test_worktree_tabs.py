@@ -12,7 +12,7 @@ from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.real_session import SessionStage
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.screens.question_card import QuestionCard
 
 

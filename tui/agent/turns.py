@@ -64,7 +64,6 @@ class Turns:
 
     @property
     def running(self) -> bool:
-        """Whether a turn runs."""
         return self._task is not None
 
     @property
@@ -74,7 +73,6 @@ class Turns:
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """Those prompts, the next one first."""
         return tuple(work for work in self._waiting if isinstance(work, str))
 
     @property
@@ -222,7 +220,7 @@ class Turns:
             while self._held or not self._waiting:
                 self._arrived.clear()
                 await self._arrived.wait()
-            cut = await self._is_cut_short(agent, self._waiting.popleft())
+            cut = await self._carry_out(agent, self._waiting.popleft())
             self._collect_undelivered(agent)
             if cut:
                 self.return_waiting()
@@ -273,7 +271,7 @@ class Turns:
             self._interrupt_turn()
             await asyncio.wait({task}, timeout=patience)
 
-    async def _is_cut_short(self, agent: AgentSession, work: str | QueuedTask) -> bool:
+    async def _carry_out(self, agent: AgentSession, work: str | QueuedTask) -> bool:
         """Carry one piece of work to its end; whether that was before its time."""
         self.does = _WORKING if isinstance(work, str) else work.does
         if asks_first := isinstance(work, str) and _may_be_command(work) and not agent.record.in_use:
@@ -288,7 +286,7 @@ class Turns:
                 self._waiting.appendleft(work)
             if asks_first or task.cancelled():
                 self._keep()
-            return self._is_cut(task)
+            return self._note_ending(task)
         finally:
             task.cancel()  # a no-op after the end; otherwise this very worker is being cancelled
             self._task, self.interrupting = None, False
@@ -301,7 +299,8 @@ class Turns:
             self._typed.remove(prompt)
         return agent.run.execute(prompt, is_typed=is_typed)
 
-    def _is_cut(self, task: asyncio.Task[RunReport | None]) -> bool:
+    def _note_ending(self, task: asyncio.Task[RunReport | None]) -> bool:
+        """Note how the work ended; whether that was before its time."""
         from domain.errors import QuorumError
 
         if task.cancelled():  # before the agent took it up, or in a task that is no turn

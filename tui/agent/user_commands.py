@@ -39,7 +39,6 @@ class UserCommandQueue:
 
     @property
     def running(self) -> int:
-        """How many run."""
         return len(self._tasks)
 
     @property
@@ -48,7 +47,6 @@ class UserCommandQueue:
         return time.monotonic() - max(self._tasks.values()) if self._tasks else 0.0
 
     def run(self, agent: AgentSession, own: TypedCommand) -> None:
-        """Run a command of the person's."""
         task = asyncio.create_task(
             agent.user_commands.run(own.command, visible_to_model=own.visible_to_model), name="own command"
         )

@@ -304,7 +304,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """Copy what is selected; else stop the turn, clear the prompt or arm quitting. Twice quits."""
         if text := self._get_selected_text():
             self.chat.copying.copy_selected(text)
-        elif self._presses.is_second("ctrl+c"):
+        elif self._presses.register_press("ctrl+c"):
             self._leave_soon()
         elif not self.chat.turns.interrupt():
             if self.chat.prompt.text and self.screen is self.chat:
@@ -316,7 +316,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     def action_end_of_input(self) -> None:
         """Quit; while a turn or a background command runs only at the second time."""
         running, jobs = self.chat.turns.running, self._jobs_running
-        if not (running or jobs) or self._presses.is_second("ctrl+d"):
+        if not (running or jobs) or self._presses.register_press("ctrl+d"):
             self._leave_soon()
         elif running:
             self.chat.say("a turn is running; ctrl+d again stops it and quits")

@@ -40,7 +40,6 @@ class PaletteScreen(ClosesItself, CommandPalette):
 
 
 def list_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
-    """Every command and every key of the app and of its chat."""
     for title, does, action in list_actions():
         yield SystemCommand(title, does, partial(chat.run_action, action))
     for node in (chat, app):

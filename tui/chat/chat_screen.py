@@ -37,9 +37,9 @@ from tui.chat.controllers.writing import PromptSources, WritingController
 from tui.chat.tab_bar import TabBar
 from tui.keys.choices import CYCLED_MODES
 from tui.keys.keyed_app import KeyedApp
-from tui.panel.side_panel import SidePanel
 from tui.prompt_box.prompt import Prompt
 from tui.prompt_box.recall import Recall
+from tui.side_panel.side_panel import SidePanel
 from tui.transcript.layout.view import TranscriptView
 from tui.widgets.drawn_once import DrawnOnce
 
@@ -114,7 +114,7 @@ class ChatScreen(DrawnOnce):
             give_back=lambda prompts: self.prompt.give_back(prompts),
         )
         self.current = CurrentSession(self.turns, self.refuse)
-        self.tab_bar, self.panel = TabBar(id="tabs"), SidePanel(id="panel")
+        self.tab_bar, self.side_panel = TabBar(id="tabs"), SidePanel(id="panel")
         self.transcript = TranscriptView(id="transcript", tell_filled=self._give_room)
         self._recall = Recall(cwd, self.turns.take_back)
         self.prompt = Prompt(
@@ -128,13 +128,13 @@ class ChatScreen(DrawnOnce):
 
     def _build_controllers(self) -> None:
         """Build the controllers, each with what it needs, and make their actions those of the screen."""
-        self.arrangement = ArrangementController(self, self.panel, self._composer)
+        self.arrangement = ArrangementController(self, self.side_panel, self._composer)
         self.status = StatusController(
             self,
             self.current,
             self.turns,
             self.transcript,
-            self.panel,
+            self.side_panel,
             workspace=self._cwd,
             is_asking=lambda: self.questions.asking,
         )
@@ -183,7 +183,9 @@ class ChatScreen(DrawnOnce):
         )
         self.finding = FindController(self.transcript, self.prompt, self._main)
         self.copying = CopyController(self, self.current, self.transcript, workspace=self._cwd)
-        self.jobs = JobController(self, self.current, self.transcript, self.panel, self.questions, self._clock)
+        self.jobs = JobController(
+            self, self.current, self.transcript, self.side_panel, self.questions, self._clock
+        )
         actions = collect_actions(
             self.sending,
             self.sessions,
@@ -212,13 +214,12 @@ class ChatScreen(DrawnOnce):
         return self.app.editing if isinstance(self.app, KeyedApp) else KeyedApp.editing
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         self.arrangement.begin_fitting()
         yield self.tab_bar
         yield self.status.header
         with self._main:
             yield self.transcript
-            yield self.panel
+            yield self.side_panel
         yield from (self.status.welcome, self.status.plan_lines, self.status.waiting_lines)
         yield self.prompt.menu
         with self._composer:
@@ -239,7 +240,6 @@ class ChatScreen(DrawnOnce):
     # -- what is shown ---------------------------------------------------------------------------------------
 
     def say(self, notice: str) -> None:
-        """Show a remark in the status bar until the next key; an empty one takes it away."""
         self.refusal = ""
         if notice != self.notice:
             self.notice = notice
@@ -283,10 +283,10 @@ class ChatScreen(DrawnOnce):
         self._observer = None
         if self.current.last is not None:
             self.transcript.forget()
-            self.panel.forget()
+            self.side_panel.forget()
             self.status.welcome.display = not self.turns.waiting
         session = Session(agent, self.transcript.session_view, cwd=str(self._cwd), clock=self._clock)
-        await replay_into(agent.record, self.transcript, self.panel)
+        await replay_into(agent.record, self.transcript, self.side_panel)
         session.begin()
         self.turns.begin_after(describe_last_ending(agent.record.past))
         self.status.welcome.display &= not agent.record.past
@@ -324,7 +324,6 @@ class ChatScreen(DrawnOnce):
             self.handle_events(self._observer.pop_events())
 
     def handle_events(self, happened: list[Event]) -> None:
-        """Show events, in order."""
         for event in happened:
             self.transcript.apply(event)
             self._guide_handle(event)

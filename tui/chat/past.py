@@ -10,7 +10,7 @@ from tui.transcript.layout.replaying import replay_events
 if TYPE_CHECKING:
     from application.session.session_record import SessionRecord
     from domain.events.event import Event
-    from tui.panel.side_panel import SidePanel
+    from tui.side_panel.side_panel import SidePanel
     from tui.transcript.layout.view import TranscriptView
 
 

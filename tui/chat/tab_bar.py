@@ -95,7 +95,6 @@ class TabBar(Widget):
         return piece.stylize("bold reverse") if place == self._front else piece
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the tab that was clicked on."""
         place = next((place for place, end in enumerate(self._ends) if event.x < end), None)
         if place is not None:
             self.post_message(self.TabClicked(place))

@@ -89,7 +89,6 @@ class Completion:
         self._closed_for = None
 
     def close(self) -> None:
-        """Show nothing."""
         self._offers = self._wish = None
         self._words.clear()
         self._menu.close()

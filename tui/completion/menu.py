@@ -45,7 +45,6 @@ class CompletionMenu(Widget):
         self._show(1)
 
     def close(self) -> None:
-        """Show nothing."""
         self._rows, self._line, self._first = (), Content(""), 0
         self.display = False
 
@@ -90,7 +89,6 @@ class CompletionMenu(Widget):
         return line
 
     def on_click(self, event: events.Click) -> None:
-        """Take the row that was clicked on."""
         place = self._first + event.y
         if place < len(self._rows):
             self._on_pick(place)

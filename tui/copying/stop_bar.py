@@ -91,7 +91,6 @@ class StopBar(Static, can_focus=True):
             self._show()
 
     def action_fold(self) -> None:
-        """Unfold the part, or fold it."""
         if (stop := self._present()) is not None:
             entry = self._view.entries[stop.entry]
             if not set_open(entry, stop.part, True):

@@ -38,11 +38,9 @@ class Guide(Static):
 
     @property
     def step(self) -> TourStep:
-        """The present one."""
         return TOUR[self._place]
 
     def on_mount(self) -> None:
-        """Begin."""
         self._show()
 
     def apply(self, event: Event) -> None:

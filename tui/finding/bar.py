@@ -71,7 +71,6 @@ class FindBar(HorizontalGroup):
         self._timer: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        """What is typed, and what came of it."""
         yield Static("find", id="find-sign", markup=False)
         yield self._input
         yield self._status

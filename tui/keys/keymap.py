@@ -77,20 +77,26 @@ KEY_CONTEXTS = (
         "address",
     ),
     KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
-    KeyContext("In the pager", ("tui.screens.pager.screen:PagerScreen",), "pager"),
-    KeyContext("In the findings of a code review", ("tui.screens.findings.screen:FindingsScreen",), "findings"),
-    KeyContext("In the transcript of a task", ("tui.screens.subagent.screen:SubagentScreen",), "subagent"),
-    KeyContext("In the inbox", ("tui.screens.inbox.screen:InboxScreen",), "inbox"),
-    KeyContext("In the timeline", ("tui.screens.timeline.screen:TimelineScreen",), "timeline"),
+    KeyContext("In the pager", ("tui.screens.pager.pager_screen:PagerScreen",), "pager"),
+    KeyContext(
+        "In the findings of a code review", ("tui.screens.findings.findings_screen:FindingsScreen",), "findings"
+    ),
+    KeyContext(
+        "In the transcript of a task", ("tui.screens.subagent.subagent_screen:SubagentScreen",), "subagent"
+    ),
+    KeyContext("In the inbox", ("tui.screens.inbox.inbox_screen:InboxScreen",), "inbox"),
+    KeyContext("In the timeline", ("tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
     KeyContext("While redoing an undo", ("tui.screens.rewind.redo_screen:RedoScreen",), "redo"),
     KeyContext(
         "In the changes of the session", ("tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),
-    KeyContext("In the list of sessions", ("tui.screens.session_picker.screen:SessionPicker",), "sessions"),
-    KeyContext("In the list of models", ("tui.screens.model_picker.screen:ModelPicker",), "models"),
-    KeyContext("In the settings", ("tui.settings.screen:SettingsScreen",), "settings"),
+    KeyContext(
+        "In the list of sessions", ("tui.screens.session_picker.session_picker:SessionPicker",), "sessions"
+    ),
+    KeyContext("In the list of models", ("tui.screens.model_picker.model_picker:ModelPicker",), "models"),
+    KeyContext("In the settings", ("tui.settings.settings_screen:SettingsScreen",), "settings"),
     KeyContext("Before background commands end", ("tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
     KeyContext(
         "Before a worktree is merged", ("tui.screens.worktree.dialogs:MergeWorktreeDialog",), "worktree_merge"
@@ -98,8 +104,10 @@ KEY_CONTEXTS = (
     KeyContext(
         "Before a worktree is dropped", ("tui.screens.worktree.dialogs:DropWorktreeDialog",), "worktree_drop"
     ),
-    KeyContext("In the background commands", ("tui.screens.jobs.screen:JobsScreen",), "jobs"),
-    KeyContext("In the permissions", ("tui.screens.permissions.screen:PermissionsScreen",), "permissions"),
+    KeyContext("In the background commands", ("tui.screens.jobs.jobs_screen:JobsScreen",), "jobs"),
+    KeyContext(
+        "In the permissions", ("tui.screens.permissions.permissions_screen:PermissionsScreen",), "permissions"
+    ),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the MCP servers", ("tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
     KeyContext("In the login to an MCP server", ("tui.screens.accounts.login_screen:LoginScreen",), "accounts"),

@@ -15,8 +15,8 @@ class SecondPress:
         self._before: tuple[str, float] = ("", 0.0)
         self._spent: tuple[str, float] = ("", 0.0)
 
-    def is_second(self, key: str) -> bool:
-        """Whether this press is the second one. A third one begins anew."""
+    def register_press(self, key: str) -> bool:
+        """Note a press; whether it is the second one. A third one begins anew."""
         now = self._clock()
         if self._is_within(self._spent, key, now):
             return False

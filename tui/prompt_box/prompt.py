@@ -153,7 +153,6 @@ class Prompt(CompletingPrompt):
 
     @property
     def holds_keys(self) -> bool:
-        """Whether keys wait."""
         return self._held is not None
 
     async def take_up_keys(self) -> None:
@@ -268,7 +267,6 @@ class Prompt(CompletingPrompt):
             self.action_cut()
 
     def send(self) -> None:
-        """Send what is typed."""
         self.action_submit()
 
     def on_unmount(self) -> None:
@@ -323,7 +321,6 @@ class Prompt(CompletingPrompt):
         self.post_message(self.Submitted(text, is_typed=is_typed))
 
     def action_new_line(self) -> None:
-        """Begin a new line."""
         if result := self._replace_via_keyboard("\n", *self.selection):
             self.move_cursor(result.end_location)
 

@@ -38,7 +38,6 @@ class HelpEntry:
     found_by: str = ""
 
     def fits(self, words: Sequence[str]) -> bool:
-        """Whether all the words are in it."""
         text = f"{self.left} {self.right} {self.found_by}".lower()
         return all(word in text for word in words)
 

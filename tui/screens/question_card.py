@@ -194,11 +194,9 @@ class QuestionCard(Guarded, ClosesItself, SeeThroughScreen[bool]):
         self.dismiss(False)
 
     def action_scroll(self, lines: int) -> None:
-        """Scroll what is asked."""
         self._rows.scroll_relative(y=lines, animate=False)
 
     def action_mark(self) -> None:
-        """Mark the other choice."""
         self._is_turned_to = True
         self.query_one(ChoiceBar).mark(1)
 

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from tui.screens.accounts.context_screen import ContextScreen
     from tui.screens.accounts.cost_screen import CostScreen
     from tui.screens.accounts.status_screen import StatusScreen
-    from tui.screens.findings.screen import FindingsScreen
-    from tui.screens.inbox.screen import InboxScreen
-    from tui.screens.model_picker.screen import ModelPicker
-    from tui.screens.pager.screen import PagerScreen
-    from tui.screens.permissions.screen import PermissionsScreen
+    from tui.screens.findings.findings_screen import FindingsScreen
+    from tui.screens.inbox.inbox_screen import InboxScreen
+    from tui.screens.model_picker.model_picker import ModelPicker
+    from tui.screens.pager.pager_screen import PagerScreen
+    from tui.screens.permissions.permissions_screen import PermissionsScreen
     from tui.screens.rewind.changes_screen import ChangesScreen
     from tui.screens.rewind.file_plan_screen import TakeBack
     from tui.screens.rewind.redo_screen import RedoScreen
     from tui.screens.rewind.restore_screen import RestoreScreen
     from tui.screens.rewind.turn_list import TurnList
-    from tui.screens.session_picker.screen import SessionPicker
-    from tui.screens.subagent.screen import SubagentScreen
+    from tui.screens.session_picker.session_picker import SessionPicker
+    from tui.screens.subagent.subagent_screen import SubagentScreen
 
 _LISTING_SECS = 0.5
 
@@ -228,14 +228,12 @@ class Session:
         return str(await export_to(file, self.agent, Path(self._cwd)))
 
     def build_model_picker(self) -> ModelPicker:
-        """All models to choose from."""
-        from tui.screens.model_picker.screen import ModelPicker
+        from tui.screens.model_picker.model_picker import ModelPicker
 
         return ModelPicker(self.agent)
 
     def build_session_picker(self) -> SessionPicker:
-        """All sessions to choose from."""
-        from tui.screens.session_picker.screen import SessionPicker
+        from tui.screens.session_picker.session_picker import SessionPicker
 
         async def archive() -> SessionArchive:
             return self.agent.record.archive
@@ -285,19 +283,19 @@ class Session:
 
     def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
         """What a code review found."""
-        from tui.screens.findings.screen import FindingsScreen
+        from tui.screens.findings.findings_screen import FindingsScreen
 
         return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
 
     def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
         """What a subagent does, or did."""
-        from tui.screens.subagent.screen import SubagentScreen
+        from tui.screens.subagent.subagent_screen import SubagentScreen
 
         return SubagentScreen(subagent, self.agent)
 
     def build_inbox_screen(self) -> InboxScreen:
         """The decisions that wait in any session."""
-        from tui.screens.inbox.screen import InboxScreen
+        from tui.screens.inbox.inbox_screen import InboxScreen
 
         return InboxScreen(self.agent.inbox, clock=self._clock)
 
@@ -308,8 +306,7 @@ class Session:
         return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
     def build_permissions_screen(self) -> PermissionsScreen:
-        """The rules about calls."""
-        from tui.screens.permissions.screen import PermissionsScreen
+        from tui.screens.permissions.permissions_screen import PermissionsScreen
 
         return PermissionsScreen(self.agent.rules)
 

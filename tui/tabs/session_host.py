@@ -129,7 +129,7 @@ class SessionHost:
             return choice
         if self._open_archive is None:
             return NewSession()
-        from tui.screens.session_picker.screen import SessionPicker
+        from tui.screens.session_picker.session_picker import SessionPicker
 
         picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         picker = SessionPicker(self._open_archive, cwd=str(self._cwd), leaving="esc begins a new one")

@@ -118,7 +118,6 @@ class TabExchanges:
         return other is not None and other.exchanges.opener == agent.session_id
 
     def _find_opener(self, agent: AgentSession) -> Tab | None:
-        """The tab with the session that this one was opened from."""
         opener = agent.exchanges.opener
         return self._tabs.with_session(opener) if opener else None
 

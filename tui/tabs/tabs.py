@@ -54,7 +54,6 @@ class Tabs:
         return next((tab for tab in self.all if tab.chat is chat), None)
 
     def with_session(self, session_id: str) -> Tab | None:
-        """The tab that has this session open."""
         return next((tab for tab in self.all if tab.session_id == session_id), None)
 
     def list_in_folder(self, folder: Path) -> tuple[Tab, ...]:

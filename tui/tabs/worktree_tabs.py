@@ -42,7 +42,7 @@ class WorktreeTabs:
         try:
             match verb:
                 case "":
-                    await self._list(worktrees)
+                    await self._show_list(worktrees)
                 case "diff":
                     await self._show(worktrees, await worktrees.find(name))
                 case "merge":
@@ -58,7 +58,7 @@ class WorktreeTabs:
         except QuorumError as error:
             self._chat.tell(str(error))
 
-    async def _list(self, worktrees: WorktreesPort) -> None:
+    async def _show_list(self, worktrees: WorktreesPort) -> None:
         listed = await worktrees.list()
         if not listed:
             self._chat.refuse("there is no worktree; /worktree NAME opens a tab with one")
@@ -164,7 +164,7 @@ class WorktreeTabs:
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
         from tui.screens.pager.opening import KeptLines
-        from tui.screens.pager.screen import PagerScreen
+        from tui.screens.pager.pager_screen import PagerScreen
 
         size = format_size(len(text.encode("utf-8", "replace")))
         self._app.push_screen(

@@ -63,7 +63,7 @@ class Shutdown:
 
         def handle(number: int, _frame: FrameType | None) -> None:
             return_code = return_codes[signal.Signals(number)]
-            if number == signal.SIGTERM and self._is_repeated():
+            if number == signal.SIGTERM and self._note_termination():
                 self.end_now(return_code)
             self.begin(return_code)
             self._hurry()
@@ -89,7 +89,8 @@ class Shutdown:
         for each in (signal.SIGINT, signal.SIGHUP):
             signal.signal(each, signal.SIG_IGN)
 
-    def _is_repeated(self) -> bool:
+    def _note_termination(self) -> bool:
+        """Note a SIGTERM; whether it came long enough after the first one to count as another."""
         now = self._clock()
         if self._terminated_at is None:
             self._terminated_at = now

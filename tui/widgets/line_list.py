@@ -29,8 +29,6 @@ class LineList(Widget, can_focus=False):
         """Another line is marked, or other lines are shown."""
 
     class LineClicked(Message):
-        """A line was clicked on."""
-
         def __init__(self, place: int) -> None:
             super().__init__()
             self.place = place
@@ -53,7 +51,6 @@ class LineList(Widget, can_focus=False):
         self._mark(marked)
 
     def move(self, how: Move) -> None:
-        """Mark another line."""
         page = max(1, self.size.height - 1)
         match how:
             case "up":

@@ -119,7 +119,6 @@ class _Inspection:
                     self.inspect(text, depth + 1)
 
     def add(self, guard: str, reason: str) -> None:
-        """Collect an objection."""
         self._add(Objection(guard, reason))
 
     def _find_deletions(self, run: Invocation) -> Iterator[Objection]:

@@ -43,7 +43,6 @@ _SHELL = re.compile(r"(/bin/(ba|z|da)?sh|cmd\.exe|\bexec\b|child_process)")
 
 
 def list_effects_of_code(text: str) -> Iterator[Objection | NestedShell]:
-    """What the code would do, and the shell texts in it."""
     for run in _RUNS_SHELL.finditer(text):
         yield NestedShell(run["text"].strip("`"))
     for pattern in (_BACKTICKS, _AWK_COMMAND):

@@ -64,7 +64,6 @@ def _format_were(number: int) -> str:
 
 
 def name_signal(number: int) -> str:
-    """A signal as it is called, such as SIGTERM."""
     try:
         return signal.Signals(number).name
     except ValueError:  # a real-time signal has a number only

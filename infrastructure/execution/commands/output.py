@@ -240,7 +240,6 @@ class CommandOutput:
         self._kept.overflow_now()
 
     def feed(self, data: bytes) -> None:
-        """Take what was printed."""
         self._add(self._terminal.feed(data))
 
     def keep_recent(self, limit: int) -> RecentText:

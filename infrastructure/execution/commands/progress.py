@@ -34,7 +34,6 @@ class LiveOutput:
             self._timer = self._loop.call_at(self._next_at, self._show)
 
     def feed(self, data: bytes) -> None:
-        """Take what was printed."""
         self._output.feed(data)
         if self._timer is None:
             self._timer = self._loop.call_at(self._next_at, self._show)

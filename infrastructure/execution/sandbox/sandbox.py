@@ -130,7 +130,6 @@ class Sandbox:
         self._is_git_open = True
 
     async def describe_resumed(self) -> tuple[str, ...]:
-        """What the person should know of what still holds from before the session was resumed, in sentences."""
         said = await asyncio.to_thread(self._finish_killed)
         if self._is_git_open and not isinstance(await self.find_state(), SandboxOff):
             folders = await asyncio.to_thread(self._find_git_folders)
@@ -394,7 +393,6 @@ class EarlySearch:
             self._task = asyncio.create_task(self._wait_and_search(), name="early-search")
 
     async def aclose(self) -> None:
-        """Search no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -41,7 +41,6 @@ class SecretMasker:
         self._mask = mask
 
     def after_tool_call(self, result: ResultDraft) -> HookAnswer:
-        """Mask the output."""
         spans = [
             match.span(1 if pattern.groups and match.group(1) is not None else 0)
             for pattern in self._patterns

@@ -7,16 +7,14 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from application.ports.models import LlmSession, MessageShaper
+from application.ports.models import LlmExchange
 from application.ports.storage import ContentStore
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
 from infrastructure.models.copilot.api_client import CopilotApiClient
 from infrastructure.models.copilot.failures import CopilotFailures
 from infrastructure.models.copilot.launch import CliLaunch
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.effort_levels import RefusedEfforts
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
+from infrastructure.models.shared.exchange import ApiExchange
 
 if TYPE_CHECKING:
     from infrastructure.models.copilot.process import CliProcess
@@ -43,25 +41,14 @@ class CopilotProvider:
         self._refused = RefusedEfforts()
         self._process: CliProcess | None = None
 
-    def open_session(
-        self,
-        model: str,
-        conversation: Conversation,
-        system: str,
-        shape: MessageShaper | None,
-        effort: Effort = Effort.DEFAULT,
-    ) -> LlmSession:
-        """A session with one model."""
-        client = CopilotApiClient(self._launch.provider, self._start_process)
-        return ConversationSession(
-            client,
-            conversation,
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends one conversation to one model: the CLI keeps it, too."""
+        return ApiExchange(
+            CopilotApiClient(self._launch.provider, self._start_process),
             model=model,
-            system=system,
-            shape=shape,
             max_retries=0,
             contents=self._contents,
-            effort=effort,
+            efforts=list_efforts("copilot"),
             refused=self._refused,
         )
 

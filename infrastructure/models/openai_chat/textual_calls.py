@@ -39,7 +39,6 @@ class TextualCalls:
         self._calls: list[tuple[str, TextualCall]] = []
 
     def feed(self, text: str) -> None:
-        """Take a piece of the text."""
         self._take(self._reader.feed(text))
 
     def finish(self, *, is_cut: bool) -> tuple[ToolUseBlock, ...]:

@@ -1,32 +1,25 @@
-"""One configured provider, as the gateway keeps it: opens sessions, lists models, is closed once."""
+"""One configured provider, as the gateway keeps it: sends requests, lists models, is closed once."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from application.ports.models import LlmSession, MessageShaper
+from application.ports.models import LlmExchange
 from application.ports.storage import ContentStore
 from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
 from infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
 from infrastructure.models.shared.effort_levels import RefusedEfforts
+from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.models.shared.forced_choice import FreeModels
 from infrastructure.models.shared.pacing import RequestPace
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.refused_tools import RefusedTools
 
 
 class Provider(Protocol):
     """A provider that is ready to be asked. `model` is everywhere the provider's own name of a model."""
 
-    def open_session(
-        self,
-        model: str,
-        conversation: Conversation,
-        system: str,
-        shape: MessageShaper | None,
-        effort: Effort = Effort.DEFAULT,
-    ) -> LlmSession:
-        """A session with one model. Raises ProviderError(CONFIGURATION) if that cannot be had."""
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends conversations to one model. Raises ProviderError(CONFIGURATION) if that cannot be had."""
         ...
 
     async def list_models(self) -> tuple[str, ...]:
@@ -43,7 +36,8 @@ class Provider(Protocol):
 
 
 class ApiProvider:
-    """A provider that takes the whole conversation with every request: one client serves all its sessions."""
+    """A provider that takes the whole conversation with every request: one client serves all its sessions.
+    `efforts` are those that its API takes."""
 
     def __init__(
         self,
@@ -51,35 +45,29 @@ class ApiProvider:
         *,
         max_retries: int,
         contents: ContentStore | None = None,
+        efforts: tuple[Effort, ...] = (),
         pace: RequestPace | None = None,
     ) -> None:
+        self._efforts = efforts
         self._client = client
         self._pace = pace
         self._max_retries = max_retries
         self._contents = contents
         self._free = FreeModels()
         self._refused = RefusedEfforts()
+        self._refused_tools = RefusedTools()
 
-    def open_session(
-        self,
-        model: str,
-        conversation: Conversation,
-        system: str,
-        shape: MessageShaper | None,
-        effort: Effort = Effort.DEFAULT,
-    ) -> LlmSession:
-        """A session with one model."""
-        return ConversationSession(
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What sends conversations to one model."""
+        return ApiExchange(
             self._client,
-            conversation,
             model=model,
-            system=system,
-            shape=shape,
             max_retries=self._max_retries,
             free=self._free,
             contents=self._contents,
-            effort=effort,
+            efforts=self._efforts,
             refused=self._refused,
+            refused_tools=self._refused_tools,
             pace=self._pace,
         )
 

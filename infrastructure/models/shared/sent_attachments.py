@@ -45,24 +45,22 @@ _OF_ATTACHMENTS = compile_late(
 
 
 class SentAttachments:
-    """The images and PDFs of one session's requests. Contents come from `contents`; without a store there are
-    none.
+    """The images and PDFs of requests. Contents come from `contents`; without a store there are none.
 
-    What a model refused is noted in `left_out`, that of the conversation, and never sent to that model again.
+    What a model refused is noted in the `left_out` of a conversation, and never sent to that model again.
     """
 
-    def __init__(
-        self, contents: ContentStore | None, limits: AttachmentLimits, left_out: dict[tuple[str, str], str]
-    ) -> None:
+    def __init__(self, contents: ContentStore | None, limits: AttachmentLimits) -> None:
         self._contents = contents
         self._limits = limits
         self._encoded: dict[str, str] = {}
         self._taken: set[tuple[str, str]] = set()
-        self._left_out = left_out
 
-    async def fit_request(self, request: ApiRequest, model: str) -> ApiRequest:
+    async def fit_request(
+        self, request: ApiRequest, model: str, refused: dict[tuple[str, str], str]
+    ) -> ApiRequest:
         """The request with its attachments at hand, those left out named in its messages. `model` is the full
-        name.
+        name; `refused` is what the conversation goes without.
 
         Raises ProviderError, before anything is sent, for one that was just shown and is too large; the next
         request goes out without it.
@@ -70,7 +68,7 @@ class SentAttachments:
         shown = list_attachments(request.messages)
         if not shown:
             return request
-        left_out = self._find_unfit(request, shown, model)
+        left_out = self._find_unfit(request, shown, model, refused)
         beyond = self._limits.find_surplus(_exclude(shown, left_out))
         left_out |= {
             each.sha256: _TOO_MANY.format(kind=_name_kind(each)) for each in shown if each.sha256 in beyond
@@ -91,7 +89,9 @@ class SentAttachments:
         """Take note that the model answered this request."""
         self._taken.update((request.model, sha256) for sha256 in request.attachments)
 
-    def refuse(self, request: ApiRequest, error: ProviderError, model: str) -> str:
+    def refuse(
+        self, request: ApiRequest, error: ProviderError, model: str, left_out: dict[tuple[str, str], str]
+    ) -> str:
         """Why a request that was refused for earlier attachments is worth sending without them; else empty.
 
         Raises the error, worded anew with the remedy, where that may be for attachments just shown.
@@ -111,20 +111,26 @@ class SentAttachments:
         if not suspects or not (is_of_attachments or is_of_shown):
             return ""
         for each in suspects:
-            self._left_out[model, each.sha256] = _REFUSED.format(model=model)
+            left_out[model, each.sha256] = _REFUSED.format(model=model)
         if any(each.sha256 in shown for each in suspects):
             raise _explain_refusal(error, suspects, model) from error
         return f"{model} did not take {_join_labels(suspects)}: the request is sent without"
 
-    def _find_unfit(self, request: ApiRequest, attachments: Iterable[Attachment], model: str) -> dict[str, str]:
+    def _find_unfit(
+        self,
+        request: ApiRequest,
+        attachments: Iterable[Attachment],
+        model: str,
+        refused: dict[tuple[str, str], str],
+    ) -> dict[str, str]:
         """Why each attachment that will not do is left out. Raises ProviderError for those just shown, once."""
         shown = _find_images_of_person(select_unanswered(request.messages))
         left_out: dict[str, str] = {}
         troubles: list[str] = []
         for each in attachments:
-            known = self._left_out.get((model, each.sha256))
+            known = refused.get((model, each.sha256))
             if known is None and (excess := self._limits.describe_excess(each)):
-                known = self._left_out[model, each.sha256] = f"left out, as {excess}"
+                known = refused[model, each.sha256] = f"left out, as {excess}"
                 troubles += [f"{model} does not take {each.label}: {excess}"] * (each.sha256 in shown)
             if known is not None:
                 left_out[each.sha256] = known

@@ -57,7 +57,6 @@ class FileLines:
         return shown
 
     def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
-        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
         sought = needle.encode("utf-8", "surrogatepass")
         if not sought or start < 0:
             return None

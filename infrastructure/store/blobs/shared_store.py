@@ -29,9 +29,7 @@ class SharedOutputs(Protocol):
         """The pieces of an output. Raises where one is missing."""
         ...
 
-    def list_names(self) -> list[str]:
-        """The names of all outputs."""
-        ...
+    def list_names(self) -> list[str]: ...
 
 
 class SharedBlobStore:
@@ -132,12 +130,10 @@ class SharedSpill:
 
     @property
     def lines(self) -> int:
-        """How many lines were written."""
         return self._spill.lines
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of UTF-8 are kept, secrets being hidden."""
         return self._spill.size_bytes
 
     def write(self, text: str) -> None:

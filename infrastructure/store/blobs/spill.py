@@ -74,7 +74,6 @@ class FileSpill:
         return self._id
 
     def discard(self) -> None:
-        """Take it away."""
         self._give_up("it was discarded")
 
     @property

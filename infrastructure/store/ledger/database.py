@@ -66,12 +66,10 @@ class Database:
 
     @property
     def path(self) -> Path:
-        """The file."""
         return self._file.path
 
     @property
     def engine(self) -> SqliteFile:
-        """The file, as a database."""
         return self._file
 
     @property
@@ -101,7 +99,6 @@ class Database:
         self._writer.reopen()
 
     def close(self) -> None:
-        """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
         try:
             self._writer.close()
         finally:

@@ -91,11 +91,9 @@ class SessionLockFolder:
         return SessionLock.acquire(self._folder, session_id)
 
     def list_holders(self) -> dict[str, SessionHolder]:
-        """The sessions that are being written now, each with its process."""
         return {name: SessionHolder(pid) for name, pid in list_lock_holders(self._folder).items()}
 
     def find_earliest_opening_ms(self) -> int | None:
-        """When the first of the sessions that are being written now was opened; None where none is."""
         return find_earliest_opening_ms(self._folder)
 
 
@@ -170,7 +168,6 @@ class Gate:
             )
 
     def leave(self) -> None:
-        """Go out."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None

@@ -51,7 +51,6 @@ class Salvaged(Struct, frozen=True, kw_only=True):
     lost: tuple[str, ...] = ()
 
     def summarise(self) -> str:
-        """It in one sentence."""
         if not self.whole and not self.cut and not self.lost:
             return "No session could be read in it"
         parts = [f"{_count(self.whole)} saved whole"]

@@ -31,12 +31,10 @@ class SqliteConnection(sqlite3.Connection):
         return name in self.list_tables()
 
     def add_table(self, name: str) -> None:
-        """Make such a table, if there is none yet."""
         for statement in LATER_TABLES[name]:
             self.execute(statement)
 
     def list_tables(self) -> set[str]:
-        """The names of all tables."""
         return {name for (name,) in self.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
     def read_pragma(self, name: str) -> int:
@@ -73,7 +71,6 @@ class SqliteFile:
 
     @contextmanager
     def begin_reading(self) -> Iterator[SqliteConnection]:
-        """A connection that sees one state of the database. Raises LedgerError."""
         with (
             translate_database_errors("cannot be read", self.path),
             closing(self.connect()) as connection,
@@ -87,7 +84,6 @@ class SqliteFile:
 
     @contextmanager
     def set_synchronous(self, connection: SqlConnection, *, full: bool) -> Iterator[None]:
-        """With `full`, what is committed inside, and all before it, outlives a loss of power."""
         if full:
             connection.execute("PRAGMA synchronous = FULL")
         yield
@@ -99,7 +95,6 @@ class SqliteFile:
         return translate_database_errors(what, self.path)
 
     def is_broken(self, error: BaseException) -> bool:
-        """Whether the connection on which this was raised is not to be used again."""
         return isinstance(error, sqlite3.Error)
 
     def lock_contents(self, _connection: SqlConnection, *, alone: bool) -> None:

@@ -24,14 +24,12 @@ class BucketContents:
         return self._objects.place
 
     def put(self, packed: Mapping[bytes, bytes]) -> None:
-        """Keep these bytes under the hash of their contents. All are there when this returns."""
         try:
             self._put_all(packed.items())
         except BlobError as error:
             raise LedgerError(f"former contents of files cannot be kept: {error}") from error
 
     def get(self, digest: bytes, *, at_most: int) -> bytes | None:
-        """What is kept under this hash; None where there is nothing. No more bytes than `at_most` are read."""
         try:
             return self._objects.find(_name_object(digest), at_most=at_most)
         except BlobError as error:

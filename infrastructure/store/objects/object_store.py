@@ -52,7 +52,6 @@ class ObjectStore:
                 return  # the same, by its hash or its id
 
     def read(self, key: str) -> bytes:
-        """An object."""
         import obstore
 
         with self._translate_errors("cannot be read"):
@@ -72,7 +71,6 @@ class ObjectStore:
             return bytes(found.bytes())
 
     def holds(self, key: str) -> bool:
-        """Whether there is such an object."""
         import obstore
 
         with self._translate_errors("cannot be read"):

@@ -36,7 +36,6 @@ class BucketOutputs:
         self._objects.create(f"{_INDEX}{name}", json.dumps({"size": size, "pieces": hashes}).encode())
 
     def find(self, blob_id: str) -> str | None:
-        """The name of the output with that id; None where there is none."""
         for suffix in _SUFFIXES:
             if self._objects.holds(f"{_INDEX}{blob_id}{suffix}"):
                 return f"{blob_id}{suffix}"
@@ -56,7 +55,6 @@ class BucketOutputs:
             raise BlobError(f"the stored output {name} in {self._objects.place} is not whole")
 
     def list_names(self) -> list[str]:
-        """The names of all outputs."""
         return [path.rpartition("/")[2] for path in self._objects.list_keys(_INDEX)]
 
     def _read_index(self, name: str) -> tuple[int, list[str]]:

@@ -26,11 +26,9 @@ class PostgresConnection:
         self._driven = pooled.connection.dbapi_connection
 
     def execute(self, statement: str, values: Values = NO_VALUES, /) -> CursorResult[*tuple[Any, ...]]:
-        """Run a statement."""
         return self.pooled.exec_driver_sql(_spell(statement), values)
 
     def executemany(self, statement: str, values: list[Values], /) -> CursorResult[*tuple[Any, ...]]:
-        """Run a statement that returns nothing, for each of these."""
         return self.pooled.exec_driver_sql(_spell(statement), values)
 
     def stream(self, statement: str, values: Values, /, *, at_once: int) -> CursorResult[*tuple[Any, ...]]:

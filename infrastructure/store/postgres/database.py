@@ -57,7 +57,6 @@ class PostgresDatabase:
 
     @property
     def engine(self) -> PostgresServer:
-        """The database."""
         return self._server
 
     @property
@@ -80,7 +79,6 @@ class PostgresDatabase:
         """Nothing: what a server keeps, its operator mends."""
 
     def close(self) -> None:
-        """Write what waits, and let go. Blocks. Raises LedgerError for events that could not be written."""
         try:
             self._writer.close()
         finally:

@@ -96,16 +96,13 @@ class PostgresFleet:
         return tuple(session for session in self.list_sessions() if session.session_id in wanted)
 
     def list_sessions(self) -> tuple[FleetSession, ...]:
-        """All that were ever submitted, oldest first."""
         return self._read(f"{_SELECT} ORDER BY number")
 
     def find(self, session_id: str) -> FleetSession | None:
-        """The one of exactly this id."""
         found = self._read(f"{_SELECT} WHERE session_id = :id", {"id": session_id})
         return found[0] if found else None
 
     def cancel(self, session_ids: Sequence[str]) -> tuple[str, ...]:
-        """Advance these no more, and interrupt those that run; the ids of those that had not ended."""
         cancelled: list[str] = []
 
         def end(connection: PostgresConnection) -> None:
@@ -122,7 +119,6 @@ class PostgresFleet:
         self._write(lambda connection: self._put(connection, session_id, advance))
 
     def put_delay(self, session_id: str, reason: str) -> None:
-        """Keep why a session could not be advanced; it stays queued."""
         values = {"id": session_id, "error": _encode(reason), "updated_ms": self._clock()}
         self._write(lambda connection: connection.execute(_PUT_DELAY, values))
 
@@ -134,7 +130,6 @@ class PostgresFleet:
         await worker.run(until_empty=until_empty)
 
     def close(self) -> None:
-        """Let go of the database."""
         self._server.close()
 
     def _put(self, connection: PostgresConnection, session_id: str, advance: Advance) -> bool:

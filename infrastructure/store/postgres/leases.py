@@ -64,10 +64,6 @@ class Lease(Struct, frozen=True):
     _server: PostgresServer
 
     def find_loss(self, connection: SqlConnection) -> str:
-        """Why the right is gone, asked in the transaction that writes; empty where it is still held.
-
-        Where it is held, nobody can take it until that transaction ends.
-        """
         held = connection.execute(_HELD, {"id": self.session_id, "epoch": self.epoch})
         if held.fetchone() is not None:
             return ""
@@ -123,7 +119,6 @@ class Leases:
         return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
 
     def find_earliest_opening_ms(self) -> int | None:
-        """When the first of the sessions that are being written now was opened; None where none is."""
         with self._server.begin_reading() as connection:
             earliest = connection.execute(_EARLIEST).scalar_one()
         return None if earliest is None else int(earliest)

@@ -26,7 +26,6 @@ class PostgresOutputs:
         self._clock = clock
 
     def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
-        """Keep an output of so many bytes, whole or not at all; one that is there already stays as it is."""
         if self.find(name.partition(".")[0]) is not None:
             return
         entry = {"id": name.partition(".")[0], "name": name, "size": size, "kept_ms": self._clock()}
@@ -40,13 +39,11 @@ class PostgresOutputs:
                 connection.execute(_ADD_PIECE, {"output_id": entry["id"], "number": number, "data": data})
 
     def find(self, blob_id: str) -> str | None:
-        """The name of the output with that id; None where there is none."""
         with self._server.begin_reading() as connection:
             name = connection.execute(_FIND, {"id": blob_id}).scalar_one_or_none()
         return None if name is None else str(name)
 
     def list_names(self) -> list[str]:
-        """The names of all outputs."""
         with self._server.begin_reading() as connection:
             return list(connection.execute("SELECT name FROM outputs").scalars())
 

@@ -126,7 +126,6 @@ class PostgresServer:
         return {name: value for name, value in {**options, **self._options}.items() if name != "context"}
 
     def is_alive(self, connection: SqlConnection) -> bool:
-        """Whether a connection that was unused for a while can still be used."""
         try:
             connection.execute("SELECT 1")
         except DBAPIError:
@@ -135,7 +134,6 @@ class PostgresServer:
 
     @contextmanager
     def begin_reading(self) -> Iterator[PostgresConnection]:
-        """A connection that sees one state of the database. Raises LedgerError."""
         with (
             self.translate_errors("cannot be read"),
             self.connect() as connection,
@@ -144,7 +142,6 @@ class PostgresServer:
             yield connection
 
     def begin_transaction(self, connection: SqlConnection) -> AbstractContextManager[None]:
-        """All of what is written inside, or nothing of it."""
         return _open_transaction(connection, "BEGIN")
 
     def set_synchronous(self, _connection: SqlConnection, *, full: bool) -> AbstractContextManager[None]:
@@ -160,7 +157,6 @@ class PostgresServer:
         return isinstance(error, DBAPIError | psycopg.Error)
 
     def lock_contents(self, connection: SqlConnection, *, alone: bool) -> None:
-        """In a transaction that adds contents, or `alone` takes them away: the one waits for the other."""
         mode = "EXCLUSIVE" if alone else "ROW EXCLUSIVE"
         connection.execute(f"LOCK TABLE contents IN {mode} MODE")
 

@@ -79,7 +79,6 @@ class ContentCache:
         return frozenset(self._index.read_paths[since:])
 
     def find_state(self, path: str, mark: FileMark) -> FileState | None:
-        """The state of a file with this mark; None where it must be read."""
         return self._index.find_state(path, mark)
 
     def get_proven_state(self, path: str, mark: FileMark) -> FileState | None:

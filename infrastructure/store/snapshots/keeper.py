@@ -130,9 +130,9 @@ class WorkspaceKeeper:
             return
         fewest = self._limits.early_files
         if await self._keep_ahead(fewest) >= fewest:
-            await self._list_early()
+            await self._store_list_early()
 
-    async def _list_early(self) -> None:
+    async def _store_list_early(self) -> None:
         """Make and store the list of all files of a large workspace, which takes the first call seconds."""
         await self._is_idle.wait()
         if self._known is None:
@@ -226,7 +226,6 @@ class WorkspaceKeeper:
         return Effects(changes=tuple(changes), complete=kept.complete and look.complete)
 
     async def load(self, manifest: str) -> KeptFiles:
-        """The files that this stored list names. Raises LedgerError where there is none."""
         listed = decode(await self._cache.get(manifest))
         if listed.base is None:
             return replace(listed.kept, manifest=manifest)

@@ -35,7 +35,6 @@ class WorkspaceRestorer:
         return await run_in_thread(lambda stop: self._restore(step, content, stop))
 
     async def sweep(self, deleted: Sequence[str]) -> None:
-        """Remove the folders that held these deleted files and hold nothing now."""
         await run_in_thread(lambda _stop: self._sweep(deleted))
 
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:

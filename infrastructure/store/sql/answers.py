@@ -34,11 +34,9 @@ class SqlAnswers:
         self._follow_up = follow_up
 
     async def add(self, answer: RemoteAnswer) -> RemoteAnswer:
-        """Keep this answer, if it is the first about its packet; the one that is kept then."""
         return await wait_to_the_end(self._writer.submit(lambda connection: self._add(connection, answer)))
 
     async def find(self, session_id: str, digest: str) -> RemoteAnswer | None:
-        """The answer about the packet of this digest in this session, if there is one."""
         return await run_in_thread(lambda _stop: self._find_blocking(session_id, digest))
 
     def _find_blocking(self, session_id: str, digest: str) -> RemoteAnswer | None:

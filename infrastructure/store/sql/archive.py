@@ -71,7 +71,6 @@ class SqlArchive:
         self._clock = clock
 
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
-        """Every session, the one used last first."""
         return await run_in_thread(lambda _stop: self.list_blocking())
 
     async def list_in_review(self) -> tuple[SessionSummary, ...]:
@@ -79,7 +78,6 @@ class SqlArchive:
         return await run_in_thread(lambda _stop: self._list_in_review())
 
     async def find_review(self, digest: str) -> SessionSummary | None:
-        """The session in which a packet was put to review whose digest begins so, if there is one."""
         return await run_in_thread(lambda _stop: self._find_review(digest))
 
     async def find(self, name: str) -> SessionSummary:
@@ -91,7 +89,6 @@ class SqlArchive:
         return await run_in_thread(lambda _stop: self.read_blocking(session_id).decode_records())
 
     async def read_stored(self, session_id: str) -> StoredSession:
-        """A session as it is kept, with its chain. Raises LedgerError where there is no such session."""
         return await run_in_thread(lambda _stop: self.read_blocking(session_id))
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
@@ -99,7 +96,6 @@ class SqlArchive:
         return await run_in_thread(lambda _stop: self.fork_blocking(session_id, before=before))
 
     def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
-        """The same as `fork`. Blocks."""
         from infrastructure.store.sql.forking import fork
 
         return self._writer.submit(

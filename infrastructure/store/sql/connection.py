@@ -36,9 +36,7 @@ class SqlResult(Protocol):
 class SqlConnection(Protocol):
     """A connection, for one thread. Outside of a transaction each statement commits by itself."""
 
-    def execute(self, statement: str, values: Values = NO_VALUES, /) -> SqlResult:
-        """Run a statement."""
-        ...
+    def execute(self, statement: str, values: Values = NO_VALUES, /) -> SqlResult: ...
 
     def executemany(self, statement: str, values: list[Values], /) -> SqlResult:
         """Run a statement that returns nothing, for each of these."""
@@ -56,9 +54,7 @@ class SqlConnection(Protocol):
         """Undo what was done in the transaction; nothing where the database has ended it already."""
         ...
 
-    def close(self) -> None:
-        """Let go of it."""
-        ...
+    def close(self) -> None: ...
 
 
 def expand(name: str, values: Sequence[object]) -> tuple[str, dict[str, object]]:

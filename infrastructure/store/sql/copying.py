@@ -28,14 +28,10 @@ class SqlStorage(Protocol):
     """A storage in a database that this can copy from and to."""
 
     @property
-    def engine(self) -> SqlEngine:
-        """The database."""
-        ...
+    def engine(self) -> SqlEngine: ...
 
     @property
-    def archive(self) -> SqlArchive:
-        """All sessions."""
-        ...
+    def archive(self) -> SqlArchive: ...
 
     @property
     def contents(self) -> SqlContents:
@@ -51,9 +47,7 @@ class SqlStorage(Protocol):
 class OutputFiles(Protocol):
     """Large outputs by their names. What it does blocks, and raises BlobError and LedgerError."""
 
-    def list_names(self) -> list[str]:
-        """The names of all outputs."""
-        ...
+    def list_names(self) -> list[str]: ...
 
     def read(self, name: str) -> Iterator[bytes]:
         """The pieces of an output."""

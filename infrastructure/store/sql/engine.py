@@ -14,8 +14,6 @@ class LostConnection(LedgerError):
 
 
 class SqlEngine(Protocol):
-    """One database."""
-
     @property
     def place(self) -> str:
         """The database as errors name it: a file, or an address without its password."""

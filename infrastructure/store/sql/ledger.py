@@ -28,7 +28,6 @@ class SqlLedger:
 
     @property
     def session_id(self) -> str:
-        """The session's id."""
         return self._chain.session_id
 
     async def append(self, event: Event, *, urgent: bool = False) -> None:
@@ -45,7 +44,6 @@ class SqlLedger:
         await entry.done
 
     async def aclose(self) -> None:
-        """Write what waits, and let others write this session. Raises LedgerError where that cannot be."""
         if self._closed:
             return
         self._closed = True

@@ -109,11 +109,11 @@ class SessionChain:
         self._write_session(connection)
         connection.executemany(ADD_RECORD, rows)
 
-    def is_stored(self) -> None:
+    def mark_stored(self) -> None:
         """What `write` wrote was committed."""
         self._stored, self._stored_head, self._stored_facts = self._seq, self._link, self._facts
 
-    def find_stored(self, connection: SqlConnection, linked: Iterable[ChainedRecord]) -> None:
+    def catch_up(self, connection: SqlConnection, linked: Iterable[ChainedRecord]) -> None:
         """Look how far a commit came that was reported as failed."""
         row = connection.execute(_FIND_HEAD, {"session": self.session_id}).fetchone()
         stored, head = row or (0, b"")

@@ -202,12 +202,12 @@ class Writer:
         ):
             if unsure:
                 for chain, linked in by_chain.items():
-                    chain.find_stored(connection, linked)
+                    chain.catch_up(connection, linked)
             with self._engine.begin_transaction(connection):
                 for chain, linked in by_chain.items():
                     chain.write(connection, linked)
         for chain in by_chain:
-            chain.is_stored()
+            chain.mark_stored()
         self._unsure = False
         self._backlog.clear()
 

@@ -74,7 +74,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> ApplyPatch:
-    """The tool of a session."""
     return ApplyPatch(parts.workspace, parts.seen)
 
 

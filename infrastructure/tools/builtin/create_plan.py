@@ -55,7 +55,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> CreatePlan:
-    """The tool of a session."""
     return CreatePlan(parts.plans, str(parts.root), tools=parts.get_tool_set)
 
 

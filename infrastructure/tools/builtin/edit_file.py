@@ -56,7 +56,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> EditFile:
-    """The tool of a session."""
     return EditFile(parts.workspace, parts.seen)
 
 

@@ -35,7 +35,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> GlobSearch:
-    """The tool of a session."""
     return GlobSearch(parts.workspace)
 
 

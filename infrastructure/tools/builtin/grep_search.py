@@ -45,7 +45,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> GrepSearch:
-    """The tool of a session."""
     return GrepSearch(parts.workspace, parts.paths)
 
 

@@ -30,7 +30,6 @@ TRAITS = ToolTraits(kind="execute", companion_of="run_command", can_wait=True)
 
 
 def build(parts: ToolParts) -> Jobs:
-    """The tool of a session."""
     return Jobs(parts.jobs)
 
 

@@ -34,7 +34,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> ListDirectory:
-    """The tool of a session."""
     return ListDirectory(parts.workspace)
 
 

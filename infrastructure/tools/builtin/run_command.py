@@ -70,7 +70,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> RunCommand:
-    """The tool of a session."""
     workspace, table = parts.workspace, parts.settings.tools.run_command
     return RunCommand(
         jobs=parts.jobs,

@@ -45,7 +45,6 @@ TRAITS = ToolTraits(verb="plan", output=OutputKind.PLAN, kind="think")
 
 
 def build(parts: ToolParts) -> UpdatePlan:
-    """The tool of a session."""
     return UpdatePlan()
 
 

@@ -28,7 +28,6 @@ TRAITS = ToolTraits(verb="task", kind="think", is_owners=True, is_planners=True)
 
 
 def build(parts: ToolParts) -> UpdateTask:
-    """The tool of a session."""
     return UpdateTask(parts.plans)
 
 

@@ -45,7 +45,6 @@ TRAITS = ToolTraits(
 
 
 def build(parts: ToolParts) -> WriteFile:
-    """The tool of a session."""
     return WriteFile(parts.workspace, parts.seen)
 
 

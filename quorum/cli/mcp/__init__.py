@@ -14,8 +14,6 @@ from quorum.gate.plain_arguments import USUAL_SECS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions(StartOptions):
-    """The name of a server."""
-
     server: str = ""
 
 

@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from application.conversation_session import ConversationSession, open_session
+from domain.conversation.effort import Effort
 from domain.conversation.history import Conversation
 from domain.conversation.stream import StreamedPromptProgress, StreamEvent, StreamRetry
 from domain.errors import ProviderError
 from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.provider_types import find_public_service
 from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
@@ -25,7 +27,8 @@ async def _open(server: SseServer, conversation: Conversation) -> AsyncIterator[
     endpoint = Endpoint.of("local", settings, {}, find_public_service("openai-chat"))
     client = OpenAiChat(endpoint)
     try:
-        yield ConversationSession(client, conversation, model="m", max_retries=1, backoff=lambda _attempt: 0.0)
+        exchange = ApiExchange(client, model="m", max_retries=1, backoff=lambda _attempt: 0.0)
+        yield open_session(exchange, conversation, "", None, Effort.DEFAULT)
     finally:
         await client.aclose()
 
@@ -81,7 +84,7 @@ async def test_a_server_of_llama_cpp_is_asked_how_far_it_has_read_the_prompt() -
         server.script += [Raw(body=f"{body}data: [DONE]\n\n".encode()), Say(pieces=("again",))]
         settings = ProviderSettings(type="openai-chat", base_url=server.base_url, api_key_env="")
         client = OpenAiChat(Endpoint.of("local", settings, {}, find_public_service("openai-chat")))
-        session = ConversationSession(client, Conversation(), model="m")
+        session = open_session(ApiExchange(client, model="m"), Conversation(), "", None, Effort.DEFAULT)
         assert await client.find_window("m", is_known=False) == 4096
         await session.send_streaming("hello", events.append)
         await client.aclose()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from domain.conversation.history import Conversation, UserMessage
 from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
 from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
@@ -17,7 +18,7 @@ from infrastructure.models.clouds.endpoint import Endpoint
 from infrastructure.models.openai_chat.client import OpenAiChat
 from infrastructure.models.openai_responses.client import OpenAiResponses
 from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
-from infrastructure.models.shared.session import ConversationSession
+from infrastructure.models.shared.exchange import ApiExchange
 from infrastructure.provider_types import ProviderType, find_public_service
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
@@ -262,7 +263,9 @@ async def test_what_goes_wrong_before_the_answer_is_tried_again(
     events: list[StreamEvent] = []
     with replay.ReplayServer(conversation, faults=[fault]) as server:
         client = _open_client(conversation["api"], server.base_url)
-        session = ConversationSession(client, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        session = ConversationSession(
+            ApiExchange(client, model="m", backoff=lambda _attempt: 0.0), Conversation()
+        )
         response = await session.send_with_tools("go", (), on_event=events.append)
         await client.aclose()
         asked = len(server.requests)
@@ -279,7 +282,9 @@ async def test_what_cannot_get_better_is_not_tried_again(name: str, status: str,
     conversation = _named(name)
     with replay.ReplayServer(conversation, faults=[{"kind": status}]) as server:
         client = _open_client(conversation["api"], server.base_url)
-        session = ConversationSession(client, Conversation(), model="m", backoff=lambda _attempt: 0.0)
+        session = ConversationSession(
+            ApiExchange(client, model="m", backoff=lambda _attempt: 0.0), Conversation()
+        )
         with pytest.raises(ProviderError) as caught:
             await session.send("go")
         await client.aclose()

@@ -409,7 +409,7 @@ async def test_the_layout_is_shown_and_set(tmp_path: Path) -> None:
 
 async def test_the_side_panel_is_shown_beside_the_transcript_or_nowhere(tmp_path: Path) -> None:
     async with on_remote_stage(tmp_path) as stage:
-        panel = stage.app.chat.panel
+        panel = stage.app.chat.side_panel
         hidden = await stage.call("route.set", content="panel", surface="none")
         again = await stage.call("route.set", content="panel", surface="none")
         assert (hidden, again, panel.is_wanted) == (again, hidden, False)

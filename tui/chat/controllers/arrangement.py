@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.panel.side_panel import SidePanel
+from tui.side_panel.side_panel import SidePanel
 from tui.themes.looks import Looks
 from tui.widgets.empty_prompt import SIGN
 from tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange

@@ -67,8 +67,6 @@ class CopyController:
         self._host.say(await self._copy_text(text, piece.what) + more)
 
     def copy_selected(self, text: str) -> None:
-        """Copy what is selected."""
-
         async def copy_and_say() -> None:
             self._host.say(await self._copy_text(text, ""))
 

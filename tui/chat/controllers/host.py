@@ -35,9 +35,7 @@ class ChatHost(Protocol):
         """What is selected with the mouse, by the widget that it is in."""
         ...
 
-    def clear_selection(self) -> None:
-        """Select nothing any more."""
-        ...
+    def clear_selection(self) -> None: ...
 
     def say(self, notice: str) -> None:
         """Show a remark in the status bar until the next key; an empty one takes it away."""

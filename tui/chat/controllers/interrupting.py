@@ -39,7 +39,7 @@ class InterruptController:
             self._presses.spend("escape")
         elif self._host.selections:
             self._host.clear_selection()
-        elif self._presses.is_second("escape"):
+        elif self._presses.register_press("escape"):
             self._clear_or_rewind()
         elif self._prompt.text:
             self._host.say("esc again clears the prompt; ↑ brings it back")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.chat.controllers.host import ChatHost, CurrentSession
 from tui.chat.controllers.questions import QuestionController
-from tui.panel.side_panel import SidePanel
+from tui.side_panel.side_panel import SidePanel
 from tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class JobController:
         """List the background commands."""
         if (session := self._current.require_session("list the background commands")) is None:
             return
-        from tui.screens.jobs.screen import JobsScreen
+        from tui.screens.jobs.jobs_screen import JobsScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(JobsScreen(view.present.jobs, session.agent.jobs, clock=view.clock))

@@ -64,7 +64,6 @@ class QuestionController:
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 
     def end_asking(self, *, interrupts: bool) -> None:
-        """The question is gone."""
         self.asking = False
         if interrupts:
             self._turns.mark_interrupting()

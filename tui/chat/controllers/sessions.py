@@ -19,7 +19,6 @@ class SessionController:
         self._host, self._current, self._want = host, current, want
 
     def action_new_session(self) -> None:
-        """Begin another session."""
         if self._current.get_resting("begin another session") is not None:
             from domain.sessions.past_session import NewSession
 
@@ -36,7 +35,6 @@ class SessionController:
             self._host.app.push_screen(session.build_session_picker(), self._open_picked_session)
 
     def resume_by_id(self, name: str) -> None:
-        """Continue with the session of this id."""
         self._open_picked_session(name)
 
     def _open_picked_session(self, name: str | None) -> None:

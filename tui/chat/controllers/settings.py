@@ -100,7 +100,7 @@ class SettingsController:
     def action_show_config(self, query: str = "") -> None:
         """Show all settings, those first that fit the query; `KEY VALUE` sets one in the person's own file."""
         from domain.errors import QuorumError
-        from tui.settings.screen import SettingsScreen
+        from tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         open_settings = app.open_settings if isinstance(app, KeyedApp) else None
@@ -151,7 +151,7 @@ class SettingsController:
         """Write a setting; where there is none of that name, the words are searched for."""
         from domain.errors import QuorumError
         from tui.settings.effects import write_setting
-        from tui.settings.screen import SettingsScreen
+        from tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         try:
@@ -170,6 +170,5 @@ class SettingsController:
             self._host.tell(str(error))
 
     def action_show_permissions(self) -> None:
-        """Show the rules about calls."""
         if (session := self._current.require_session("look at the rules")) is not None:
             self._host.app.push_screen(session.build_permissions_screen())

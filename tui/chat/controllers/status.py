@@ -15,8 +15,8 @@ from tui.chat.status_bar import Status, StatusBar
 from tui.chat.status_line import StatusLine, encode_session
 from tui.chat.welcome import Welcome
 from tui.keys.keyed_app import does_enter_steer
-from tui.panel.plan_lines import PlanLines
-from tui.panel.side_panel import SidePanel
+from tui.side_panel.plan_lines import PlanLines
+from tui.side_panel.side_panel import SidePanel
 from tui.themes.looks import Looks
 from tui.transcript.cells.palette import READER
 from tui.transcript.layout.view import TranscriptView
@@ -93,7 +93,6 @@ class StatusController:
         self.show()
 
     def show(self) -> None:
-        """Show everything anew."""
         if (session := self._current.session) is not None:
             facts = session.facts
             in_use = bool(session.agent.record.in_use)

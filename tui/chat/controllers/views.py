@@ -33,12 +33,10 @@ class ViewController:
         self._transcript.clear()
 
     def action_show_cost(self) -> None:
-        """Show what the session used and cost."""
         if (session := self._current.require_session("nothing was used yet; look")) is not None:
             self._host.app.push_screen(session.build_cost_screen())
 
     def action_show_status(self) -> None:
-        """Show all that holds in the session."""
         if (session := self._current.require_session("look at the status")) is not None:
             app = self._host.app
             app.push_screen(session.build_status_screen(app.version if isinstance(app, Looks) else ""))
@@ -49,7 +47,6 @@ class ViewController:
             self._host.app.push_screen(session.build_context_screen())
 
     def action_show_skills(self) -> None:
-        """Show the skills there are, and which of them are trusted."""
         if (session := self._current.require_session("look at the skills")) is not None:
             self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
 
@@ -59,7 +56,6 @@ class ViewController:
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
     def action_show_agents(self) -> None:
-        """Show the agents there are, and which of them are trusted."""
         if (session := self._current.require_session("look at the agents")) is not None:
             self._host.run_worker(self._show_agents(session.agent), group="agents", exclusive=True)
 
@@ -146,7 +142,7 @@ class ViewController:
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
-        from tui.screens.timeline.screen import TimelineScreen
+        from tui.screens.timeline.timeline_screen import TimelineScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(TimelineScreen(view.timings, view.clock), self._reveal)

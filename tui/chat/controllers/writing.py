@@ -36,12 +36,10 @@ class PromptSources:
         return await session.agent.files.find(query, limit) if session is not None else ()
 
     def note_file_used(self, path: str) -> None:
-        """The person took this file from the menu."""
         if (session := self._current.session) is not None:
             session.agent.files.note_used(path)
 
     async def list_words(self, command: Command) -> Sequence[str]:
-        """The words that a command may take, where they are known."""
         session = self._current.session
         match command.name:
             case "theme":
@@ -74,7 +72,6 @@ class PromptSources:
         return await session.agent.tool_servers.complete_argument(query) if session is not None else ()
 
     def build_mentions(self, pasted: str) -> str:
-        """The mentions of the files whose paths were pasted or dropped; empty where it is anything else."""
         from tui.prompt_box.dropped import mention_dropped
 
         return mention_dropped(pasted, self._workspace)
@@ -97,7 +94,6 @@ class WritingController:
             self._host.run_worker(self._put_label(session.agent.attachments.attach(path)), group="images")
 
     def action_paste_image(self) -> None:
-        """Attach the image in the clipboard."""
         if (session := self._current.require_session(_WISH)) is not None:
             self._host.run_worker(self._put_label(session.agent.attachments.paste()), group="images")
 

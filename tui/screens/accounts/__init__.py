@@ -1,1 +1,1 @@
-"""Accounts: what the requests of a session used and cost."""
+"""Screens about what a session used, what it has from outside, and logins of its servers."""

@@ -47,7 +47,6 @@ class LoginScreen(AccountSheet):
         self._say("it is open in your browser" if await open_address(self._address) else _NO_BROWSER)
 
     def action_copy(self) -> None:
-        """Copy the address."""
         self.app.copy_to_clipboard(self._address)
         self._say("copied by OSC 52, which not every terminal takes")
 

@@ -56,7 +56,6 @@ class AccountSheet(ClosesItself, ModalScreen[None]):
     HEADING: ClassVar[str]
 
     def compose(self) -> ComposeResult:
-        """All lines, in one column."""
         with VerticalScroll() as scroll:
             scroll.border_title = Content(self.HEADING)
             scroll.border_subtitle = Content("esc closes · ↑↓ scroll")

@@ -48,9 +48,7 @@ class StatusSession(Protocol):
     """What the page reads of the session whenever it is drawn."""
 
     @property
-    def agent(self) -> AgentSession:
-        """The agent of the session."""
-        ...
+    def agent(self) -> AgentSession: ...
 
     @property
     def facts(self) -> StatusFacts:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from application.view.entries import Call, Kept
 from domain.text.amounts import format_amount, format_size
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.transcript.draw.status import shorten_arguments
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ class KeptLines:
         return [_cut(line) for line in self._lines[start : start + count]]
 
     def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
-        """The nearest line from `start` on, itself included, that holds this very text; None if none does."""
         if not needle or start < 0:
             return None
         last = len(self._lines) - 1

@@ -94,7 +94,6 @@ class Sheet(Widget, can_focus=False):
         self.post_message(self.Resized())
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         self._shown = None
 

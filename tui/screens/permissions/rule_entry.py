@@ -56,16 +56,13 @@ class RuleEntry(VerticalGroup):
 
     @property
     def text(self) -> str:
-        """The rule as it stands."""
         return self.query_one("#rule", Input).value.strip()
 
     def turn_answer(self, step: int) -> None:
-        """Another answer."""
         self.answer = _ANSWERS[(_ANSWERS.index(self.answer) + step) % len(_ANSWERS)]
         self._tell()
 
     def turn_scope(self, step: int) -> None:
-        """Another scope."""
         scopes = list(SCOPES)
         self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
         self._tell()

@@ -56,7 +56,6 @@ class ChoiceBar(Widget, can_focus=True):
         self._marked = 0
 
     def show(self, offers: Sequence[ReviewOffer], *, marked: int) -> None:
-        """Offer these, with one of them marked."""
         self.offers, self._marked = offers, marked
         self.refresh()
 

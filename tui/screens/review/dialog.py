@@ -91,11 +91,9 @@ class ReviewDialog(EditsCall, Guarded):
 
     @property
     def request(self) -> ReviewRequest:
-        """What is asked."""
         return self._request
 
     def compose(self) -> ComposeResult:
-        """The card, at the bottom."""
         yield self.card
         yield Cramped()
 
@@ -203,7 +201,6 @@ class ReviewDialog(EditsCall, Guarded):
 
     @property
     def subject(self) -> object:
-        """The request."""
         return self._request
 
     @property
@@ -303,12 +300,10 @@ class ReviewDialog(EditsCall, Guarded):
             self.dismiss(answer)
 
     def action_reject(self) -> None:
-        """Do not let it run."""
         if self._is_meant():
             self.dismiss(Reject())
 
     async def action_reason(self) -> None:
-        """Ask for the reason of a rejection."""
         await self.card.enter("reasoning")
 
     @on(Input.Submitted, "#reason")

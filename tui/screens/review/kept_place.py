@@ -41,7 +41,6 @@ class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
 
     @property
     def request(self) -> ReviewRequest:
-        """What is asked."""
         raise NotImplementedError
 
     def fall_asleep(self) -> None:

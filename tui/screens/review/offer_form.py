@@ -56,7 +56,6 @@ class OfferForm(VerticalGroup):
         yield Rows(id="offer")
 
     def on_mount(self) -> None:
-        """Draw it."""
         self._draw()
 
     @property

@@ -44,7 +44,6 @@ class TaskForm(Rows):
         self._draw()
 
     def on_mount(self) -> None:
-        """Draw it."""
         self._draw()
 
     def lay_out(self, *, roomy: bool) -> int:

@@ -76,7 +76,6 @@ class Rows(ScrollView, can_focus=False):
         return int(self.styles.height.value) if self.styles.height else 0
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         self._styles.clear()
 

@@ -20,7 +20,7 @@ from domain.text.unified_diff import parse_diff
 from tui.agent.turns import QueuedTask
 from tui.keys.hints import fill_in_keys
 from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.screen import PagerScreen
+from tui.screens.pager.pager_screen import PagerScreen
 from tui.screens.rewind.diff_sheet import DiffSheet
 from tui.screens.rewind.file_plan_screen import TakeBack
 from tui.widgets.closing import ClosesItself
@@ -92,7 +92,6 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
             yield Static(id="notice", markup=False)
 
     def on_mount(self) -> None:
-        """Look at the files."""
         self._tell("checking the files…")
         self.run_worker(self._look(), group="look", exclusive=True)
 
@@ -160,7 +159,6 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     def action_move(self, how: Move) -> None:
-        """Mark another file."""
         self._forget_question()
         self.query_one("#files", LineList).move(how)
 

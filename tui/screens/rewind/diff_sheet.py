@@ -52,7 +52,6 @@ class DiffSheet(ScrollView, can_focus=False):
         self._draw()
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         if self.is_mounted:
             self._draw()

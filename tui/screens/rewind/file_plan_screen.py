@@ -88,7 +88,6 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             yield Static(id="notice", markup=False)
 
     def _describe_plan(self) -> Content:
-        """What would be undone or redone."""
         raise NotImplementedError
 
     async def _fetch_plan(self) -> RestorePlan:
@@ -100,7 +99,6 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         raise NotImplementedError
 
     def on_mount(self) -> None:
-        """Look at the files."""
         self._look()
 
     # -- what would change --------------------------------------------------------------------------------
@@ -156,7 +154,6 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
     # -- keys ---------------------------------------------------------------------------------------------
 
     def action_move(self, how: Move) -> None:
-        """Mark another file."""
         self.query_one("#files", LineList).move(how)
 
     def action_scroll(self, pages: int) -> None:

@@ -66,7 +66,6 @@ class RestoreScreen(FilePlanScreen):
         return fill_in_keys(_NO_FILES, self.app)
 
     def action_take_back(self, what: Literal["conversation", "files", "both"]) -> None:
-        """Take back the conversation, the files or both."""
         if self._is_working or self._is_done:
             return
         if what != "conversation" and (problem := self._explain_problem(what)):

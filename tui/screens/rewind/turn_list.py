@@ -70,7 +70,6 @@ class TurnList(ClosesItself, ModalScreen[None]):
         self._is_over = False
 
     def compose(self) -> ComposeResult:
-        """One line for each turn."""
         with DialogFrame(id="turns") as box:
             box.border_title = Content("Go back to before…")
             box.name_keys("enter shows what would change · esc leaves")
@@ -93,7 +92,6 @@ class TurnList(ClosesItself, ModalScreen[None]):
         return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(_QUIET)
 
     def action_move(self, how: Move) -> None:
-        """Mark another turn."""
         self.query_one(LineList).move(how)
 
     def action_choose(self) -> None:

@@ -41,7 +41,6 @@ class ServerAddressDialog(QuestionCard):
 
     @property
     def question(self) -> ServerAddress:
-        """What is asked."""
         return self._question
 
     def build_lines(self) -> Iterator[Line]:

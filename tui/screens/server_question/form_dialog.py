@@ -67,7 +67,6 @@ class ServerFormDialog(QuestionCard):
 
     @property
     def question(self) -> ServerForm:
-        """What is asked."""
         return self._question
 
     @property

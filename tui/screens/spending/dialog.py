@@ -33,7 +33,6 @@ class SpendDialog(QuestionCard):
 
     @property
     def question(self) -> SpendQuestion:
-        """What is asked."""
         return self._question
 
     def build_lines(self) -> Iterator[Line]:

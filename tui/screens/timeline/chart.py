@@ -128,6 +128,5 @@ class Chart(LineList):
         return line.apply_style(self.rich_style)
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         self._palette = None

@@ -56,7 +56,6 @@ class TrustDialog(QuestionCard):
 
     @property
     def question(self) -> TrustQuestion:
-        """What is asked."""
         return self._question
 
     def format_subtitle(self) -> str:

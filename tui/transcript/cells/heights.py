@@ -43,7 +43,6 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """All lines."""
         return self.before(len(self._heights))
 
     def find_entry(self, line: int) -> tuple[int, int]:

@@ -31,5 +31,4 @@ def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
 
 
 def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
-    """All steps."""
     return plain.draw_unfolded(call, output, width, palette)

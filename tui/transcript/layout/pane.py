@@ -211,7 +211,6 @@ class Pane(ScrollView, can_focus=False):
         self.flush()
 
     def notify_style_update(self) -> None:
-        """Another theme: other styles."""
         super().notify_style_update()
         self._palette = self._surface = None
         if self._page is not None:

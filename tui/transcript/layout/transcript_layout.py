@@ -143,7 +143,6 @@ class TranscriptLayout:
         return self._heights.before(entry) + offset
 
     def get_drawing(self, entry: int) -> Drawing:
-        """An entry as it is drawn."""
         return self._draw(entry)
 
     def find_line_position(self, line: int) -> LinePosition:

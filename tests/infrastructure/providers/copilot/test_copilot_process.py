@@ -161,11 +161,10 @@ async def test_the_models_of_an_own_server_are_not_listed(tmp_path: Path) -> Non
 def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     script = (
         "import sys\n"
-        "from domain.conversation.history import Conversation\n"
         "from infrastructure.models.copilot.provider import CopilotProvider\n"
         "from infrastructure.models.shared.api_client import ProviderSettings\n"
         "backend = CopilotProvider('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
-        "backend.open_session('m', Conversation(), '', None)\n"
+        "backend.open_exchange('m')\n"
         "assert 'copilot' not in sys.modules\n"
         "backend.warm_up()\n"
         "assert 'copilot' in sys.modules\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from application.ports.models import LlmSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
@@ -48,7 +49,7 @@ class Stage:
         self.backend = backend
 
     def session(self) -> LlmSession:
-        return self.backend.open_session("any-model", Conversation(), "Be brief.", None)
+        return ConversationSession(self.backend.open_exchange("any-model"), Conversation(), system="Be brief.")
 
     def script(self, *answers: Reply) -> None:
         self.server.script = list(answers)
@@ -201,7 +202,7 @@ async def test_who_is_not_logged_in_is_shown_how(tmp_path: Path) -> None:
     try:
         for asking in (
             backend.list_models(),
-            backend.open_session("gpt-5", Conversation(), "", None).send("hi"),
+            ConversationSession(backend.open_exchange("gpt-5"), Conversation()).send("hi"),
         ):
             with pytest.raises(ProviderError, match="`copilot login`") as caught:
                 await asking
@@ -218,7 +219,7 @@ async def test_with_the_persons_own_login_none_of_their_servers_is_started(tmp_p
     backend = CopilotProvider("copilot", ProviderSettings(type="copilot", program=CLI), _environ(home))
     try:
         with pytest.raises(ProviderError):
-            await backend.open_session("gpt-5", Conversation(), "x", None).send("hi")
+            await ConversationSession(backend.open_exchange("gpt-5"), Conversation(), system="x").send("hi")
     finally:
         await backend.aclose()
     assert not started.exists()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from application.conversation_session import ConversationSession
 from domain.calls.tool import ToolResultMessage
 from domain.conversation.history import Conversation
 from domain.conversation.response import StopKind, Usage
@@ -27,7 +28,9 @@ async def test_the_recorded_conversation_is_led_to_its_end(tmp_path: Path) -> No
     program = str(fake_program(tmp_path, of=RECORDING))
     settings = ProviderSettings(type="copilot", program=program, base_url="http://127.0.0.1:8000/v1")
     backend = CopilotProvider("copilot", settings, {"PATH": os.environ["PATH"]})
-    session = backend.open_session("fake-model", Conversation(), "You are a test agent.", None)
+    session = ConversationSession(
+        backend.open_exchange("fake-model"), Conversation(), system="You are a test agent."
+    )
     tools: list[JsonObject] = [
         {"name": n, "description": n, "input_schema": {}} for n in ("quorum_read", "quorum_grep")
     ]

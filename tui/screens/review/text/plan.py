@@ -19,7 +19,6 @@ _INDENT = "   "
 
 
 def find_plan(packet: ReviewPacket) -> Plan | None:
-    """The plan that a packet is about, or None where it is about no plan."""
     if packet.call.tool_name != CREATE_PLAN:
         return None
     try:

@@ -1,0 +1,160 @@
+"""Sends requests through one API client, and repeats them where that helps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from application.conversation_session import ArrivingAnswer
+from application.ports.models import LlmRequest, OnStreamEvent
+from application.ports.storage import ContentStore
+from domain.conversation.attachment import AttachmentLimits
+from domain.conversation.effort import Effort
+from domain.conversation.response import LlmResponse
+from domain.conversation.stream import StreamRetry
+from domain.errors import ProviderError
+from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
+from infrastructure.models.shared.effort_levels import RefusedEfforts
+from infrastructure.models.shared.forced_choice import FreeModels
+from infrastructure.models.shared.pacing import RequestPace
+from infrastructure.models.shared.refused_tools import RefusedTools
+from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
+from infrastructure.models.shared.sent_attachments import SentAttachments
+
+_MOST_LOADING_WAITS = 80  # of up to eight seconds each
+
+
+class ApiExchange:
+    """Implements `LlmExchange` with an API client.
+
+    A request is repeated, at most `max_retries` times, only while nothing of its answer has arrived; while the
+    server loads the model, some ten minutes.
+    `backoff` gives the seconds before the n-th repetition where the provider names none; `free` are the
+    models that no tool can be forced upon, best shared by all exchanges with a provider. `contents` is where
+    the images and PDFs of conversations are kept. `efforts` are those that the API takes, and `refused` those
+    that models refuse, shared as `free` and `refused_tools` are. `pace` holds requests back, repetitions too.
+    """
+
+    def __init__(
+        self,
+        client: ApiClient,
+        *,
+        model: str,
+        max_retries: int = 2,
+        backoff: Callable[[int], float] = compute_backoff,
+        free: FreeModels | None = None,
+        contents: ContentStore | None = None,
+        efforts: tuple[Effort, ...] = tuple(Effort),
+        refused: RefusedEfforts | None = None,
+        refused_tools: RefusedTools | None = None,
+        pace: RequestPace | None = None,
+    ) -> None:
+        self._pace = pace
+        self._efforts = efforts
+        self._refused = refused if refused is not None else RefusedEfforts()
+        self._refused_tools = refused_tools if refused_tools is not None else RefusedTools()
+        self._client = client
+        self._model = model
+        self._max_retries = max_retries
+        self._backoff = backoff
+        self._free = free if free is not None else FreeModels()
+        self._attachments = (
+            SentAttachments(contents, _read_limits(client)) if isinstance(client, VisionApiClient) else None
+        )
+
+    @property
+    def model(self) -> str:
+        """The model's full name, "provider/model"."""
+        return f"{self._client.provider}/{self._model}"
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send the conversation, again without what it was refused for. Raises ProviderError."""
+        wanted = ApiRequest(
+            model=self._model,
+            system=request.system,
+            messages=request.messages,
+            tools=request.tools,
+            tool_choice=request.tool_choice,
+            max_output_tokens=request.max_output_tokens,
+            effort=request.effort if request.effort in self._efforts else Effort.DEFAULT,
+        )
+        arriving = ArrivingAnswer(on_event)
+        attempt = loading = 0
+        while True:
+            fitted = self._refused_tools.fit_request(self._refused.fit_request(self._free.fit_request(wanted)))
+            sent = await self._add_attachments(fitted, request.left_out)
+            try:
+                if self._pace is not None:
+                    await self._pace.wait_for_turn(on_event)
+                response = await self._client.exchange(sent, arriving)
+            except ProviderError as error:
+                if self._free.learn(sent, error) or self._continues_without(
+                    sent, error, request.left_out, on_event
+                ):
+                    continue
+                if not error.retryable or error.partial or arriving.any_arrived:
+                    raise
+                if (hopeless := explain_too_long_to_wait(error)) is not None:
+                    raise hopeless from error
+                if error.is_loading and loading < _MOST_LOADING_WAITS:
+                    loading += 1
+                    await asyncio.sleep(self._tell_of_loading(error, loading, on_event))
+                    continue
+                if attempt >= self._max_retries:
+                    raise
+                attempt += 1
+                delay = error.retry_after if error.retry_after is not None else self._backoff(attempt)
+                on_event(
+                    StreamRetry(
+                        attempt=attempt,
+                        delay_secs=delay,
+                        reason=str(error),
+                        attempts=self._max_retries,
+                        kind=error.kind,
+                    )
+                )
+            else:
+                if self._attachments is not None:
+                    self._attachments.accept(sent)
+                return response
+            await asyncio.sleep(delay)
+
+    def _tell_of_loading(self, error: ProviderError, number: int, on_event: OnStreamEvent) -> float:
+        """Say that the model is being loaded. Returns the seconds to wait before it is asked again."""
+        delay = error.retry_after if error.retry_after is not None else self._backoff(number)
+        reason = f"{self._client.provider} is loading the model"
+        on_event(StreamRetry(attempt=number, delay_secs=delay, reason=reason, kind=error.kind))
+        return delay
+
+    async def _add_attachments(self, request: ApiRequest, left_out: dict[tuple[str, str], str]) -> ApiRequest:
+        if self._attachments is None:
+            return request
+        return await self._attachments.fit_request(request, self.model, left_out)
+
+    def _continues_without(
+        self,
+        sent: ApiRequest,
+        error: ProviderError,
+        left_out: dict[tuple[str, str], str],
+        on_event: OnStreamEvent,
+    ) -> bool:
+        """Whether a request refused for its effort, a tool or attachments of earlier is to be sent without; the
+        person is told. Raises ProviderError, with the remedy, where it may be for those of the last message."""
+        why = self._refused.learn(sent, error)
+        tool = "" if why else self._refused_tools.learn(sent, error)
+        if tool:
+            why = f"{self.model} does not take the tool {tool}, and is asked without it: {error}"
+        if not why and self._attachments is not None:
+            why = self._attachments.refuse(sent, error, self.model, left_out)
+        if why:
+            on_event(
+                StreamRetry(
+                    attempt=1, attempts=1, delay_secs=0.0, reason=why, kind=error.kind, without_tool=tool
+                )
+            )
+        return bool(why)
+
+
+def _read_limits(client: VisionApiClient) -> AttachmentLimits:
+    documents = client.document_limits if isinstance(client, DocumentApiClient) else None
+    return AttachmentLimits(images=client.image_limits, documents=documents)

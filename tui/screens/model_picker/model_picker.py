@@ -1,0 +1,247 @@
+"""The screen on which a model is picked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from domain.conversation.effort import Effort
+from domain.errors import ProviderError
+from domain.text.printable import make_printable
+from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
+from tui.transcript.cells.lines import wrap_words
+from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
+
+if TYPE_CHECKING:
+    from application.session.agent_session import AgentSession
+
+_QUIET = "$foreground 60%"
+_HINT = "type to filter, or a full provider/model"
+_REMARK_CELLS = 6  # the indent of a remark, and the scroll bar
+
+
+class ModelPicker(ClosesItself, ModalScreen[None]):
+    """Lists the models of all providers as they answer, and sets the one chosen. A model that cannot be had is
+    shown below the list, which stays.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move('up')", "Up", show=False, id="models_up"),
+        Binding("down", "move('down')", "Down", show=False, id="models_down"),
+        Binding("pageup", "move('page_up')", "A page up", show=False, id="models_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", show=False, id="models_page_down"),
+        Binding("left", "change_effort(-1)", "Less reasoning effort", priority=True, id="models_less_effort"),
+        Binding("right", "change_effort(1)", "More reasoning effort", priority=True, id="models_more_effort"),
+        Binding("escape", "dismiss", "Close, keep the model", id="models_leave"),
+    ]
+    DEFAULT_CSS = """
+    ModelPicker {
+        align: center middle;
+        #models {
+            width: 76;
+            max-width: 96%;
+            max-height: 30;
+        }
+        #effort {
+            height: 1;
+            margin-top: 1;
+        }
+        #notice {
+            display: none;
+            height: auto;
+            max-height: 4;
+            color: $text-muted;
+        }
+    }
+    """
+
+    def __init__(self, agent: AgentSession) -> None:
+        super().__init__()
+        self._agent = agent
+        self._catalogue = Catalogue(agent.models.providers, agent.models.current)
+        self._rows: list[Row] = []
+        self._query = ""
+        self._efforts: dict[str, Effort] = {}
+        self._has_moved = self._is_chosen = False
+
+    def compose(self) -> ComposeResult:
+        """What is typed, what fits it, and what there is to say."""
+        with DialogFrame(id="models") as box:
+            box.border_title = Content("Model")
+            box.name_keys("enter chooses · ← → effort · esc leaves")
+            yield QueryInput(placeholder=_HINT)
+            yield ChoiceList()
+            yield Static(id="effort", markup=False)
+            yield Static(id="notice", markup=False)
+
+    def on_mount(self) -> None:
+        """Ask all providers at once."""
+        self._show()
+        for provider in self._catalogue.providers:
+            self.run_worker(self._ask(provider), group="asking")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the lines anew for another width."""
+        self.call_after_refresh(self._show)
+
+    async def _ask(self, provider: str) -> None:
+        try:
+            self._catalogue.add_models(provider, await self._agent.models.list_models(provider))
+        except ProviderError as error:
+            self._catalogue.add_failure(provider, str(error))
+        self._show()
+
+    # -- the rows -----------------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Draw the rows anew. What the person moved to stays marked, if it is still there."""
+        choices = self._choices
+        kept = self._get_marked() if self._has_moved else None
+        self._rows = self._catalogue.list_rows(self._query)
+        width = choices.size.width or self.app.size.width
+        choices.set_options(
+            Option(self._render_row(row, width), disabled=not isinstance(row, ModelOffer)) for row in self._rows
+        )
+        places = {row.model: place for place, row in enumerate(self._rows) if isinstance(row, ModelOffer)}
+        best = find_best_row(self._rows, self._query, self._catalogue.current)
+        choices.highlighted = places.get(kept, best) if kept is not None else best
+        self._show_effort()
+
+    def _render_row(self, row: Row, width: int) -> Content:
+        match row:
+            case Heading(provider):
+                return Content(make_printable(provider, newlines=False)).stylize("bold $text-accent")
+            case ModelRemark(text):
+                lines = wrap_words(make_printable(text, newlines=False), width - _REMARK_CELLS)
+                return Content("\n".join(f"    {line}" for line in lines)).stylize(_QUIET)
+            case ModelOffer(model, as_typed=True):
+                return Content.assemble("  ", make_printable(model, newlines=False), ("  as typed", _QUIET))
+            case ModelOffer(model, hits):
+                sign = "● " if model == self._catalogue.current else "  "
+                return Content(f"  {sign}") + _render_own_name(model, hits)
+
+    @on(OptionList.OptionHighlighted)
+    def _show_effort(self) -> None:
+        """Draw the efforts of the marked model, with the one that it would be asked for."""
+        model = self._get_marked()
+        efforts = self._agent.models.list_efforts(model) if model is not None else ()
+        if not efforts:
+            line = Content("takes no reasoning effort" if model is not None else "").stylize(_QUIET)
+        else:
+            line = render_efforts(efforts, self._get_effort(model or ""), self._choices.size.width)
+        self.query_one("#effort", Static).update(line)
+
+    @property
+    def _choices(self) -> ChoiceList:
+        return self.query_one(ChoiceList)
+
+    def _get_effort(self, model: str) -> Effort:
+        """The effort that a model would be chosen with."""
+        return self._efforts.get(model) or self._agent.models.get_effort(model)
+
+    def _get_marked(self) -> str | None:
+        place = self._choices.highlighted
+        row = self._rows[place] if place is not None and place < len(self._rows) else None
+        return row.model if isinstance(row, ModelOffer) else None
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    @on(Input.Changed)
+    def _on_typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._query, self._has_moved = message.value, False
+        self._tell("")
+        self._show()
+
+    def action_move(self, how: str) -> None:
+        self._has_moved = True
+        self._choices.move(how)
+
+    def action_change_effort(self, step: int) -> None:
+        """Choose the next effort of the marked model, or the one before; after the last there is none."""
+        model = self._get_marked()
+        efforts = self._agent.models.list_efforts(model) if model is not None else ()
+        if model is None or not efforts:
+            return
+        place = efforts.index(self._get_effort(model)) + step
+        self._efforts[model] = efforts[max(0, min(place, len(efforts) - 1))]
+        self._show_effort()
+
+    @on(Input.Submitted)
+    def _on_entered(self, message: Input.Submitted) -> None:
+        message.stop()
+        if (model := self._get_marked()) is not None:
+            self._choose(model)
+        else:
+            self._tell("no model matches; type the full name, provider/model")
+
+    @on(OptionList.OptionSelected)
+    def _on_clicked(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        row = self._rows[message.option_index]
+        if isinstance(row, ModelOffer):
+            self._choose(row.model)
+
+    def _choose(self, model: str) -> None:
+        self._tell(f"opening {model}…")
+        self.run_worker(self._set(model), group="choosing", exclusive=True)
+
+    async def _set(self, model: str) -> None:
+        try:
+            await self._agent.models.choose(model, self._efforts.get(model))
+        except ProviderError as error:
+            self._tell(str(error))
+            return
+        self._is_chosen = True
+        self._leave()
+
+    def on_screen_resume(self) -> None:
+        """A question may have come up meanwhile, and a screen is only left from the top."""
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._is_chosen and self.app.screen is self:
+            self.dismiss()
+
+    def _tell(self, text: str) -> None:
+        notice = self.query_one("#notice", Static)
+        notice.update(Content(make_printable(text, newlines=False)))
+        notice.display = bool(text)
+
+
+def render_efforts(efforts: Sequence[Effort], wanted: Effort, width: int) -> Content:
+    """The efforts of a model in one line, the wanted one in brackets; where they do not fit, that one alone."""
+    words = [f"[{each.value}]" if each is wanted else f" {each.value} " for each in efforts]
+    narrow = [word.strip() for word in words]
+    place = efforts.index(wanted) + 1
+    ways = (
+        ["effort ", *words],
+        [f"{word} " for word in narrow],
+        ["effort ", f"[{wanted.value}]", f" {place} of {len(efforts)}"],
+    )
+    parts = next((way for way in ways if sum(map(len, way)) <= width), ways[-1])
+    return Content.assemble(
+        *((part, "bold $text-accent" if part.startswith("[") else _QUIET) for part in parts)
+    )
+
+
+def _render_own_name(model: str, hits: tuple[int, ...]) -> Content:
+    """The model's name without its provider's, with what was hit standing out."""
+    start = model.index("/") + 1 if "/" in model else 0
+    own = model[start:]
+    shown = make_printable(own, newlines=False)
+    name = Content(shown)
+    if shown == own:  # else the places do not fit what is shown
+        for hit in hits:
+            if start <= hit < len(model):
+                name = name.stylize("bold $text-warning", hit - start, hit - start + 1)
+    return name

@@ -1,0 +1,299 @@
+"""The screen of `/permissions`: the rules in force, one more or less, and a call to try them on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalGroup
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from domain.errors import QuorumError
+from domain.review.permissions import Answer
+from domain.review.questions import RuleScope
+from domain.review.saved_rule import HeldRule
+from domain.text.ages import shorten_home
+from domain.text.printable import make_printable
+from tui.screens.permissions.rule_entry import RuleEntry
+from tui.screens.review.widgets import TypedLine
+from tui.widgets.closing import ClosesItself
+from tui.widgets.dialog_parts import ChoiceList, DialogFrame
+
+if TYPE_CHECKING:
+    from application.ports.rules import RuleService
+
+Row: TypeAlias = "HeldRule | Answer | str"
+"""A rule, the heading of those that give an answer, or a sentence."""
+
+_HEADINGS = {
+    Answer.DENY: ("deny", "never runs; has precedence over all others", "$text-error"),
+    Answer.ASK: ("ask", "you are asked, in every mode", "$text-warning"),
+    Answer.ALLOW: ("allow", "runs without asking, unless something above objects", "$text-success"),
+}
+_HOLDS = {
+    None: "settings",
+    RuleScope.SESSION: "this session",
+    RuleScope.PROJECT: "this project",
+    RuleScope.USER: "everywhere",
+}
+_QUIET = "$foreground 60%"
+_HOLDS_CELLS = 14
+
+_KEYS = {
+    "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"
+    " · esc closes",
+    "adding": "enter adds it · ↑↓ answer · {permissions_scope=tab} how far it holds · esc back",
+    "trying": "esc back",
+}
+_HINT = 'a shell command, or a tool and JSON: write_file {"path": "a.py", "content": ""}'
+_ANSWERED = {
+    Answer.ALLOW: ("it would run", "$text-success"),
+    Answer.ASK: ("you would be asked", "$text-warning"),
+    Answer.DENY: ("it would not run", "$text-error"),
+}
+
+
+class PermissionsScreen(ClosesItself, ModalScreen[None]):
+    """Lists the rules in the order in which they count. What is changed here counts from the next call on."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "add", "Add a rule", id="permissions_add"),
+        Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),
+        Binding("t", "try", "Test a call against the rules", id="permissions_try"),
+        Binding("up,k", "move('up')", "Up; while adding a rule: previous answer", id="permissions_up"),
+        Binding("down,j", "move('down')", "Down; while adding a rule: next answer", id="permissions_down"),
+        Binding("pageup", "move('page_up')", "A page up", id="permissions_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", id="permissions_page_down"),
+        Binding("tab", "widen", "While adding a rule: its scope", priority=True, id="permissions_scope"),
+        Binding("q", "close", "Close", id="permissions_close"),
+        Binding("escape", "back", "Back, or close", id="permissions_back"),
+    ]
+    DEFAULT_CSS = """
+    PermissionsScreen {
+        align: center middle;
+        RuleEntry { display: none; }
+        #trial { height: auto; display: none; margin-top: 1; }
+        #call { background: $panel; padding: 0 1; border: none; height: 1; }
+        #account { height: auto; max-height: 12; }
+        #marked { height: auto; max-height: 2; color: $text-muted; margin-top: 1; }
+        #notice { height: auto; max-height: 4; text-style: bold; color: $text-warning; }
+        &.-adding #marked, &.-trying #marked { display: none; }
+        &.-adding RuleEntry { display: block; }
+        &.-trying #trial { display: block; }
+    }
+    """
+
+    def __init__(self, service: RuleService) -> None:
+        super().__init__()
+        self._service = service
+        self._rows: list[Row] = []
+        self._stage: Literal["listing", "adding", "trying"] = "listing"
+        self._doomed: HeldRule | None = None
+
+    def compose(self) -> ComposeResult:
+        with DialogFrame(id="permissions") as box:
+            box.border_title = Content("Permissions")
+            yield ChoiceList()
+            yield RuleEntry(self._service.preview_rule)
+            with VerticalGroup(id="trial"):
+                yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
+                yield Static(id="account", markup=False)
+            yield Static(id="marked", markup=False)
+            yield Static(id="notice", markup=False)
+
+    def on_mount(self) -> None:
+        self._enter("listing")
+        self.run_worker(self._read(), group="reading")
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Draw the lines anew for another width."""
+        if self._rows:
+            self.call_after_refresh(self._draw)
+
+    async def _read(self, added: str = "") -> None:
+        try:
+            self._rows = build_rows(await self._service.list_rules(), self._service.last_word)
+        except QuorumError as error:
+            self._tell(str(error))
+            return
+        self._draw(added)
+
+    @property
+    def _marked(self) -> HeldRule | None:
+        place = self.query_one(OptionList).highlighted
+        row = self._rows[place] if place is not None and place < len(self._rows) else None
+        return row if isinstance(row, HeldRule) else None
+
+    def _draw(self, added: str = "") -> None:
+        """Draw them anew. What was just added is marked, or else what stands where the mark was."""
+        rules = self.query_one(OptionList)
+        kept, width = rules.highlighted or 0, max(20, rules.size.width - 1)
+        rules.set_options(
+            Option(render_row(row, width), disabled=not isinstance(row, HeldRule)) for row in self._rows
+        )
+        held = {place: row.rule.id for place, row in enumerate(self._rows) if isinstance(row, HeldRule)}
+        near = min(held, key=lambda place: (held[place] != added, abs(place - kept)), default=None)
+        rules.highlighted = near
+
+    def _enter(self, stage: Literal["listing", "adding", "trying"]) -> None:
+        self._stage = stage
+        self.set_class(stage == "adding", "-adding")
+        self.set_class(stage == "trying", "-trying")
+        self.query_one(DialogFrame).name_keys(_KEYS[stage])
+        if stage == "listing":
+            self.set_focus(None)
+
+    # -- keys ---------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Letters are keys only where nothing is typed."""
+        if action in ("add", "remove", "try", "close"):
+            return self._stage == "listing"
+        return super().check_action(action, parameters)
+
+    def action_move(self, how: str) -> None:
+        """Mark another rule; of a new one, take another answer."""
+        if self._stage == "adding":
+            self.query_one(RuleEntry).turn_answer(1 if how == "down" else -1)
+            return
+        self.query_one(ChoiceList).move(how)
+
+    def action_widen(self) -> None:
+        """How far the new rule holds."""
+        if self._stage == "adding":
+            self.query_one(RuleEntry).turn_scope(1)
+
+    def action_back(self) -> None:
+        """Back to the list, or close."""
+        if self._stage == "listing":
+            self.dismiss()
+        else:
+            self._enter("listing")
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+    # -- a new rule, and one less -------------------------------------------------------------------------
+
+    def action_add(self) -> None:
+        """Take a new rule."""
+        self._tell("")
+        self._enter("adding")
+        self.query_one(RuleEntry).open()
+
+    @on(Input.Submitted, "#rule")
+    def _on_entered(self, message: Input.Submitted) -> None:
+        message.stop()
+        entry = self.query_one(RuleEntry)
+        if problem := self._service.preview_rule(entry.text, entry.answer).problem:
+            self._tell(problem)
+        else:
+            self.run_worker(self._add(entry), group="changing")
+
+    async def _add(self, entry: RuleEntry) -> None:
+        text, answer = entry.text, entry.answer
+        self._enter("listing")
+        try:
+            await self._service.add(text, answer, entry.scope)
+            self._tell(f"{answer} {text} is in force")
+        except QuorumError as error:
+            self._tell(str(error))
+        await self._read(f"{answer} {text}")
+
+    def action_remove(self) -> None:
+        """Remove the marked rule, if that is wished twice in a row."""
+        if (held := self._marked) is None:
+            return
+        if held.scope is not None and held != self._doomed:
+            self._doomed = held
+            self._tell(f"d again removes {held.rule.id}")
+            return
+        self._doomed = None
+        self.run_worker(self._remove(held), group="changing")
+
+    async def _remove(self, held: HeldRule) -> None:
+        try:
+            await self._service.remove(held)
+            self._tell(f"removed {held.rule.id}")
+        except QuorumError as error:
+            self._tell(str(error))
+        await self._read()
+
+    @on(OptionList.OptionHighlighted)
+    def _on_marked(self) -> None:
+        held = self._marked
+        line = f"{held.rule.id}  ·  {shorten_home(held.place)}" if held is not None else ""
+        self.query_one("#marked", Static).update(Content(make_printable(line)))
+        if self._doomed is not None and held != self._doomed:
+            self._doomed = None
+            self._tell("")
+
+    # -- a call to try ------------------------------------------------------------------------------------
+
+    def action_try(self) -> None:
+        """Take a call and tell what would be decided about it."""
+        self._tell("")
+        self._enter("trying")
+        self.query_one("#call", Input).focus()
+
+    @on(Input.Changed, "#call")
+    def _on_call_typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self.run_worker(self._try(message.value), group="trying", exclusive=True)
+
+    @on(Input.Submitted, "#call")
+    def _on_call_entered(self, message: Input.Submitted) -> None:
+        message.stop()
+
+    async def _try(self, text: str) -> None:
+        account = self.query_one("#account", Static)
+        if not text.strip():
+            account.update("")
+            return
+        try:
+            answer, lines = await self._service.try_call(text)
+        except QuorumError as error:
+            account.update(Content(make_printable(str(error))).stylize("$text-error"))
+            return
+        words, style = _ANSWERED[answer]
+        head = Content.assemble((f"{answer}: {words}", f"bold {style}"))
+        account.update(Content("\n").join([head, *(Content(make_printable(line)) for line in lines[1:])]))
+
+    def _tell(self, text: str) -> None:
+        self.query_one("#notice", Static).update(Content(make_printable(text)))
+
+
+def build_rows(held: Sequence[HeldRule], last_word: str) -> list[Row]:
+    """The rules below their headings, and at the end what decides where none of them speaks."""
+    rows: list[Row] = []
+    for answer in _HEADINGS:
+        rows.append(answer)
+        rows += _render_none([one for one in held if one.rule.answer is answer])
+    return [*rows, f"else  {last_word}"]
+
+
+def _render_none(held: list[HeldRule]) -> Sequence[Row]:
+    return held or ["none"]
+
+
+def render_row(row: Row, width: int) -> Content:
+    """One line: what the rule says, how far it holds, and where it stands."""
+    if isinstance(row, Answer):
+        name, meaning, style = _HEADINGS[row]
+        return Content.assemble((name, f"bold {style}"), (f"  {meaning}", _QUIET))
+    if isinstance(row, str):
+        return Content(row if row.startswith("else") else f"    {row}").stylize(_QUIET)
+    text = Content(make_printable(row.rule.text, newlines=False))
+    room = max(20, width // 2)
+    text = text.truncate(room - 1, ellipsis=True)
+    place = f"not used: {row.unused}" if row.unused else shorten_home(row.place)
+    holds = f"{_HOLDS[row.scope]:<{_HOLDS_CELLS}}"
+    line = Content("    ") + text + Content(" " * (room - text.cell_length)) + Content(holds)
+    return line + Content(make_printable(place, newlines=False)).stylize(_QUIET)
