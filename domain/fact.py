@@ -13,7 +13,7 @@ from domain.text.json_value import JsonObject
 SCHEMA_VERSION = 1
 
 
-class Place(Enum):
+class CanonicalPlace(Enum):
     """Where an event that belongs to no call stands in the canonical form of a record."""
 
     BOUNDARY = "boundary"
@@ -61,7 +61,7 @@ class Fact(Struct, frozen=True, kw_only=True, tag_field="type"):
 
     type: ClassVar = _TypeName()
     durable: ClassVar[bool] = True
-    place: ClassVar[Place | CallStage] = Place.BOUNDARY
+    place: ClassVar[CanonicalPlace | CallStage] = CanonicalPlace.BOUNDARY
     is_warning: ClassVar[bool] = False
 
     @property

@@ -16,7 +16,7 @@ from application.view.panel_entry import PanelEntry
 from domain.calls.effects import Effects, FileChange
 from domain.calls.execution import Outcome, WaitingFor
 from domain.calls.tool import RiskLevel
-from domain.calls.tool_traits import Look, find_traits
+from domain.calls.tool_traits import CountedLook, find_traits
 from domain.conversation.attached_file import AttachedFile
 from domain.replacing import replace
 from domain.review.ballot import Ballot
@@ -303,8 +303,8 @@ class LookSummary(Struct):
     `is_timed`: at least one call has times.
     """
 
-    times: dict[Look, int] = field(default_factory=dict)
-    seen: set[tuple[Look, str]] = field(default_factory=set)
+    times: dict[CountedLook, int] = field(default_factory=dict)
+    seen: set[tuple[CountedLook, str]] = field(default_factory=set)
     secs: float = 0.0
     is_timed: bool = False
 

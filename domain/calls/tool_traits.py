@@ -31,7 +31,7 @@ class OutputKind(StrEnum):
     PLAIN = "plain"
 
 
-class Look(Struct, frozen=True):
+class CountedLook(Struct, frozen=True):
     """How several calls that only looked are counted in one row, as `read 4 files`.
 
     `distinct` is the argument that is counted once for each value that it has; without it, calls are counted.
@@ -64,7 +64,7 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     telling: tuple[str, ...] = ("command", "pattern", "query", "path", "url")
     counted: Mapping[str, str] | None = None
     output: OutputKind | None = None
-    look: Look | None = None
+    look: CountedLook | None = None
     command: str = ""
     patch: str = ""
     kind: ToolKind = "other"

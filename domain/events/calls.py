@@ -11,7 +11,7 @@ from domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
 from domain.calls.hook import HookPoint
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel
-from domain.fact import CallStage, Fact, Place
+from domain.fact import CallStage, CanonicalPlace, Fact
 from domain.review.questions import DecisionLabel
 from domain.text.json_value import JsonObject
 from domain.text.styles import Styles
@@ -133,10 +133,10 @@ class HookRan(Fact, frozen=True, kw_only=True, tag="hook_ran"):
     edited: JsonObject | None = None
 
     @property
-    def place(self) -> Place | CallStage:  # type: ignore[override]
+    def place(self) -> CanonicalPlace | CallStage:  # type: ignore[override]
         """Among those of its call, where it has one."""
         if self.context is None:
-            return Place.BEFORE_CALLS
+            return CanonicalPlace.BEFORE_CALLS
         is_before = self.point is HookPoint.BEFORE_TOOL_CALL
         return CallStage.HOOKS_BEFORE if is_before else CallStage.HOOKS_AFTER
 

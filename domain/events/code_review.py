@@ -8,7 +8,7 @@ from domain.calls.execution import Outcome
 from domain.code_review.finding import Trial
 from domain.code_review.review_result import PartReview, ReviewResult
 from domain.events.panel import PanelEvent
-from domain.fact import Place
+from domain.fact import CanonicalPlace
 from domain.text.json_value import JsonObject
 
 
@@ -16,7 +16,7 @@ class ReviewerLooked(PanelEvent, frozen=True, kw_only=True, tag="reviewer_looked
     """A call has ended with which a reviewer, or a participant that makes a plan or a draft, looks at the
     repository. `characters` is how much it was shown."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     label: str
     tool: str
     arguments: JsonObject
@@ -27,7 +27,7 @@ class ReviewerLooked(PanelEvent, frozen=True, kw_only=True, tag="reviewer_looked
 class PartReviewed(PanelEvent, frozen=True, kw_only=True, tag="part_reviewed"):
     """A reviewer's answer about a part of the change is there, or never will be."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     review: PartReview
 
 
@@ -35,7 +35,7 @@ class FindingsTried(PanelEvent, frozen=True, kw_only=True, tag="findings_tried")
     """A model has tried findings of others; where it gave no answer, `error` says why. `question` is the digest
     of what it was asked."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     label: str
     question: str
     trials: tuple[Trial, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.events.panel import PanelEvent
-from domain.fact import Place
+from domain.fact import CanonicalPlace
 from domain.panel.debate_record import (
     AnswerDefence,
     DebateRecord,
@@ -18,7 +18,7 @@ from domain.panel.debate_record import (
 class ObjectionsRaised(PanelEvent, frozen=True, kw_only=True, tag="objections_raised"):
     """What one model objects to in a round is there, or never will be."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     raised: RaisedObjections
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domain.conversation.exchanges import ContextExtent
 from domain.conversation.session_kind import SessionKind
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.text.amounts import format_amount
 
 
@@ -17,7 +17,7 @@ class ContextReceived(Fact, frozen=True, kw_only=True, tag="context_received"):
     that `extent`. `depth` counts the sessions that this one follows, each opened from the one before.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     note_id: str
     session_id: str
     title: str
@@ -47,7 +47,7 @@ class ResultReceived(Fact, frozen=True, kw_only=True, tag="result_received"):
     The model reads `note` with the next request. `responses` counts the answers of that session up to it.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     note_id: str
     session_id: str
     title: str

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.job import JobStatus, JobStopper
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.text.styles import Styles
 
 
@@ -14,7 +14,7 @@ class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):
     """A command continues in the background; it has run for `ran_secs` already. `by_person`: they sent it there
     while its call waited for it."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     job_id: str
     context: ToolExecutionContext
     command: str
@@ -39,7 +39,7 @@ class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
     `note` is what the model is to read of it, None where it knows already.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     job_id: str
     status: JobStatus
     exit_code: int | None

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from msgspec import field
 
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.mcp.server_question import ServerAction
 from domain.text.json_value import JsonObject
 
@@ -18,7 +18,7 @@ class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_questi
     question, `address` what the server wanted opened, `values` what the person entered in its form.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     server: str
     call: str
     message: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.instructions.instruction import InstructionScope
 
 
@@ -15,7 +15,7 @@ class MemoryApproved(Fact, frozen=True, kw_only=True, tag="memory_approved"):
     the content it replaces, None where there is no file.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     file: str
     scope: InstructionScope
     line: str
@@ -26,7 +26,7 @@ class MemoryApproved(Fact, frozen=True, kw_only=True, tag="memory_approved"):
 class MemoryAdded(Fact, frozen=True, kw_only=True, tag="memory_added"):
     """The line is in the file. It takes effect with the next prompt. `notices` are sentences for the person."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     file: str
     scope: InstructionScope
     line: str

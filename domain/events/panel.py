@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.panel.cost_estimate import CostEstimate
 from domain.panel.panel_answer import PanelAnswer, Participant
 from domain.panel.panel_form import PanelForm
@@ -49,14 +49,14 @@ class AnswerProgressed(PanelEvent, frozen=True, kw_only=True, tag="answer_progre
 class PanelAnswered(PanelEvent, frozen=True, kw_only=True, tag="panel_answered"):
     """A participant's answer is there, or never will be. It is not asked again, in this process or another."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     answer: PanelAnswer
 
 
 class PanelReviewed(PanelEvent, frozen=True, kw_only=True, tag="panel_reviewed"):
     """A participant has reviewed the answers of the others, or could not."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     review: PeerReview
 
 

@@ -11,7 +11,7 @@ from domain.calls.effects import FileChange
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import ReportedEnd
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.instructions.prompt_part import PromptPart
 from domain.panel.consensus import Consensus
 from domain.review.mode import Mode
@@ -46,7 +46,7 @@ class SessionResumed(Fact, frozen=True, kw_only=True, tag="session_resumed"):
 class SandboxChecked(Fact, frozen=True, kw_only=True, tag="sandbox_checked"):
     """It became known whether commands run in a sandbox. `told` is one sentence for the person."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     on: bool
     told: str
 
@@ -55,7 +55,7 @@ class SystemPromptSet(Fact, frozen=True, kw_only=True, tag="system_prompt_set"):
     """From now on each request carries these parts as its system prompt. What changes of them is said in
     messages, so that providers can reuse what they have read."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     parts: tuple[PromptPart, ...]
 
 
@@ -89,7 +89,7 @@ class InstructionsLoaded(Fact, frozen=True, kw_only=True, tag="instructions_load
     be given to these agents. `notices` are sentences for the person, about those that do not hold because they
     are not trusted."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     files: tuple[LoadedInstruction, ...]
     notices: tuple[str, ...] = ()
     skills: tuple[OfferedSkill, ...] = ()
@@ -122,7 +122,7 @@ class FolderAdded(Fact, frozen=True, kw_only=True, tag="folder_added"):
     """From now on this folder, a canonical path, belongs to the workspace, unless the session goes back to
     before that."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     folder: str
     origin: FolderOrigin = FolderOrigin.COMMAND
 
@@ -135,7 +135,7 @@ class FolderAdded(Fact, frozen=True, kw_only=True, tag="folder_added"):
 class ConsensusChanged(Fact, frozen=True, kw_only=True, tag="consensus_changed"):
     """From now on so many models answer a prompt, in this way."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     consensus: Consensus
 
     @property
@@ -147,7 +147,7 @@ class ConsensusChanged(Fact, frozen=True, kw_only=True, tag="consensus_changed")
 class ModeChanged(Fact, frozen=True, kw_only=True, tag="mode_changed"):
     """The person chose another review mode."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     mode: Mode
 
 
@@ -155,7 +155,7 @@ class ModelChanged(Fact, frozen=True, kw_only=True, tag="model_changed"):
     """The person chose another model, "provider/model", or another reasoning effort; it answers from the next
     request on."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     model: str
     effort: Effort | None = None
 
@@ -166,7 +166,7 @@ class ModelFellBack(Fact, frozen=True, kw_only=True, tag="model_fell_back"):
     The model chosen stays the same, and the next turn asks it first.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     is_warning: ClassVar = True
     model: str
     instead_of: str
@@ -216,7 +216,7 @@ class SessionRedone(Fact, frozen=True, kw_only=True, tag="session_redone"):
 class ErrorOccurred(Fact, frozen=True, kw_only=True, tag="error_occurred"):
     """Something failed that the person should read about."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     message: str
 
 

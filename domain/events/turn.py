@@ -9,7 +9,7 @@ from domain.conversation.response import LlmResponse, Usage
 from domain.conversation.spend_caps import SpendCap
 from domain.errors import ProviderErrorKind
 from domain.events.report import ReportedEnd
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.instructions.custom_command import ExpandedCommand
 from domain.struct_json import Amount
 from domain.text.amounts import format_amount
@@ -23,7 +23,7 @@ class PromptsQueued(Fact, frozen=True, kw_only=True, tag="prompts_queued"):
     The prompt of a turn that is taken back joins it, for it comes back to be edited.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     prompts: tuple[str, ...]
 
 
@@ -207,7 +207,7 @@ class AttachmentLeftOut(Fact, frozen=True, kw_only=True, tag="attachment_left_ou
 class UsageCounted(Fact, frozen=True, kw_only=True, tag="usage_counted"):
     """Tokens of one request became known. `cost_usd` is None where the price of the model is not known."""
 
-    place: ClassVar = Place.BY_CHANCE
+    place: ClassVar = CanonicalPlace.BY_CHANCE
     model: str
     usage: Usage
     cost_usd: Amount | None = None
@@ -219,7 +219,7 @@ class SpendCapRaised(Fact, frozen=True, kw_only=True, tag="spend_cap_raised"):
     A cap of the session stays raised; one of a turn only for that turn.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     cap: SpendCap
     by: Amount
     limit: Amount

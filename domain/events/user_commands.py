@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domain.calls.execution import Outcome
-from domain.fact import Fact, Place
+from domain.fact import CanonicalPlace, Fact
 from domain.text.styles import Styles
 
 
 class UserCommandStarted(Fact, frozen=True, kw_only=True, tag="own_command_started"):
     """The person runs a `!` command, which nobody reviews. `told`: it is visible to the model."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     command_id: str
     command: str
     told: bool
@@ -35,7 +35,7 @@ class UserCommandFinished(Fact, frozen=True, kw_only=True, tag="own_command_fini
     what the model is to read of it, None where it is kept from it.
     """
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     command_id: str
     outcome: Outcome
     exit_code: int | None

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from domain.calls.execution import ToolExecutionContext
 from domain.events.event import Event, SandboxChecked, SessionResumed, SessionStarted, TurnStarted, VoteCast
-from domain.fact import CallStage, Place
+from domain.fact import CallStage, CanonicalPlace
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.stable_names import StableNames
 from domain.text.json_value import JsonObject
@@ -101,13 +101,13 @@ def _split_into_stretches(records: Iterable[LedgerRecord]) -> list[_Stretch]:
 def _place_line(line: _Line, stretch: _Stretch) -> bool:
     """Find the place of a line in its stretch; False where it begins another."""
     event = line.event
-    place = Place.BEFORE_CALLS if event is None else event.place
+    place = CanonicalPlace.BEFORE_CALLS if event is None else event.place
     match place:
-        case Place.BOUNDARY:
+        case CanonicalPlace.BOUNDARY:
             return False
-        case Place.BEFORE_CALLS:
+        case CanonicalPlace.BEFORE_CALLS:
             pass
-        case Place.BY_CHANCE:
+        case CanonicalPlace.BY_CHANCE:
             line.kind = _SIDE_BY_SIDE
         case CallStage():
             context: ToolExecutionContext | None = getattr(event, "context", None)

@@ -19,7 +19,7 @@ from domain.textual_calls.forms import (
 )
 
 
-class Block(Struct, frozen=True):
+class PlainBlock(Struct, frozen=True):
     """A stretch of an answer in which nothing is a call: thinking, or text that an answer says is text.
 
     Where it may begin in the prompt, its end alone tells that all before it belongs to it. `keeps_marks`: what
@@ -38,7 +38,7 @@ class Family(Struct, frozen=True):
 
     forms: tuple[Form, ...]
     starts: tuple[str, ...] = ()
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[PlainBlock, ...] = ()
 
 
 _OBJECT = r"\s*(?=\[?\s*\{)"
@@ -109,7 +109,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
-        (Block(compile_late(r"\[THINK\]"), compile_late(r"\[/THINK\]")),),
+        (PlainBlock(compile_late(r"\[THINK\]"), compile_late(r"\[/THINK\]")),),
     ),
     "deepseek": Family(
         (
@@ -165,8 +165,8 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<|tool_call", "<|open|>", "<|close|>think"),
         (
-            Block(compile_late(r"<\|open\|>think<\|sep\|>"), compile_late(r"<\|close\|>think<\|sep\|>")),
-            Block(
+            PlainBlock(compile_late(r"<\|open\|>think<\|sep\|>"), compile_late(r"<\|close\|>think<\|sep\|>")),
+            PlainBlock(
                 compile_late(r"<\|open\|>response<\|sep\|>"),
                 compile_late(r"<\|close\|>response<\|sep\|>"),
                 is_thought=False,
@@ -192,12 +192,12 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<|start|>", "<|channel|>", " to=", "to="),
         (
-            Block(
+            PlainBlock(
                 compile_late(rf"{_START}<\|channel\|>analysis{_MESSAGE}"),
                 _CHANNEL_END,
                 begins_in_prompt=False,
             ),
-            Block(
+            PlainBlock(
                 compile_late(rf"{_START}<\|channel\|>(?:final|commentary){_MESSAGE}"),
                 _CHANNEL_END,
                 is_thought=False,
@@ -233,7 +233,7 @@ _FAMILIES: dict[ToolParser, Family] = {
             ),
         ),
         ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
-        (Block(compile_late(r"<\|channel>thought\n?"), compile_late(r"<channel\|>")),),
+        (PlainBlock(compile_late(r"<\|channel>thought\n?"), compile_late(r"<channel\|>")),),
     ),
     "minimax": Family(
         (
@@ -245,7 +245,7 @@ _FAMILIES: dict[ToolParser, Family] = {
     "command": Family(
         (JsonForm(compile_late(rf"<\|START_ACTION\|>{_OBJECT}"), compile_late(r"\s*<\|END_ACTION\|>")),),
         ("<|START_", "<|END_THINKING"),
-        (Block(compile_late(r"<\|START_THINKING\|>"), compile_late(r"<\|END_THINKING\|>")),),
+        (PlainBlock(compile_late(r"<\|START_THINKING\|>"), compile_late(r"<\|END_THINKING\|>")),),
     ),
     "lfm2": Family(
         (

@@ -45,7 +45,7 @@ class TextualCall(Struct, frozen=True):
     repairs: tuple[str, ...] = ()
 
 
-class Reading(Struct, frozen=True):
+class ReadCalls(Struct, frozen=True):
     """The calls that were read, and where in the text they end."""
 
     calls: tuple[TextualCall, ...]
@@ -58,7 +58,7 @@ class Unfinished(Struct, frozen=True):
     name: str = ""
 
 
-Outcome: TypeAlias = Reading | Unfinished | None
+Outcome: TypeAlias = ReadCalls | Unfinished | None
 """What was read behind an opening; None where that opens no call."""
 
 
@@ -182,7 +182,7 @@ class NamedForm(Struct, frozen=True):
         if not text.startswith("{", position):
             closed = self.closing.match(text, position) if self.closing else None
             if closed is not None:
-                return Reading((TextualCall(name, "{}", text[opened.start() : closed.end()]),), closed.end())
+                return ReadCalls((TextualCall(name, "{}", text[opened.start() : closed.end()]),), closed.end())
             return Unfinished(name) if position == len(text) and not is_whole else None
         extent = find_extent(text, position)
         if not extent.is_whole:
@@ -216,7 +216,7 @@ class TaggedForm(Struct, frozen=True):
         if not _is_name(name):
             return None
         if "/>" in opened[0]:
-            return Reading((TextualCall(name, "{}", opened[0]),), position)
+            return ReadCalls((TextualCall(name, "{}", opened[0]),), position)
         schema = tools.get(name, {})
         declared = schema.get("properties")
         properties: JsonObject = declared if isinstance(declared, Mapping) else {}
@@ -318,7 +318,7 @@ class BareObjectForm(Struct, frozen=True):
 
 def _close(
     text: str, opened: re.Match[str], end: int, calls: Sequence[TextualCall], closing: re.Pattern[str] | None
-) -> Reading:
+) -> ReadCalls:
     """The reading of calls that end here, with the closing mark where one follows."""
     if closing is not None:
         surplus = _SURPLUS.match(text, end)
@@ -327,7 +327,7 @@ def _close(
         if closed is not None:
             end = closed.end()
     raw = text[opened.start() : end]
-    return Reading(
+    return ReadCalls(
         tuple(
             TextualCall(call.name, call.arguments, raw if not index else "", call.repairs)
             for index, call in enumerate(calls)

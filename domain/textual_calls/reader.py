@@ -9,8 +9,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from domain.text.late_pattern import compile_late
-from domain.textual_calls.families import Block, Family
-from domain.textual_calls.forms import Form, NamedForm, Reading, TextualCall, Tools, Unfinished
+from domain.textual_calls.families import Family, PlainBlock
+from domain.textual_calls.forms import Form, NamedForm, ReadCalls, TextualCall, Tools, Unfinished
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100
@@ -19,12 +19,12 @@ _TAIL = 240
 # so much must follow a call before it is taken for whole: the rest of its closing mark may come
 _MARGIN = 80
 
-_THINKING = Block(
+_THINKING = PlainBlock(
     compile_late(r"<(?:seed:)?think(?:ing)?>|◁think▷"), compile_late(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _SHOWN = tuple(
-    Block(
+    PlainBlock(
         compile_late(opening),
         compile_late(closing),
         is_thought=False,
@@ -65,7 +65,7 @@ class Words(Struct, frozen=True):
     text: str
 
 
-class Thought(Struct, frozen=True):
+class ThoughtPiece(Struct, frozen=True):
     """A piece of thinking that stands in the answer's text."""
 
     text: str
@@ -81,7 +81,7 @@ class CallBegun(Struct, frozen=True):
     name: str
 
 
-Piece: TypeAlias = Words | Thought | ThinkingEnded | CallBegun | TextualCall
+Piece: TypeAlias = Words | ThoughtPiece | ThinkingEnded | CallBegun | TextualCall
 
 
 class TextualCallReader:
@@ -98,17 +98,17 @@ class TextualCallReader:
         self._starts = (*family.starts, *_STARTS)
         self._firsts = frozenset(start[0] for start in self._starts)
         blocks = (_THINKING, *family.blocks, *_SHOWN)
-        self._marks: tuple[Form | Block, ...] = (
+        self._marks: tuple[Form | PlainBlock, ...] = (
             *(form for form in family.forms if not form.is_alone),
             *blocks,
-            Block(_FENCE, _FENCE),
-            *(Block(block.closing, block.closing) for block in blocks if block.begins_in_prompt),
+            PlainBlock(_FENCE, _FENCE),
+            *(PlainBlock(block.closing, block.closing) for block in blocks if block.begins_in_prompt),
         )
         self._pending = ""
         self._from = 0
         self._retry_at = 0
         self._tail = ""
-        self._block: Block | None = None
+        self._block: PlainBlock | None = None
         self._fence = ""
         self._begun = ""
         self._has_words = False
@@ -149,16 +149,16 @@ class TextualCallReader:
                 return
 
     def _open(
-        self, mark: Form | Block, match: re.Match[str], *, is_whole: bool, is_cut: bool
+        self, mark: Form | PlainBlock, match: re.Match[str], *, is_whole: bool, is_cut: bool
     ) -> Generator[Piece, None, bool]:
         """Take what begins here. Returns False where more of the text is needed for that."""
-        if isinstance(mark, Block):
+        if isinstance(mark, PlainBlock):
             yield from self._flush(match.start())
             yield from self._enter(mark, match)
             return True
         outcome = mark.read(self._pending, match, self._tools, is_whole=is_whole and not is_cut)
         match outcome:
-            case Reading(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
+            case ReadCalls(calls, end) if is_whole or len(self._pending) - end > _MARGIN:
                 yield from self._flush(match.start())
                 self._pending, self._begun = self._pending[end - match.start() :], ""
                 yield from calls
@@ -166,7 +166,7 @@ class TextualCallReader:
                 yield from self._flush(match.start())
                 yield TextualCall(name, "{", self._pending)
                 self._pending = ""
-            case Reading() | Unfinished() if not is_whole and len(self._pending) < _LONGEST:
+            case ReadCalls() | Unfinished() if not is_whole and len(self._pending) < _LONGEST:
                 name = outcome.name if isinstance(outcome, Unfinished) else outcome.calls[0].name
                 yield from self._flush(match.start())
                 self._retry_at = len(self._pending) + max(8, len(self._pending) // 8)
@@ -187,10 +187,10 @@ class TextualCallReader:
         if self._failures == _MOST_FAILURES:
             self._marks = ()  # no answer begins so many calls: the rest of it is text
 
-    def _find_opening(self) -> tuple[Form | Block, re.Match[str]] | None:
+    def _find_opening(self) -> tuple[Form | PlainBlock, re.Match[str]] | None:
         """The first mark in what is pending that is not quoted."""
         while True:
-            found: list[tuple[int, int, Form | Block, re.Match[str]]] = []
+            found: list[tuple[int, int, Form | PlainBlock, re.Match[str]]] = []
             for order, mark in enumerate(self._marks):
                 if (match := mark.opening.search(self._pending, self._from)) is not None:
                     found.append((match.start(), order, mark, match))
@@ -198,14 +198,14 @@ class TextualCallReader:
                 return None
             _, _, mark, match = min(found, key=lambda each: each[:2])
             line = self._get_line(match.start())
-            if isinstance(mark, Block) and mark.opening is _FENCE:
+            if isinstance(mark, PlainBlock) and mark.opening is _FENCE:
                 if _FENCE_PREFIX.fullmatch(line):
                     return mark, match
-            elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, Block)):
+            elif not self._is_quoted(match.start(), line, is_form=not isinstance(mark, PlainBlock)):
                 return mark, match
             self._from = match.end() if match.end() > match.start() else match.end() + 1
 
-    def _enter(self, block: Block, match: re.Match[str]) -> Iterator[Piece]:
+    def _enter(self, block: PlainBlock, match: re.Match[str]) -> Iterator[Piece]:
         """Begin a block whose opening is the first of what is pending."""
         length = match.end() - match.start()
         if block.opening is _FENCE:
@@ -236,7 +236,7 @@ class TextualCallReader:
         until = ends if ends is not None else len(self._pending) if is_whole else self._find_block_end()
         text, self._pending = self._pending[:until], self._pending[closed.end() if closed else until :]
         if text:
-            yield Thought(text) if self._block.is_thought else Words(text)
+            yield ThoughtPiece(text) if self._block.is_thought else Words(text)
             self._has_words = self._has_words or not self._block.is_thought
         if closed is not None:
             self._block = None
@@ -277,7 +277,7 @@ class TextualCallReader:
             for form in self._family.forms
         )
 
-    def _read_alone(self) -> Reading | None:
+    def _read_alone(self) -> ReadCalls | None:
         """The call, or calls, that are all of the answer."""
         text = self._pending.strip()
         for form in self._family.forms:
@@ -285,7 +285,7 @@ class TextualCallReader:
             if opened is None:
                 continue
             outcome = form.read(text, opened, self._tools, is_whole=True)
-            if isinstance(outcome, Reading) and not text[outcome.end :].strip():
+            if isinstance(outcome, ReadCalls) and not text[outcome.end :].strip():
                 return outcome
         return None
 

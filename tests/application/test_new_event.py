@@ -11,7 +11,7 @@ from application.export.narration import build_account
 from application.view.entries import Notice, NoticeKind
 from application.view.session_view import SessionView
 from domain.calls.execution import ToolExecutionContext
-from domain.fact import CallStage, Fact, Place
+from domain.fact import CallStage, CanonicalPlace, Fact
 from domain.sessions.canonical import render_canonical
 from domain.sessions.past_session import LedgerRecord
 from domain.sessions.replay import Replay
@@ -23,7 +23,7 @@ from tests.support.past_sessions import a_summary
 class LampLit(Fact, frozen=True, kw_only=True, tag="lamp_lit"):
     """A lamp was lit."""
 
-    place: ClassVar = Place.BEFORE_CALLS
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
     room: str
 
     @property

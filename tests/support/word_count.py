@@ -5,7 +5,7 @@ from __future__ import annotations
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition
-from domain.calls.tool_traits import Look, OutputKind, ToolTraits
+from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import run_in_thread
 from infrastructure.files.workspace import Workspace
@@ -17,7 +17,7 @@ TRAITS = ToolTraits(
     verb="count",
     title="Count the words of",
     output=OutputKind.PLAIN,
-    look=Look("counted", "file", distinct="path"),
+    look=CountedLook("counted", "file", distinct="path"),
     kind="read",
     effect=CallEffect.READ,
     arguments=("path",),

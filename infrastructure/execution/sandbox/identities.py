@@ -37,14 +37,14 @@ class Traits(NamedTuple):
         return self.size is not None and self[1:] == other[1:]
 
 
-class Links(NamedTuple):
+class LinkCount(NamedTuple):
     """How many names a file has, and when that last may have changed."""
 
     names: int
     changed_ns: int
 
 
-class Standing(NamedTuple):
+class PathState(NamedTuple):
     """What stands at a path, and in which folder, both at one moment; None: nothing does.
 
     `is_closed` tells that nobody can look.
@@ -53,7 +53,7 @@ class Standing(NamedTuple):
     inode: Inode | None = None
     folder: Inode | None = None
     traits: Traits | None = None
-    links: Links = Links(0, 0)
+    links: LinkCount = LinkCount(0, 0)
     is_closed: bool = False
 
 
@@ -66,8 +66,8 @@ class KnownFile(Struct):
     is_sensitive: bool
     traits: Traits
     paths: dict[str, Inode]
-    links: Links = Links(1, 0)
-    searched: Links | None = None
+    links: LinkCount = LinkCount(1, 0)
+    searched: LinkCount | None = None
 
     @property
     def has_unknown_names(self) -> bool:
@@ -78,7 +78,7 @@ class KnownFile(Struct):
         return not is_folder and self.links.names != len(self.paths) and self.links != self.searched
 
 
-def look_at(path: str) -> Standing:
+def look_at(path: str) -> PathState:
     """What stands at a path now. No link is followed at its end."""
     above, name = os.path.split(path)
     folder: Inode | None = None
@@ -91,12 +91,12 @@ def look_at(path: str) -> Standing:
         finally:
             os.close(place)
     except (FileNotFoundError, NotADirectoryError):
-        return Standing(folder=folder)
+        return PathState(folder=folder)
     except OSError:
-        return Standing(folder=folder, is_closed=True)
+        return PathState(folder=folder, is_closed=True)
     is_folder = stat.S_ISDIR(status.st_mode)
     traits = Traits(born_ns, *((None, None) if is_folder else (status.st_mtime_ns, status.st_size)))
-    return Standing(get_inode(status), folder, traits, Links(status.st_nlink, status.st_ctime_ns))
+    return PathState(get_inode(status), folder, traits, LinkCount(status.st_nlink, status.st_ctime_ns))
 
 
 def get_inode(status: os.stat_result) -> Inode:

@@ -33,20 +33,20 @@ class _Signature(NamedTuple):
     size: int
 
 
-class _Folder(NamedTuple):
+class _RootFolder(NamedTuple):
     """A root, by which it is known again under another name."""
 
     device: int
     number: int
     born_ns: int | None
 
-    def is_same(self, other: _Folder) -> bool:
+    def is_same(self, other: _RootFolder) -> bool:
         return self.born_ns is not None and self[1:] == other[1:]
 
 
-class _Kept(NamedTuple):
+class _KeptIdentities(NamedTuple):
     root: str
-    folder: _Folder
+    folder: _RootFolder
     files: dict[Inode, KnownFile]
 
 
@@ -157,14 +157,14 @@ def _are_related(root: str, roots: Sequence[str]) -> bool:
     return is_below_any(root, roots) or any(is_below_any(each, (root,)) for each in roots)
 
 
-def _identify_root(root: str) -> _Folder:
+def _identify_root(root: str) -> _RootFolder:
     standing = look_at(root)
     if standing.inode is None or standing.traits is None:
-        return _Folder(0, 0, None)
-    return _Folder(*standing.inode, standing.traits.born_ns)
+        return _RootFolder(0, 0, None)
+    return _RootFolder(*standing.inode, standing.traits.born_ns)
 
 
-def _select(kept: _Kept, roots: Sequence[str]) -> dict[Inode, KnownFile]:
+def _select(kept: _KeptIdentities, roots: Sequence[str]) -> dict[Inode, KnownFile]:
     renamed = next((each for each in roots if kept.folder.is_same(_identify_root(each))), None)
     if renamed is None and not _are_related(kept.root, roots):
         return {}
@@ -182,7 +182,7 @@ def _select(kept: _Kept, roots: Sequence[str]) -> dict[Inode, KnownFile]:
     return {translate(inode): known for inode, known in kept.files.items()}
 
 
-def _read(path: str) -> _Kept:
+def _read(path: str) -> _KeptIdentities:
     with open(path, "rb") as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -195,7 +195,7 @@ def _read(path: str) -> _Kept:
         if not all(path.startswith("/") for path in paths):
             raise ValueError("a path that is not absolute")
         files[Inode(*map(int, each["inode"]))] = KnownFile(bool(each["is_sensitive"]), traits, paths)
-    return _Kept(str(kept["root"]), _Folder(*kept["folder"]), files)
+    return _KeptIdentities(str(kept["root"]), _RootFolder(*kept["folder"]), files)
 
 
 def _render(root: str, files: Mapping[Inode, KnownFile]) -> str:

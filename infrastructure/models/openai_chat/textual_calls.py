@@ -9,7 +9,7 @@ from domain.conversation.response import ToolUseBlock
 from domain.conversation.stream import StreamedToolCall
 from domain.replacing import replace
 from domain.textual_calls.forms import TextualCall
-from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, Thought, Words
+from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, ThoughtPiece, Words
 from infrastructure.models.shared.call_arguments import build_call_block
 from infrastructure.models.shared.call_ids import CallIds
 
@@ -55,7 +55,7 @@ class TextualCalls:
             match piece:
                 case Words(text):
                     self._say(text)
-                case Thought(text):
+                case ThoughtPiece(text):
                     self._think(text)
                 case ThinkingEnded():
                     self._end_thinking()

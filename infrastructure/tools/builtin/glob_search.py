@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import Look, OutputKind, ToolTraits
+from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.patterns import Glob
@@ -26,7 +26,7 @@ TRAITS = ToolTraits(
     verb="find",
     title="Search",
     output=OutputKind.TREE,
-    look=Look("searched", "time"),
+    look=CountedLook("searched", "time"),
     kind="search",
     effect=CallEffect.LIST,
     arguments=("pattern", "base_dir", "max_results"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from domain.calls.execution import CallControls, ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import Look, OutputKind, ToolTraits
+from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from domain.errors import ToolError
 from domain.review.path_policy import PathPolicy
 from domain.text.json_value import JsonObject
@@ -36,7 +36,7 @@ TRAITS = ToolTraits(
     verb="search",
     title="Search",
     output=OutputKind.MATCHES,
-    look=Look("searched", "time"),
+    look=CountedLook("searched", "time"),
     kind="search",
     effect=CallEffect.SEARCH,
     arguments=("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import Look, OutputKind, ToolTraits
+from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from domain.text.json_value import JsonObject
 from infrastructure.blocking import Stop, run_in_thread
 from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
@@ -25,7 +25,7 @@ TRAITS = ToolTraits(
     verb="list",
     title="List",
     output=OutputKind.TREE,
-    look=Look("listed", "folder"),
+    look=CountedLook("listed", "folder"),
     kind="read",
     effect=CallEffect.LIST,
     arguments=("path", "depth", "show_hidden"),

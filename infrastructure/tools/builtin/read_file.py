@@ -10,7 +10,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.calls.proposed_call import CallEffect
 from domain.calls.seen_file import SeenFile
 from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import Look, OutputKind, ToolTraits
+from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from domain.errors import AttachmentError, ToolError
 from domain.text.amounts import format_megabytes
 from domain.text.json_value import JsonObject
@@ -35,7 +35,7 @@ TRAITS = ToolTraits(
     verb="read",
     title="Read",
     output=OutputKind.SOURCE,
-    look=Look("read", "file", distinct="path"),
+    look=CountedLook("read", "file", distinct="path"),
     kind="read",
     effect=CallEffect.READ,
     arguments=("path", "offset", "limit", "raw"),

@@ -13,7 +13,7 @@ from domain.calls.tool_parser import TOOL_PARSERS, ToolParser
 from domain.text.json_value import JsonObject, JsonValue
 from domain.textual_calls.families import get_family
 from domain.textual_calls.forms import TextualCall
-from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, Thought, Words
+from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, ThoughtPiece, Words
 from tests.support.examples import examples
 
 SCHEMA: JsonObject = {
@@ -263,7 +263,7 @@ def test_values_have_the_types_of_the_schema() -> None:
 def test_thoughts_are_told_apart_from_words() -> None:
     pieces = read(f"<think>I read it.</think>Look:\n{TAGGED}", step=4)
 
-    assert "".join(piece.text for piece in pieces if isinstance(piece, Thought)) == "I read it."
+    assert "".join(piece.text for piece in pieces if isinstance(piece, ThoughtPiece)) == "I read it."
     assert get_words(pieces) == "Look:\n"
 
 
