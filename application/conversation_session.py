@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from application.ports.models import LlmExchange, LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.conversation.stream import (
+from quorum.application.ports.models import LlmExchange, LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
+from quorum.domain.conversation.stream import (
     Completed,
     CompletedResponse,
     Delta,
@@ -19,9 +19,9 @@ from domain.conversation.stream import (
     StreamedToolCall,
     StreamEvent,
 )
-from domain.errors import ConversationError, ProviderError
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
+from quorum.domain.errors import ConversationError, ProviderError
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
 
 
 class ArrivingAnswer:

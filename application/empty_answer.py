@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from application.ports.models import LlmSession, OnStreamEvent
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
+from quorum.application.ports.models import LlmSession, OnStreamEvent
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
 
 _REPLY = "Your last answer cannot be used: {lack}. {wanted}"
 _NO_TOOLS = "There are no tools here."

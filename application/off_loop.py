@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
-from domain.text.large import is_large
+from quorum.domain.text.large import is_large
 
 _Result = TypeVar("_Result")
 

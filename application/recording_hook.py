@@ -9,12 +9,12 @@ from typing import TypeAlias, TypeVar, assert_never
 
 from msgspec import Struct
 
-from application.calls.hooks import CallDraft, Hook, HookSubject, RequestDraft, ResultDraft, TurnEnd
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import Message
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.calls.hooks import CallDraft, Hook, HookSubject, RequestDraft, ResultDraft, TurnEnd
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import Continue, Finish, HookAnswer, HookPoint, TurnEndAnswer
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import Message
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 class SeenRequest(Struct, frozen=True):

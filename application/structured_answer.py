@@ -7,16 +7,16 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from application.answer_limit import AnswerTooLong, limit_answer
-from application.ports.answer_tools import AnswerTools
-from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
-from domain.conversation.response import LlmResponse, StopKind
-from domain.conversation.stream import StreamEvent
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.application.answer_limit import AnswerTooLong, limit_answer
+from quorum.application.ports.answer_tools import AnswerTools
+from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
+from quorum.domain.conversation.response import LlmResponse, StopKind
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 _Answer = TypeVar("_Answer")
 _NUMBER = compile_late(r"-?\d{1,15}(?:\.\d{1,15})?")

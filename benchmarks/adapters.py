@@ -20,14 +20,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.conversation.history import UserMessage
-from domain.conversation.stream import Delta, StreamEvent
-from infrastructure.models.anthropic.client import AnthropicMessages
-from infrastructure.models.clouds.endpoint import Endpoint
-from infrastructure.models.openai_chat.client import OpenAiChat
-from infrastructure.models.openai_responses.client import OpenAiResponses
-from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
-from infrastructure.provider_types import find_public_service
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.stream import Delta, StreamEvent
+from quorum.infrastructure.models.anthropic.client import AnthropicMessages
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
+from quorum.infrastructure.models.openai_chat.client import OpenAiChat
+from quorum.infrastructure.models.openai_responses.client import OpenAiResponses
+from quorum.infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
+from quorum.infrastructure.provider_types import find_public_service
 
 PACES = ((10_000, 0), (1_000, 500))
 WARM_UP = 300

@@ -15,20 +15,20 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.view.entries import Batch, Call, Kept, Phase
-from application.view.session_view import SessionView
-from application.view.turn_timings import Totals, sum_totals
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.events.report import RunReport, RunStatus
-from domain.review.questions import DecisionLabel
-from domain.text.json_value import JsonObject
-from tui.screens.timeline.axis import Axis
-from tui.screens.timeline.drawing import Columns, draw_row
-from tui.screens.timeline.rows import list_rows
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import draw_batch
+from quorum.application.view.entries import Batch, Call, Kept, Phase
+from quorum.application.view.session_view import SessionView
+from quorum.application.view.turn_timings import Totals, sum_totals
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.json_value import JsonObject
+from quorum.tui.screens.timeline.axis import Axis
+from quorum.tui.screens.timeline.drawing import Columns, draw_row
+from quorum.tui.screens.timeline.rows import list_rows
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.cards import draw_batch
 
 _SIZE = 200_000
 _WIDTH = 110

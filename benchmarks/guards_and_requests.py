@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
-from domain.calls.access import EXCLUSIVE, Access
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.plain_request import Asked, PlainRequest
-from infrastructure.benchmark.labelled_data import read_labelled_calls
-from infrastructure.execution.shell.script import read_script
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import Asked, PlainRequest
+from quorum.infrastructure.benchmark.labelled_data import read_labelled_calls
+from quorum.infrastructure.execution.shell.script import read_script
 
 _ROOT = "/workspace"
 _LOSS = 0.01

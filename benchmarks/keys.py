@@ -28,12 +28,12 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.ledger import session_events
 from benchmarks.start import SMALLEST
-from domain.conversation.response import LlmResponse
-from domain.events.event import ResponseCompleted, SessionStarted, TurnFinished, TurnStarted
-from domain.events.report import RunReport, RunStatus
-from domain.review.mode import Mode
-from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import ResponseCompleted, SessionStarted, TurnFinished, TurnStarted
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.store.ledger.opening import open_database
 
 BIN = Path(sys.executable).parent
 KEYS, EVERY_SECS, IDLE_SECS = 200, 0.04, 10.0

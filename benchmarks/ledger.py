@@ -24,12 +24,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.events.event_bus import EventBus
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.events.event import (
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -38,12 +38,12 @@ from domain.events.event import (
     SessionStarted,
     TurnStarted,
 )
-from domain.events.masking import SecretMask
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.secrets.known import NamedSecret
-from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.store.ledger.database import Database
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.secrets.known import NamedSecret
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.infrastructure.store.ledger.database import Database
 
 RUNS = 5
 ROUNDS = 300

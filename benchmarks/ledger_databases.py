@@ -15,11 +15,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.ports.storage import Ledger
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NewSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage, upgrade_schema
+from quorum.application.ports.storage import Ledger
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage, upgrade_schema
 from tests.support.postgres_server import remove_postgres, start_postgres
 
 EVENTS = 2_000

@@ -18,18 +18,18 @@ import time
 import urllib.request
 from pathlib import Path
 
-from application.review.ballot_paper import make_call_paper, render_question
-from application.review.ballot_request import request_ballot
-from application.review.quorum_policy import QuorumPolicy
-from application.structured_answer import Unreadable
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolCall
-from domain.calls.tool_parser import TOOL_PARSERS
-from domain.review.requested_scope import RequestedScope
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.review.ballot_paper import make_call_paper, render_question
+from quorum.application.review.ballot_request import request_ballot
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.structured_answer import Unreadable
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.calls.tool_parser import TOOL_PARSERS
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 
 PROMPTS = (
     ("Read src/calc.py.", "read_file"),

@@ -18,7 +18,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.review.questions import ReviewRequest
+from quorum.domain.review.questions import ReviewRequest
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_request, an_edit
 

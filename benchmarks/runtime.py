@@ -20,31 +20,31 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.ports.people import Observer, ReviewContext
-from application.ports.tools import Tool
-from application.review.quorum_policy import QuorumPolicy
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from application.review.voting import Voting
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.planners import plan_serializable
-from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
-from domain.events.event import Event
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.tools.builtin.run_command import RunCommand
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.people import Observer, ReviewContext
+from quorum.application.ports.tools import Tool
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.planners import plan_serializable
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition, ToolParameter
+from quorum.domain.events.event import Event
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
+from quorum.infrastructure.tools.json_schema import JsonSchema
 
 SIZES = (1, 10, 100, 1000)
 GIGABYTE = 1_000_000_000

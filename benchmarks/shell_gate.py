@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.parsing import MAX_BYTES, parse
-from infrastructure.execution.shell.programs import SystemPrograms
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.parsing import MAX_BYTES, parse
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
 
 EVERYDAY = (
     "ls -la",

@@ -11,13 +11,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.calls.effects import KeptFiles
-from domain.review.path_policy import PathPolicy
-from infrastructure.files.workspace import Workspace
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.snapshots.keeper import WorkspaceKeeper
-from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.domain.calls.effects import KeptFiles
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 
 ROUNDS = 20
 

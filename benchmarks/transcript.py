@@ -24,9 +24,9 @@ from textual.widgets import TextArea
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from domain.conversation.response import LlmResponse
-from domain.events import event as ev
-from tui.transcript.layout.view import TranscriptView
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events import event as ev
+from quorum.tui.transcript.layout.view import TranscriptView
 
 _SECTION = (
     "## Heading\n\nSome **bold** text with `code` and a list:\n\n- one\n- two\n\n"
@@ -113,7 +113,7 @@ async def beside(app: Bench, entries: int) -> dict[str, float]:
 
 async def found(app: Bench, entries: int) -> dict[str, float]:
     """Finding in so many entries: a step of the search, all of it, and going to the next place."""
-    from tui.finding.finder import Finder
+    from quorum.tui.finding.finder import Finder
 
     await _filled(app, entries)
     finder = Finder(app.view, Style(underline=True), Style(reverse=True))

@@ -16,7 +16,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from application.review.ballot_paper import BALLOT_TOOL
+from quorum.application.review.ballot_paper import BALLOT_TOOL
 from tests.support.discussion_rig import DiscussionRig, discussion_rig
 from tests.support.quorum_rig import call, calling
 from tests.support.sse_server import Reply, Say

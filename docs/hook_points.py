@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from domain.calls.hook import (
+from quorum.domain.calls.hook import (
     Abort,
     AnswerKind,
     Continue,

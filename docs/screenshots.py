@@ -12,23 +12,23 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 
 os.environ["TEXTUAL_ANIMATIONS"] = "none"
 
 from textual.pilot import Pilot
 
-from application.ports.people import Approver, Observer
-from application.session.agent_session import AgentSession
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import SessionChoice
-from infrastructure.config.loading import load_settings
-from infrastructure.container import build_container
-from infrastructure.storage import open_unrecorded
-from tui.app.app import QuorumApp
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.dialog import ReviewDialog
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import build_container
+from quorum.infrastructure.storage import open_unrecorded
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.dialog import ReviewDialog
 
 IMAGES = Path(__file__).parent / "images"
 RETRY = '''\

@@ -34,7 +34,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # completion in a shell names errors without loading what tools return
-    from domain.text.output import Spilled
+    from quorum.domain.text.output import Spilled
 
 
 class QuorumError(Exception):

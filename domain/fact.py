@@ -7,8 +7,8 @@ from typing import ClassVar, Self
 
 from msgspec import Struct
 
-from domain.struct_json import decode_struct, struct_to_json
-from domain.text.json_value import JsonObject
+from quorum.domain.struct_json import decode_struct, struct_to_json
+from quorum.domain.text.json_value import JsonObject
 
 SCHEMA_VERSION = 1
 

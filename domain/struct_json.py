@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast,
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
-from domain.errors import QuorumError
-from domain.text.json_text import name_json_type
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.json_text import name_json_type
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _S = TypeVar("_S", bound=Struct)
 # Two threads that look at a type for the first time at once end the process: msgspec 0.22 does not expect it.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
-from domain.calls.execution import CallControls
+from quorum.domain.calls.execution import CallControls
 
 _Result = TypeVar("_Result")
 

@@ -9,34 +9,34 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
-from application.ports.people import Approver, Observer
-from application.program_lookup import note_writable
-from application.session.session_folders import WantedFolder
-from application.session.session_record import SessionRecord
-from domain.conversation.effort import Effort
-from domain.conversation.session_kind import SessionKind
-from domain.events.event import ModelChanged, SessionResumed, SessionStarted
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import LedgerRecord, SessionChoice
-from infrastructure.changes.repository_changes import ReadChange
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.composition.session import SessionParts
-from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import ModelRoles, choose_roles
-from infrastructure.container import Container, build_container
-from infrastructure.debug_log.event_log import log_events
-from infrastructure.execution.process_privacy import close_process_to_inspection
-from infrastructure.execution.sandbox.opening import locate_shared_tmp, open_identity_store
-from infrastructure.execution.sandbox.session_tmp import remove_abandoned
-from infrastructure.mcp.server_credentials import ServerCredentials
-from infrastructure.own_code import leave_out_workspace
-from infrastructure.secrets.key_ring import KeyRing
-from infrastructure.secrets.output_masking import mask_crashes, mask_logs
-from infrastructure.session_paths import list_writable_paths
-from infrastructure.storage import open_blob_store, open_record
-from infrastructure.telemetry_choice import send_telemetry
-from infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
-from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.program_lookup import note_writable
+from quorum.application.session.session_folders import WantedFolder
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import LedgerRecord, SessionChoice
+from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
+from quorum.infrastructure.config.model_choice import ModelRoles, choose_roles
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.debug_log.event_log import log_events
+from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.execution.sandbox.opening import locate_shared_tmp, open_identity_store
+from quorum.infrastructure.execution.sandbox.session_tmp import remove_abandoned
+from quorum.infrastructure.mcp.server_credentials import ServerCredentials
+from quorum.infrastructure.own_code import leave_out_workspace
+from quorum.infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.session_paths import list_writable_paths
+from quorum.infrastructure.storage import open_blob_store, open_record
+from quorum.infrastructure.telemetry_choice import send_telemetry
+from quorum.infrastructure.tools import table as _table  # front ends show past calls without a session  # noqa: F401
+from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 
 
 def open_session(
@@ -125,7 +125,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
 
 def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, observer: Observer) -> Container:
     """A session that is only looked at: its rules and tools are there, its model and its record are not."""
-    from infrastructure.store.no_storage import build_empty_record
+    from quorum.infrastructure.store.no_storage import build_empty_record
 
     mask = SecretMask()
     return build_container(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.composition.session import SessionParts
-from infrastructure.injection import containers, providers
-from infrastructure.owned_sessions import OwnedSessions
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.injection import containers, providers
+from quorum.infrastructure.owned_sessions import OwnedSessions
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ frameworks, to know their requests, which would take up to 100 ms of each start.
 
 from __future__ import annotations
 
-from infrastructure.lean_imports import without
+from quorum.infrastructure.lean_imports import without
 
 with without("yaml", "pydantic", "pydantic_settings", "fastapi", "fast_depends", "starlette", "werkzeug"):
     from dependency_injector import containers as containers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from domain.request_rate import RequestRate
+from quorum.domain.request_rate import RequestRate
 
 
 class LocalPacer:

@@ -11,17 +11,16 @@ from functools import lru_cache
 from importlib.util import cache_from_source
 from pathlib import Path
 
-from domain.review.path_policy import OwnCode
-from domain.review.workspace_roots import is_below_any
-from infrastructure.config.schema import Settings
-from infrastructure.own_packages import OWN_PACKAGES
+import quorum
+from quorum.domain.review.path_policy import OwnCode
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.config.schema import Settings
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
-_OWN_FOLDER = os.path.dirname(os.path.dirname(__file__))
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _MOST_ENTRIES = 300_000
-_NOT_OF_OTHERS = OWN_PACKAGES | {"__main__", "sitecustomize", "usercustomize"}
+_NOT_OF_OTHERS = frozenset({"quorum", "__main__", "sitecustomize", "usercustomize"})
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
 
@@ -136,7 +135,7 @@ def _find_shared(root: str, known: Sequence[str]) -> list[str]:
 def _list_installed_inodes() -> tuple[frozenset[int], frozenset[int]]:
     """Those of the installed packages and of quorum's own, and the devices that they are on."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    folders += [os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES]
+    folders += list_own_folders()
     present = [folder for folder in dict.fromkeys(folders) if os.path.isdir(folder)]
     inodes = frozenset(entry.inode() for folder in present for entry in _walk_files(folder, ()))
     return inodes, frozenset(os.stat(folder).st_dev for folder in present)
@@ -160,7 +159,7 @@ def _walk_files(folder: str, known: Sequence[str]) -> Iterator[os.DirEntry[str]]
 
 
 def _list_interpreter_places(root: str) -> Iterator[str]:
-    yield from (os.path.join(_OWN_FOLDER, name) for name in OWN_PACKAGES)
+    yield from list_own_folders()
     yield from _list_installed_folders()
     executables = (sys.executable, getattr(sys, "_base_executable", ""))
     for executable in filter(None, executables):
@@ -190,14 +189,27 @@ def _list_import_folders() -> list[str]:
     """The folders of the import path, and those of PYTHONPATH, which the next process will look into."""
     entries = (*sys.path, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     named = (name for entry in entries for name in _list_names(entry or "."))
-    own = (os.path.dirname(folder) for name in OWN_PACKAGES for folder in _find_package_folders(name))
+    own = (os.path.dirname(folder) for folder in list_own_folders())
     return [folder for folder in dict.fromkeys((*named, *own)) if os.path.isdir(folder)]
 
 
-def _find_package_folders(name: str) -> Iterator[str]:
-    module = sys.modules.get(name)
-    for folder in getattr(module, "__path__", ()):
-        yield from _list_names(folder)
+def find_name_conflict(module: str | None) -> str:
+    """Explain that `module` is found in quorum instead of in the person's code; empty for any other name."""
+    if (module or "").partition(".")[0] != "quorum":
+        return ""
+    return (
+        "; quorum itself has this name, and Python finds that one: give yours another name, "
+        "or run your code as a command"
+    )
+
+
+def list_own_folders() -> list[str]:
+    """The folder of the package `quorum`, as it is spelled and as it is, and those that its links lead to."""
+    folders = [place for folder in quorum.__path__ for place in _list_names(folder)]
+    for folder in tuple(folders):
+        with os.scandir(folder) as listing:
+            folders += [os.path.realpath(entry.path) for entry in listing if entry.is_symlink()]
+    return list(dict.fromkeys(folders))
 
 
 def _list_declared_files(settings: Settings, root: Path, environ: Mapping[str, str]) -> Iterator[str]:

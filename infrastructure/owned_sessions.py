@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 from decimal import Decimal
 
-from application.instructions.system_prompt import SystemPrompt
-from application.ports.people import Observer
-from application.ports.storage import OpenedSession
-from application.ports.subagents import SubagentSession
-from application.session.session_record import SessionRecord
-from application.subagents.linked_ledger import LinkedLedger
-from application.subagents.subagent_role import render_role
-from application.turn.agent_limits import AgentLimits
-from application.turn.run_agent import RunAgent
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel
-from domain.conversation.response import Usage
-from domain.conversation.session_kind import SessionKind
-from domain.errors import LedgerError
-from domain.events.event import SessionFinished, SessionStarted
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.replacing import replace
-from domain.sessions.past_session import ContinuedSession
-from domain.subagents.subagent_task import Asker, SubagentTask
-from infrastructure.composition.inputs import SubagentTerms
-from infrastructure.composition.session import SessionParts
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.ports.people import Observer
+from quorum.application.ports.storage import OpenedSession
+from quorum.application.ports.subagents import SubagentSession
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.subagents.linked_ledger import LinkedLedger
+from quorum.application.subagents.subagent_role import render_role
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.run_agent import RunAgent
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import SessionFinished, SessionStarted
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.subagents.subagent_task import Asker, SubagentTask
+from quorum.infrastructure.composition.inputs import SubagentTerms
+from quorum.infrastructure.composition.session import SessionParts
 
 
 class OwnedSessions:

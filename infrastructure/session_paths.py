@@ -7,11 +7,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
-from infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
-from infrastructure.config.schema import Settings
-from infrastructure.execution.sandbox.places import expand_path
-from infrastructure.storage import list_storage_paths
+from quorum.domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
+from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.execution.sandbox.places import expand_path
+from quorum.infrastructure.storage import list_storage_paths
 
 
 def build_path_policy(

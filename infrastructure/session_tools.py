@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
-from application.ports.tools import Tool
-from domain.calls.tool import ToolSpec
-from domain.calls.tool_dialects import is_offered
-from domain.conversation.session_kind import SessionKind
-from infrastructure.config.schema import Settings
-from infrastructure.instructions.agent_catalog import AgentCatalog
+from quorum.application.ports.tools import Tool
+from quorum.domain.calls.tool import ToolSpec
+from quorum.domain.calls.tool_dialects import is_offered
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
 
 
 def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:

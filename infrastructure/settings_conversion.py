@@ -6,20 +6,20 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
-from application.review.quorum_policy import QuorumPolicy
-from domain.conversation.compaction import ContextBudget
-from domain.conversation.spend_caps import SpendCap, SpendCaps
-from domain.replacing import replace
-from domain.review.ballot import QuorumRule
-from domain.review.lens import parse_lens
-from domain.secrets.key_variables import CLOUD_KEYS
-from domain.text.output import COMMAND_LIMITS, OutputLimits
-from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.custom_tool_table import build_declaration
-from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.schema import Settings
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.domain.conversation.compaction import ContextBudget
+from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.lens import parse_lens
+from quorum.domain.secrets.key_variables import CLOUD_KEYS
+from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
+from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.custom_tool_table import build_declaration
+from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 
 
 def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) -> QuorumPolicy:
@@ -37,7 +37,7 @@ def build_quorum_policy(settings: Settings, managed: ManagedPolicy = NO_POLICY) 
     )
     if not settings.quorum.calibration or not policy.reviewers:
         return policy
-    from infrastructure.benchmark.calibration_file import load_calibration
+    from quorum.infrastructure.benchmark.calibration_file import load_calibration
 
     path = Path(settings.quorum.calibration).expanduser()
     return replace(policy, calibration=load_calibration(path, policy))

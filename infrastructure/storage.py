@@ -10,26 +10,32 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from application.ports.fleet import Fleet
-from application.ports.storage import BlobStore, OpenedSession, Storage
-from application.session.session_record import SessionRecord
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError, LedgerError
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.sessions.past_session import NewSession, SessionChoice
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.schema import StorageTable
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.storage_backend import BlobPlace, ContentObjects, SchemaState, StorageBackend, load_backends
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.blobs.shared_store import SharedBlobStore
-from infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
-from infrastructure.store.objects.bucket import parse_bucket
+from quorum.application.ports.fleet import Fleet
+from quorum.application.ports.storage import BlobStore, OpenedSession, Storage
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import NewSession, SessionChoice
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.storage_backend import (
+    BlobPlace,
+    ContentObjects,
+    SchemaState,
+    StorageBackend,
+    load_backends,
+)
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
+from quorum.infrastructure.store.objects.bucket import SCHEME as BUCKET_SCHEME
+from quorum.infrastructure.store.objects.bucket import parse_bucket
 
 if TYPE_CHECKING:
-    from infrastructure.store.objects.object_store import ObjectStore
-    from infrastructure.store.sql.copying import CopyReport
+    from quorum.infrastructure.store.objects.object_store import ObjectStore
+    from quorum.infrastructure.store.sql.copying import CopyReport
 
 _DEFAULT_SCHEME = "sqlite"
 URL_SETTING = "[storage] url"
@@ -46,7 +52,7 @@ def open_storage(table: StorageTable, environ: Mapping[str, str]) -> Storage:
 
 def load_default_storage() -> None:
     """Import what opens sessions where no other storage is named, for whom the first opening must be quick."""
-    import infrastructure.store.ledger.opening  # noqa: F401
+    import quorum.infrastructure.store.ledger.opening  # noqa: F401
 
 
 def uses_bucket(table: StorageTable) -> bool:
@@ -101,7 +107,7 @@ def copy_sessions(
     `tell` is given sentences about its progress. Errors name the options that named the two addresses.
     Raises ConfigError, and LedgerError for a target that holds other sessions, before anything is written.
     """
-    from infrastructure.store.sql.copying import SqlStorage, check_target, copy_ledger, copy_outputs
+    from quorum.infrastructure.store.sql.copying import SqlStorage, check_target, copy_ledger, copy_outputs
 
     with (
         closing(_open_named(source, environ, source_option)) as sent,
@@ -149,7 +155,7 @@ def _open_bucket_contents(table: StorageTable, environ: Mapping[str, str]) -> Co
     if not uses_bucket(table):
         return None
     objects = _open_bucket(table.blobs, environ)
-    from infrastructure.store.objects.former_contents import BucketContents
+    from quorum.infrastructure.store.objects.former_contents import BucketContents
 
     return BucketContents(objects)
 
@@ -174,7 +180,7 @@ def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: 
     state = locate_state_folder(environ)
     if state is None:
         raise ConfigError("outputs in a bucket are also kept in the state folder, and there is none: set HOME")
-    from infrastructure.store.objects.outputs import BucketOutputs
+    from quorum.infrastructure.store.objects.outputs import BucketOutputs
 
     return SharedBlobStore(FileBlobStore(state / "blobs", mask), BucketOutputs(objects))
 
@@ -183,7 +189,7 @@ def _open_bucket(url: str, environ: Mapping[str, str]) -> ObjectStore:
     address = parse_bucket(url, environ)
     if not is_installed("obstore"):
         raise ConfigError(f"storage.blobs names a bucket, which needs: {render_install_command('s3')}")
-    from infrastructure.store.objects.object_store import ObjectStore
+    from quorum.infrastructure.store.objects.object_store import ObjectStore
 
     return ObjectStore(address)
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:  # the settings load this module, for which neither ports nor events are needed
-    from application.ports.fleet import Fleet
-    from application.ports.storage import BlobStore, Storage
-    from domain.events.masking import SecretMask
+    from quorum.application.ports.fleet import Fleet
+    from quorum.application.ports.storage import BlobStore, Storage
+    from quorum.domain.events.masking import SecretMask
 
 OpenBlobs: TypeAlias = "Callable[[SecretMask | None], BlobStore | None]"
 """Opens the store of large outputs, which masks with this; None where there is no place for one."""
 
-_PACKAGE = "infrastructure.store"
+_PACKAGE = "quorum.infrastructure.store"
 
 
 class ContentObjects(Protocol):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from application.ports.people import Observer
-from domain.events.event import ErrorOccurred, Event
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.schema import Settings
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.provider_types import find_public_service
+from quorum.application.ports.people import Observer
+from quorum.domain.events.event import ErrorOccurred, Event
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.provider_types import find_public_service
 
 _CLOUDS = {"bedrock": "aws.bedrock", "vertex": "gcp.vertex_ai", "azure": "azure.ai.inference"}
 _PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
@@ -39,7 +39,7 @@ def send_telemetry(observer: Observer, settings: Settings) -> Observer:
         return observer
     if not all(map(is_installed, _PACKAGES)):
         return MissingTelemetry(observer)
-    from infrastructure.telemetry.otlp import TelemetryObserver
+    from quorum.infrastructure.telemetry.otlp import TelemetryObserver
 
     return TelemetryObserver(
         observer,

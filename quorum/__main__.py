@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
+from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import PathFinder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
     from pathlib import Path
     from typing import Any
 
@@ -27,43 +27,32 @@ _PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # t
 _GATE_GRACE_SECS = 4.0  # what takes the call has answered before that; agents wait for 60 s
 
 
-class OwnPackages:
-    """Finds quorum's own packages in one folder, whatever else the import path has of their names."""
-
-    names = frozenset(("application", "domain", "infrastructure", "quorum", "tui"))
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Where such a package is; None for all other modules."""
-        return PathFinder.find_spec(name, [self._folder]) if path is None and name in self.names else None
-
-
 def use_own_packages() -> None:
-    """Find quorum's own packages by their names alone, and put PYTHONPATH and the working directory last.
+    """Have `quorum` mean the package around this file, and look into PYTHONPATH and the working directory last.
 
-    The packages have plain names, such as `domain`, that a project may have too; and a project on PYTHONPATH
-    may hold a module with the name of a dependency. Python would import either in place of ours. Nothing else
-    is imported from a checkout. Links are resolved, lest one that is replaced later leads elsewhere.
+    A project may hold a module with the name of a dependency, which Python would import in its place. Links are
+    resolved, lest one that is replaced later leads elsewhere.
     """
     here = os.path.realpath(os.path.dirname(__file__))
-    is_installed = os.path.isdir(os.path.join(here, "tui"))
-    own = here if is_installed else os.path.dirname(here)  # a checkout holds them beside this one
-    if (package := sys.modules.get("quorum")) is not None:  # not where this file is run by its path
+    if (package := sys.modules.get("quorum")) is not None:
         package.__path__[:] = [here]
-    sys.meta_path[:] = [
-        OwnPackages(own),
-        *(each for each in sys.meta_path if not isinstance(each, OwnPackages)),
-    ]
+    else:  # this file is run by its path
+        _load_package(here)
     added = {os.path.realpath(place) for place in ("", *os.environ.get("PYTHONPATH", "").split(os.pathsep))}
-    added.update(() if is_installed else (own,))
     known = list(dict.fromkeys(map(_make_absolute, sys.path)))
     last = [place for place in known if place in added]
     sys.path[:] = [*(place for place in known if place not in last), *last]
     if sys.executable:  # its own name may be a link that says which environment it belongs to
         folder, name = os.path.split(sys.executable)
         sys.executable = os.path.join(_make_absolute(folder), name)
+
+
+def _load_package(here: str) -> None:
+    spec = PathFinder.find_spec("quorum", [os.path.dirname(here)])
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{here} holds no package")
+    package = sys.modules["quorum"] = module_from_spec(spec)
+    spec.loader.exec_module(package)
 
 
 def _make_absolute(place: str) -> str:
@@ -217,7 +206,7 @@ def _dispatch(arguments: Sequence[str], signals: RunSignals | None, *, has_outpu
         return _refuse(error)
     except Exception as error:
         from quorum.starting import is_explained
-        from tui.agent.start_failure import StartFailure
+        from quorum.tui.agent.start_failure import StartFailure
 
         if isinstance(error, StartFailure):
             return _refuse(error, error.exit_code)

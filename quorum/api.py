@@ -6,12 +6,12 @@ What is listed here keeps its meaning from one minor version to the next, and no
 
 from __future__ import annotations
 
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from application.ports.tools import SealingTool, Tool
-from application.recording_hook import RecordingHook
-from domain.calls.access import Access
-from domain.calls.execution import CallControls, Outcome, ToolExecutionContext
-from domain.calls.hook import (
+from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from quorum.application.ports.tools import SealingTool, Tool
+from quorum.application.recording_hook import RecordingHook
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import CallControls, Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -21,13 +21,13 @@ from domain.calls.hook import (
     Skip,
     TurnEndAnswer,
 )
-from domain.calls.run_state import Modifier, RunState
-from domain.calls.seal import Seal, SealedFile
-from domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition, ToolParameter
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.errors import StaleSeal, ToolError
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.output import Inline, Printed, Stored, Structured, Text, ToolOutput
+from quorum.domain.calls.run_state import Modifier, RunState
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.tool import ParameterType, RiskLevel, ToolCall, ToolDefinition, ToolParameter
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.output import Inline, Printed, Stored, Structured, Text, ToolOutput
 
 __all__ = [
     "Abort",

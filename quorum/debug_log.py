@@ -9,9 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from domain.events.masking import SecretMask
-from infrastructure.debug_log.log_file import open_debug_log
+from quorum.domain.events.masking import SecretMask
 from quorum.errors import complain
+from quorum.infrastructure.debug_log.log_file import open_debug_log
 from quorum.version import __version__
 
 _log = logging.getLogger("quorum")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 
 class UsageError(Exception):

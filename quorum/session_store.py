@@ -12,10 +12,10 @@ from quorum.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from application.ports.storage import ContentStore, SessionArchive
-    from domain.events.masking import SecretMask
-    from domain.sessions.past_session import SessionSummary
-    from infrastructure.config.schema import Settings
+    from quorum.application.ports.storage import ContentStore, SessionArchive
+    from quorum.domain.events.masking import SecretMask
+    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.infrastructure.config.schema import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +60,9 @@ class SessionStore:
         return self._gather_secrets().in_review.mask_text
 
     def _gather_secrets(self) -> SecretMask:
-        from domain.events.masking import SecretMask
-        from infrastructure.secrets.known import SessionSecrets
-        from infrastructure.session_paths import build_path_policy
+        from quorum.domain.events.masking import SecretMask
+        from quorum.infrastructure.secrets.known import SessionSecrets
+        from quorum.infrastructure.session_paths import build_path_policy
 
         mask = SecretMask()
         policy = build_path_policy(self.settings, (self.root,))

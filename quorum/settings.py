@@ -8,21 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from application.program_lookup import note_writable
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.sessions.trust import TrustQuestion
-from infrastructure.config.loading import LoadedSettings, load_settings
-from infrastructure.config.model_choice import parse_model_overrides
-from infrastructure.config.toml_file import TomlFile
-from infrastructure.instructions.project_contents import list_wanted_contents
-from infrastructure.session_paths import list_writable_paths
-from infrastructure.trust.decisions import AskTrust, TrustDecisions
-from infrastructure.trust.trust_file import TrustedFiles, open_trust_file
+from quorum.application.program_lookup import note_writable
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.config.loading import LoadedSettings, load_settings
+from quorum.infrastructure.config.model_choice import parse_model_overrides
+from quorum.infrastructure.config.toml_file import TomlFile
+from quorum.infrastructure.instructions.project_contents import list_wanted_contents
+from quorum.infrastructure.session_paths import list_writable_paths
+from quorum.infrastructure.trust.decisions import AskTrust, TrustDecisions
+from quorum.infrastructure.trust.trust_file import TrustedFiles, open_trust_file
 
 if TYPE_CHECKING:
-    from infrastructure.config.config_file import ConfigFile
+    from quorum.infrastructure.config.config_file import ConfigFile
 
 
 def load(
@@ -103,8 +103,8 @@ def _load(
 
 def open_own_file(options: StartOptions, root: Path, loaded: LoadedSettings) -> ConfigFile:
     """The file that is the person's own, or that --config names. Raises ConfigError where there is none."""
-    from infrastructure.config.account import list_writable_files
-    from infrastructure.config.config_file import ConfigFile
+    from quorum.infrastructure.config.account import list_writable_files
+    from quorum.infrastructure.config.config_file import ConfigFile
 
     if loaded.locations.named is None and loaded.locations.user is None:
         raise ConfigError("there is no home folder; name the file to write with --config")
@@ -119,7 +119,7 @@ def check_keys(loaded: LoadedSettings) -> None:
     """
     if not (wishes := loaded.settings.tui.keys):
         return
-    from tui.keys.keymap import find_problems
+    from quorum.tui.keys.keymap import find_problems
 
     if wrong := [
         f"{loaded.locate(('tui', 'keys', name))}: tui.keys.{name}: {sentence}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quorum.errors import UsageError
-from tui.agent.start_failure import StartFailure
+from quorum.tui.agent.start_failure import StartFailure
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def explain_start_failures() -> Iterator[None]:
 def is_explained(error: Exception) -> bool:
     """Whether the entry point prints the error's own text and ends with exit code 2."""
     try:
-        from domain.errors import ConfigError, LedgerError, ProviderError
+        from quorum.domain.errors import ConfigError, LedgerError, ProviderError
     except ImportError:
         return False
     return isinstance(error, ConfigError | LedgerError | ProviderError)

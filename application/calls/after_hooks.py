@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from application.calls.call_run import CallRun
-from application.calls.hook_chain import HookChain
-from application.calls.hooks import ResultDraft
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookAnswer, Skip
-from domain.calls.summary import extract_text
-from domain.errors import HookAborted
-from domain.text.output import ToolOutput
+from quorum.application.calls.call_run import CallRun
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hooks import ResultDraft
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookAnswer, Skip
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import HookAborted
+from quorum.domain.text.output import ToolOutput
 
 _STOPPED = "the result was withheld: the turn was interrupted before the hooks had seen it"
 

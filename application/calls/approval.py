@@ -9,19 +9,19 @@ from typing import Literal, assert_never
 
 from msgspec import Struct
 
-from application.calls.batch_state import BatchCall, BatchState
-from application.calls.plan_judgement import PlanJudgement, find_comparison, judge_plan
-from application.review.vote_feed import VoteFeed
-from domain.calls.packet import ReviewPacket
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.events.event import CallQueued, ReviewDecided
-from domain.replacing import replace
-from domain.review.ballot import Tally, Verdict, Vote
-from domain.review.decision import Decision
-from domain.review.mode import Mode
-from domain.review.permissions import Answer
-from domain.review.questions import (
+from quorum.application.calls.batch_state import BatchCall, BatchState
+from quorum.application.calls.plan_judgement import PlanJudgement, find_comparison, judge_plan
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import CallQueued, ReviewDecided
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Tally, Verdict, Vote
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,

@@ -6,27 +6,27 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from application.calls.one_session import OneSession
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.ports.tools import ToolSchemaPort
-from application.ports.workspace import FileKeeper, SecretFinder
-from application.review.review import Review
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
-from domain.calls.packet import ReviewPacket
-from domain.calls.planners import PlannedCall, Planner, Predecessors, add_same_path_order
-from domain.calls.run_state import RunState, apply_modifiers
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.review.ballot import Tally
-from domain.review.decision import Decision
-from domain.review.permissions import Subject
-from domain.review.quorum_result import QuorumConcluded
-from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonObject
-from domain.text.large import is_large
+from quorum.application.calls.one_session import OneSession
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.tools import ToolSchemaPort
+from quorum.application.ports.workspace import FileKeeper, SecretFinder
+from quorum.application.review.review import Review
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.planners import PlannedCall, Planner, Predecessors, add_same_path_order
+from quorum.domain.calls.run_state import RunState, apply_modifiers
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.review.ballot import Tally
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.permissions import Subject
+from quorum.domain.review.quorum_result import QuorumConcluded
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.large import is_large
 
 
 class BatchCall(Protocol):

@@ -10,32 +10,32 @@ import time
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 
-from application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
-from application.calls.batch_state import BatchState
-from application.calls.decided_access import hold_to_access
-from application.calls.declared_call import DeclaredCall
-from application.calls.effect_receipt import EffectReceipt
-from application.calls.guarded_tool import GuardedTool
-from application.calls.hook_chain import HookChain
-from application.calls.hooks import CallDraft
-from application.off_loop import run_off_loop
-from domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
-from domain.calls.hook import Skip
-from domain.calls.offered_tools import OfferedTools
-from domain.calls.run_state import Modifier, apply_modifiers
-from domain.calls.seen_file import SeenFile
-from domain.calls.summary import extract_styles, extract_text
-from domain.calls.tool import RiskLevel, ToolCall
-from domain.errors import LedgerError, StaleSeal, ToolError
-from domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
-from domain.events.report import CallRecord
-from domain.review.decision import Decision
-from domain.review.permissions import Answer
-from domain.review.questions import DecisionLabel
-from domain.sessions.state import CallEnd
-from domain.text.json_value import JsonObject
-from domain.text.output import Printed, ToolOutput
-from domain.text.styles import shift_styles
+from quorum.application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
+from quorum.application.calls.batch_state import BatchState
+from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.declared_call import DeclaredCall
+from quorum.application.calls.effect_receipt import EffectReceipt
+from quorum.application.calls.guarded_tool import GuardedTool
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hooks import CallDraft
+from quorum.application.off_loop import run_off_loop
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.hook import Skip
+from quorum.domain.calls.offered_tools import OfferedTools
+from quorum.domain.calls.run_state import Modifier, apply_modifiers
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.summary import extract_styles, extract_text
+from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.errors import LedgerError, StaleSeal, ToolError
+from quorum.domain.events.event import CallFinished, CallProgressed, CallQueued, CallStarted, ReviewDecided
+from quorum.domain.events.report import CallRecord
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.state import CallEnd
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Printed, ToolOutput
+from quorum.domain.text.styles import shift_styles
 
 _log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from domain.calls.access import Access
+from quorum.domain.calls.access import Access
 
 _NOTHING = Access()
 _DECIDED: ContextVar[Access] = ContextVar("decided_access", default=_NOTHING)

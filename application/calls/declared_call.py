@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.calls.batch_state import BatchState
-from application.calls.decided_access import hold_to_access
-from application.calls.guarded_tool import GuardedTool
-from application.off_loop import run_off_loop
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
-from domain.calls.offered_tools import OfferedTools
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
-from domain.errors import StaleSeal
-from domain.replacing import replace
-from domain.review.ballot import Tally
-from domain.review.decision import Decision
-from domain.review.permissions import Subject
-from domain.review.plain_request import PlainRequest
-from domain.review.quorum_result import QuorumConcluded
-from domain.shell.command_line import ShellVerdict
-from domain.text.json_value import JsonObject
+from quorum.application.calls.batch_state import BatchState
+from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.guarded_tool import GuardedTool
+from quorum.application.off_loop import run_off_loop
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.offered_tools import OfferedTools
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
+from quorum.domain.errors import StaleSeal
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Tally
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.permissions import Subject
+from quorum.domain.review.plain_request import PlainRequest
+from quorum.domain.review.quorum_result import QuorumConcluded
+from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.text.json_value import JsonObject
 
 # How often a call that nobody is asked about is looked at anew when its files keep changing under it.
 MAX_STALE_SEALS = 3

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from application.calls.one_session import OneSession
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.ports.workspace import FileKeeper
-from domain.calls.access import Access
-from domain.calls.effects import KeptFiles
-from domain.calls.execution import ToolExecutionContext
-from domain.errors import LedgerError, ToolError
-from domain.events.event import CallQueued, EffectsObserved, FilesKept
+from quorum.application.calls.one_session import OneSession
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.workspace import FileKeeper
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.effects import KeptFiles
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.errors import LedgerError, ToolError
+from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept
 
 
 class EffectReceipt:

@@ -6,16 +6,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
-from application.cancellation import raise_if_cancelled
-from application.ports.tools import CommandTool, SealingTool, Tool
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolDefinition
-from domain.errors import ToolError
-from domain.shell.command_line import ShellVerdict
-from domain.text.json_text import is_json
-from domain.text.json_value import JsonObject
-from domain.text.output import Inline, Printed, Spilled, Stored, Structured, Text, ToolOutput
+from quorum.application.cancellation import raise_if_cancelled
+from quorum.application.ports.tools import CommandTool, SealingTool, Tool
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.errors import ToolError
+from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.text.json_text import is_json
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Inline, Printed, Spilled, Stored, Structured, Text, ToolOutput
 
 _Value = TypeVar("_Value")
 

@@ -12,8 +12,8 @@ from typing import cast
 
 from msgspec import Struct
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from application.calls.hooks import (
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hooks import (
     CallDraft,
     HookSubject,
     RequestDraft,
@@ -29,8 +29,8 @@ from application.calls.hooks import (
     find_point,
     restore,
 )
-from application.events.event_bus import EventBus
-from domain.calls.hook import (
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.hook import (
     Abort,
     AnyAnswer,
     Continue,
@@ -43,10 +43,10 @@ from domain.calls.hook import (
     TurnEndAnswer,
     describe_point,
 )
-from domain.conversation.history import Message, find_unpaired_call
-from domain.errors import HookAborted, HookFailure, RequestSkipped
-from domain.events.event import HookRan
-from domain.text.json_value import JsonObject
+from quorum.domain.conversation.history import Message, find_unpaired_call
+from quorum.domain.errors import HookAborted, HookFailure, RequestSkipped
+from quorum.domain.events.event import HookRan
+from quorum.domain.text.json_value import JsonObject
 
 _NAMES: Mapping[type, str] = {
     Continue: "continue",

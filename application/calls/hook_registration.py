@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from application.calls.hooks import Hook, UniformHook
-from domain.calls.hook import HookPoint, OnHookError
-from domain.calls.tool import RiskLevel
+from quorum.application.calls.hooks import Hook, UniformHook
+from quorum.domain.calls.hook import HookPoint, OnHookError
+from quorum.domain.calls.tool import RiskLevel
 
 
 class HookMatcher(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Hooks: code of the person's own around requests, calls, results and the end of a turn.
 
 What a hook is shown at a point is a subject. All that differs from subject to subject stands here, each time as
-one match over all of them; `domain.calls.hook` says what the points are.
+one match over all of them; `quorum.domain.calls.hook` says what the points are.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from application.calls.message_json import apply_message_edits, messages_to_json
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import (
+from quorum.application.calls.message_json import apply_message_edits, messages_to_json
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -27,11 +27,11 @@ from domain.calls.hook import (
     TurnEndAnswer,
     describe_point,
 )
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.replacing import replace
-from domain.text.json_text import is_json
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_text import is_json
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 class RequestDraft(Struct):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
-from domain.errors import ConversationError, HookFailure
-from domain.replacing import replace
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from quorum.domain.errors import ConversationError, HookFailure
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 def messages_to_json(messages: Sequence[Message]) -> list[JsonValue]:

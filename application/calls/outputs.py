@@ -7,13 +7,22 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from application.ports.storage import BlobStore, LineSource
-from domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
-from domain.calls.tool import ToolDefinition
-from domain.errors import BlobError
-from domain.text.json_text import count_utf8_bytes
-from domain.text.late_pattern import compile_late
-from domain.text.output import Inline, OutputLimits, Printed, Spilled, Stored, Structured, Text, ToolOutput
+from quorum.application.ports.storage import BlobStore, LineSource
+from quorum.domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
+from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.errors import BlobError
+from quorum.domain.text.json_text import count_utf8_bytes
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.output import (
+    Inline,
+    OutputLimits,
+    Printed,
+    Spilled,
+    Stored,
+    Structured,
+    Text,
+    ToolOutput,
+)
 
 _REFERENCE = compile_late(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from application.calls.batch_state import BatchCall, BatchState
-from application.panel.plan_choice_text import CHANGED, compare_plans
-from application.review.plan_ballot_paper import make_plan_ballot_paper
-from application.review.vote_feed import VoteFeed
-from domain.calls.packet import ReviewPacket
-from domain.errors import ToolError
-from domain.events.event import CallQueued, ErrorOccurred, PlanReviewStarted
-from domain.plan.plan import Plan
-from domain.plan.plan_round import PlanRound, is_objected_to
-from domain.plan.plan_text import render_plan_text
-from domain.plan.reading import BadPlan, read_plan
-from domain.replacing import replace
-from domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
-from domain.review.decision import Decision
-from domain.review.earlier_plan import EarlierPlan
-from domain.review.permissions import Answer
-from domain.review.plan_comparison import PlanComparison
-from domain.review.plan_terms import CREATE_PLAN
-from domain.text.amounts import format_amount
+from quorum.application.calls.batch_state import BatchCall, BatchState
+from quorum.application.panel.plan_choice_text import CHANGED, compare_plans
+from quorum.application.review.plan_ballot_paper import make_plan_ballot_paper
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import CallQueued, ErrorOccurred, PlanReviewStarted
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan_round import PlanRound, is_objected_to
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.plan.reading import BadPlan, read_plan
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.plan_comparison import PlanComparison
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.text.amounts import format_amount
 
 
 class PlanObjected(ToolError):

@@ -8,34 +8,34 @@ from contextlib import AbstractContextManager, nullcontext
 
 from msgspec import Struct, field
 
-from application.calls.after_hooks import AfterHooks
-from application.calls.approval import AskedBefore, Interrupted
-from application.calls.batch_state import BatchState
-from application.calls.call_run import INTERRUPTED, CallRun
-from application.calls.hook_chain import HookChain
-from application.calls.one_session import OneSession
-from application.calls.outputs import Outputs
-from application.calls.tool_set import ToolSet
-from application.cancellation import absorb_cancellation, run_shielded, run_to_end
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.ports.diagnostics import EditWatcher, NoEditWatcher
-from application.ports.tools import ToolSchemaPort
-from application.ports.workspace import FileKeeper, SecretFinder
-from application.review.review import Review
-from domain.calls.execution import ToolExecution, ToolExecutionContext
-from domain.calls.offered_tools import OfferedTools
-from domain.calls.planners import Planner
-from domain.calls.run_state import RunState
-from domain.calls.summary import extract_text
-from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
-from domain.errors import HookAborted
-from domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
-from domain.events.report import CallRecord
-from domain.review.requested_scope import RequestedScope
-from domain.sessions.state import CallEnd
-from domain.subagents.subagent_task import Asker
-from domain.text.output import ToolOutput
+from quorum.application.calls.after_hooks import AfterHooks
+from quorum.application.calls.approval import AskedBefore, Interrupted
+from quorum.application.calls.batch_state import BatchState
+from quorum.application.calls.call_run import INTERRUPTED, CallRun
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.one_session import OneSession
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.cancellation import absorb_cancellation, run_shielded, run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.diagnostics import EditWatcher, NoEditWatcher
+from quorum.application.ports.tools import ToolSchemaPort
+from quorum.application.ports.workspace import FileKeeper, SecretFinder
+from quorum.application.review.review import Review
+from quorum.domain.calls.execution import ToolExecution, ToolExecutionContext
+from quorum.domain.calls.offered_tools import OfferedTools
+from quorum.domain.calls.planners import Planner
+from quorum.domain.calls.run_state import RunState
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from quorum.domain.errors import HookAborted
+from quorum.domain.events.event import BatchPlanned, ErrorOccurred, OutputStored, PlannedLane, StateMerged
+from quorum.domain.events.report import CallRecord
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.sessions.state import CallEnd
+from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.text.output import ToolOutput
 
 # A tool that ignores its cancellation for this long is given up; what it did is then unknown.
 SETTLE_SECS = 10.0

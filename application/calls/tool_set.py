@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from application.calls.guarded_tool import GuardedTool
-from application.ports.tools import Tool, ToolSchemaPort
-from domain.calls.tool import ToolDefinition, ToolSpec
-from domain.text.json_value import JsonObject
+from quorum.application.calls.guarded_tool import GuardedTool
+from quorum.application.ports.tools import Tool, ToolSchemaPort
+from quorum.domain.calls.tool import ToolDefinition, ToolSpec
+from quorum.domain.text.json_value import JsonObject
 
 
 class ToolSet:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.ports.storage import Spill
-from domain.errors import BlobError, ToolError
-from domain.text.output import Printed, Spilled
+from quorum.application.ports.storage import Spill
+from quorum.domain.errors import BlobError, ToolError
+from quorum.domain.text.output import Printed, Spilled
 
 
 def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from domain.conversation.compaction import ContextBudget, SummaryRoom, is_summary
-from domain.conversation.context_account import (
+from quorum.domain.conversation.compaction import ContextBudget, SummaryRoom, is_summary
+from quorum.domain.conversation.context_account import (
     ContextAccount,
     ContextKind,
     ContextShare,
@@ -15,8 +15,8 @@ from domain.conversation.context_account import (
     split_into_pieces,
     sum_shares,
 )
-from domain.conversation.context_size import ContextMeter, estimate_bytes
-from domain.conversation.history import AssistantMessage, Conversation, Message, list_attachments
+from quorum.domain.conversation.context_size import ContextMeter, estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, list_attachments
 
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from application.calls.outputs import Outputs
-from application.context.context_gauge import ContextGauge
-from application.context.summariser import Summariser
-from application.events.event_bus import EventBus
-from domain.conversation.compaction import (
+from quorum.application.calls.outputs import Outputs
+from quorum.application.context.context_gauge import ContextGauge
+from quorum.application.context.summariser import Summariser
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.conversation.compaction import (
     ContextBudget,
     SummaryRoom,
     compact,
@@ -19,15 +19,15 @@ from domain.conversation.compaction import (
     replace_outputs,
     select_outputs_to_shorten,
 )
-from domain.conversation.context_account import ContextAccount
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults
-from domain.conversation.output_limits import shorten_outputs
-from domain.conversation.response import Usage
-from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
-from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.events.event import ConversationCompacted, ErrorOccurred
-from domain.text.json_value import JsonValue
+from quorum.domain.conversation.context_account import ContextAccount
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults
+from quorum.domain.conversation.output_limits import shorten_outputs
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
+from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ConversationCompacted, ErrorOccurred
+from quorum.domain.text.json_value import JsonValue
 
 # Having made room leaves some: at this part of the limit it is enough.
 _ENOUGH = 0.9

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
-from application.empty_answer import ask_for_words
-from application.events.event_bus import EventBus
-from application.events.stream_events import translate_stream_event
-from application.ports.models import LlmGateway, MessageShaper
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import Conversation, Message
-from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.conversation.transcript import render_transcript
-from domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
-from domain.events.event import UsageCounted
-from domain.text.json_text import count_utf8_bytes
+from quorum.application.empty_answer import ask_for_words
+from quorum.application.events.event_bus import EventBus
+from quorum.application.events.stream_events import translate_stream_event
+from quorum.application.ports.models import LlmGateway, MessageShaper
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.history import Conversation, Message
+from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.transcript import render_transcript
+from quorum.domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
+from quorum.domain.events.event import UsageCounted
+from quorum.domain.text.json_text import count_utf8_bytes
 
 _INSTRUCTIONS = (
     "You keep the notes of a coding assistant whose conversation has become too long to be carried on whole. "

@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from application.cancellation import wait_shielded
-from application.ports.people import Observer
-from application.ports.storage import Ledger
-from domain.errors import LedgerError
-from domain.events.event import ErrorOccurred, Event
-from domain.events.masking import SecretMask
-from domain.events.stream_masking import StreamMask
-from domain.plan.phase import SessionPhase
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import Replay
-from domain.sessions.state import SessionState
-from domain.text.large import is_large
+from quorum.application.cancellation import wait_shielded
+from quorum.application.ports.people import Observer
+from quorum.application.ports.storage import Ledger
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import ErrorOccurred, Event
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.stream_masking import StreamMask
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.state import SessionState
+from quorum.domain.text.large import is_large
 
 _log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import assert_never
 
-from domain.conversation import stream
-from domain.events import event as events
+from quorum.domain.conversation import stream
+from quorum.domain.events import event as events
 
 
 class StreamEvents:

@@ -1,6 +1,6 @@
 """What a session's records tell, in order, as every readable form of it shows it.
 
-All texts here are without secrets and safe to draw (`domain.text.printable`). They still have to be
+All texts here are without secrets and safe to draw (`quorum.domain.text.printable`). They still have to be
 escaped for the syntax they are put into. Those called lines hold no line feed.
 """
 

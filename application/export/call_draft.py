@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from msgspec import Struct, field
 
-from application.export.account import CallCard
-from application.export.masked_json import mask_json
-from application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
-from domain.calls.tool import ToolResultMessage
-from domain.events.event import CallFinished, CallStarted, ReviewRequested
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
+from quorum.application.export.account import CallCard
+from quorum.application.export.masked_json import mask_json
+from quorum.application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.events.event import CallFinished, CallStarted, ReviewRequested
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 
 _UNDECIDED = "nothing is recorded about it"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 
-from application.export.wording import format_cost, format_time, format_usage
-from domain.conversation.cost import Spending
-from domain.events.event import SessionResumed, SessionStarted, SubagentStarted, UsageCounted
-from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.amounts import format_amount
+from quorum.application.export.wording import format_cost, format_time, format_usage
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.events.event import SessionResumed, SessionStarted, SubagentStarted, UsageCounted
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.text.amounts import format_amount
 
 
 def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:

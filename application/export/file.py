@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from application.export.formats import ExportFormat, render_export
-from application.ports.storage import SessionArchive
-from domain.errors import ConfigError
-from domain.events.masking import SecretMask
+from quorum.application.export.formats import ExportFormat, render_export
+from quorum.application.ports.storage import SessionArchive
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
 
 _FORMS: dict[str, ExportFormat] = {".md": "md", ".json": "json", ".html": "html", ".jsonl": "canonical"}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from application.export.markdown import render_markdown
-from application.export.narration import build_account
-from application.export.page import render_page
-from application.export.session_json import mask_lines, render_json
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.application.export.markdown import render_markdown
+from quorum.application.export.narration import build_account
+from quorum.application.export.page import render_page
+from quorum.application.export.session_json import mask_lines, render_json
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 
 ExportFormat: TypeAlias = Literal["md", "json", "html", "canonical"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from domain.text.amounts import format_duration
+from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
+from quorum.domain.text.amounts import format_duration
 
 _TICKS = re.compile("`+")
 

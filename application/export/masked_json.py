@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonValue
 
 
 def mask_json(value: JsonValue, mask: Callable[[str], str]) -> JsonValue:

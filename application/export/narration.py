@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, assert_never
 
-from application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
-from application.export.call_draft import ExportedCall
-from application.export.facts import list_facts
-from application.export.panels import describe_panel_event
-from application.export.wording import (
+from quorum.application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
+from quorum.application.export.call_draft import ExportedCall
+from quorum.application.export.facts import list_facts
+from quorum.application.export.panels import describe_panel_event
+from quorum.application.export.wording import (
     describe_call_event,
     describe_compaction,
     describe_effects,
@@ -25,11 +25,11 @@ from application.export.wording import (
     describe_user_command_end,
     format_time,
 )
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.effort import format_model
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
-from domain.events.event import (
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.effort import format_model
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
+from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -69,10 +69,10 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.printable import make_printable
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.text.printable import make_printable
 
 _Draft: TypeAlias = Entry | ExportedCall
 _CallEvent: TypeAlias = (

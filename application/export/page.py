@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from domain.text.amounts import format_duration
+from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
+from quorum.domain.text.amounts import format_duration
 
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d7de; --soft: #f6f8fa; --quiet: #59636e;

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from application.view.code_review_wording import describe_part_review, describe_review_result
-from application.view.debate_wording import describe_debate_step, describe_objection
-from application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
-from domain.events.event import (
+from quorum.application.view.code_review_wording import describe_part_review, describe_review_result
+from quorum.application.view.debate_wording import describe_debate_step, describe_objection
+from quorum.application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
+from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     ChangeReviewed,
@@ -23,7 +23,7 @@ from domain.events.event import (
     PartReviewed,
     ReviewerLooked,
 )
-from domain.panel.peer_review import BEST_SCORE, AnswerReview
+from quorum.domain.panel.peer_review import BEST_SCORE, AnswerReview
 
 
 def describe_panel_event(event: PanelEvent) -> tuple[str, str]:

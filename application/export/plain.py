@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from domain.text.amounts import format_amount, format_duration
+from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
+from quorum.domain.text.amounts import format_amount, format_duration
 
 _KEPT_LINES = 12  # of arguments, diffs and outputs
 _KEPT_CHARS = 400  # of each of these lines

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from application.export.review_outcome import ReviewOutcome
-from domain.code_review.finding import CodeFinding, FindingStanding
-from domain.code_review.review_result import ReviewResult
-from domain.review.severity import Severity
-from domain.text.printable import make_printable
+from quorum.application.export.review_outcome import ReviewOutcome
+from quorum.domain.code_review.finding import CodeFinding, FindingStanding
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.printable import make_printable
 
 _LEVELS = {
     Severity.CRITICAL: "error",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from domain.code_review.review_result import ReviewResult
-from domain.events.report import RunReport
-from domain.text.json_value import JsonObject
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.events.report import RunReport
+from quorum.domain.text.json_value import JsonObject
 
 
 class ReviewOutcome(NamedTuple):

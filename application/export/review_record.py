@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from application.export.review_outcome import ReviewOutcome
-from domain.code_review.finding import CodeFinding
-from domain.code_review.review_result import ReviewResult
-from domain.events.report import RunReport, usage_to_json
-from domain.review.ballot import Ballot, Verdict, Vote
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.export.review_outcome import ReviewOutcome
+from quorum.domain.code_review.finding import CodeFinding
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.events.report import RunReport, usage_to_json
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 API_VERSION = 1
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from urllib.parse import quote
 
-from application.export.review_outcome import ReviewOutcome
-from domain.code_review.finding import CodeFinding, FindingKind, FindingStanding
-from domain.code_review.review_result import ReviewResult
-from domain.review.severity import Severity
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.export.review_outcome import ReviewOutcome
+from quorum.domain.code_review.finding import CodeFinding, FindingKind, FindingStanding
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from application.export.masked_json import mask_json
-from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.text.json_value import JsonValue
+from quorum.application.export.masked_json import mask_json
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.text.json_value import JsonValue
 
 _JSON_VERSION = 1
 

@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
-from domain.calls.effects import Effects, FileChange
-from domain.calls.execution import Outcome
-from domain.calls.job import describe_job_end
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import Usage
-from domain.events.event import (
+from quorum.domain.calls.effects import Effects, FileChange
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.job import describe_job_end
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import (
     ConversationCompacted,
     FilesKept,
     JobEnded,
@@ -28,11 +28,11 @@ from domain.events.event import (
     VoteCast,
     VoteRecord,
 )
-from domain.events.report import RunReport
-from domain.review.ballot import DecidedBy, explain_vote
-from domain.review.lens import format_reviewer
-from domain.review.questions import DecisionLabel
-from domain.text.amounts import format_amount, format_confidence, format_duration
+from quorum.domain.events.report import RunReport
+from quorum.domain.review.ballot import DecidedBy, explain_vote
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.amounts import format_amount, format_confidence, format_duration
 
 DECISIONS: Mapping[DecisionLabel, str] = {
     DecisionLabel.ALLOWED: "allowed without asking a person",

@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol, assert_never
 
-from application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
-from application.events.event_bus import EventBus
-from application.gate.decision_watch import DecisionWatch
-from application.identifiers import generate_id
-from application.ports.tools import Tool
-from application.review.review import Review
-from application.turn.recovery import Recovery, plan_recovery
-from application.turn.run_tally import RunTally
-from domain.calls.execution import Outcome
-from domain.calls.proposed_call import ProposedCall
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
+from quorum.application.events.event_bus import EventBus
+from quorum.application.gate.decision_watch import DecisionWatch
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.tools import Tool
+from quorum.application.review.review import Review
+from quorum.application.turn.recovery import Recovery, plan_recovery
+from quorum.application.turn.run_tally import RunTally
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     MessageAdded,
     ResponseCompleted,
     SessionStarted,
@@ -28,12 +28,12 @@ from domain.events.event import (
     TurnStarted,
     VoteRecord,
 )
-from domain.review.ballot import explain_vote
-from domain.review.gate_decision import GateDecision
-from domain.review.lens import format_reviewer
-from domain.review.permissions import Answer
-from domain.review.questions import DecisionLabel
-from domain.review.requested_scope import RequestedScope
+from quorum.domain.review.ballot import explain_vote
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.requested_scope import RequestedScope
 
 # A prompt such as "yes, do that" means something only with those before it.
 _PROMPTS_TOLD = 3

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from domain.events.event import ErrorOccurred, Event, HookRan, QuorumConcluded, ReviewDecided, ReviewRequested
+from quorum.domain.events.event import (
+    ErrorOccurred,
+    Event,
+    HookRan,
+    QuorumConcluded,
+    ReviewDecided,
+    ReviewRequested,
+)
 
 
 class DecisionWatch:

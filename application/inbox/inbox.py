@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.ports.storage import AnswerStore, SessionArchive
-from domain.errors import AnswerRefused, LedgerError
-from domain.events.event import ReviewDecided
-from domain.events.masking import MaskedPacket
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.waiting_review import (
+from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.domain.errors import AnswerRefused, LedgerError
+from quorum.domain.events.event import ReviewDecided
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
     WaitingReview,
     explain_no_longer_waiting,
     find_decision,
     find_waiting_reviews,
 )
-from domain.text.late_pattern import compile_late
-from domain.text.printable import make_printable
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.printable import make_printable
 
 _DIGEST = compile_late(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
 

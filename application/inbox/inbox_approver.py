@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from application.ports.people import Approver, ReviewContext
-from application.ports.storage import AnswerStore
-from domain.conversation.spend_caps import SpendQuestion
-from domain.errors import LedgerError
-from domain.mcp.server_question import ServerAnswer, ServerQuestion
-from domain.review.questions import ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
+from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.storage import AnswerStore
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.errors import LedgerError
+from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
+from quorum.domain.review.questions import ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
 
 _LOOK_SECS = 1.0
 

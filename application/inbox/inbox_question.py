@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from application.ports.people import ReviewContext
-from application.review.review import OpenReviewContext
-from application.review.vote_feed import VoteFeed
-from domain.review.ballot import QuorumRule
-from domain.review.escalation import count_votes
-from domain.review.questions import ReviewRequest, RulePreview
-from domain.sessions.waiting_review import WaitingReview
+from quorum.application.ports.people import ReviewContext
+from quorum.application.review.review import OpenReviewContext
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.escalation import count_votes
+from quorum.domain.review.questions import ReviewRequest, RulePreview
+from quorum.domain.sessions.waiting_review import WaitingReview
 
 _NO_RULES = "a rule is made where the session is open"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from application.ports.instructions import CommandFinder
-from domain.errors import CommandRefused
-from domain.instructions.custom_command import (
+from quorum.application.ports.instructions import CommandFinder
+from quorum.domain.errors import CommandRefused
+from quorum.domain.instructions.custom_command import (
     CustomCommand,
     ExpandedCommand,
     choose_names,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-from application.review.review import Review
-from domain.conversation.session_kind import SessionKind
-from domain.errors import CommandRefused
-from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
-from domain.review.mode import Mode
+from quorum.application.review.review import Review
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import CommandRefused
+from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
+from quorum.domain.review.mode import Mode
 
 INIT_TOOLS = ("write_file(AGENTS.md)",)
 """What may change something in its turn, as of a custom command: writes and edits of that file. It is a

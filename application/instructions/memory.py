@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.ports.instructions import MemoryFilesPort
-from application.review.review import Review
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel
-from domain.conversation.session_kind import SessionKind
-from domain.errors import MemoryRefused
-from domain.events.event import ErrorOccurred, MemoryAdded, MemoryApproved
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.memory import MemoryDraft, MemoryProposal, require_memory_line
-from domain.review.permissions import Answer, Subject
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.instructions import MemoryFilesPort
+from quorum.application.review.review import Review
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import MemoryRefused
+from quorum.domain.events.event import ErrorOccurred, MemoryAdded, MemoryApproved
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal, require_memory_line
+from quorum.domain.review.permissions import Answer, Subject
 
 _SCOPES = (InstructionScope.PROJECT, InstructionScope.USER)
 

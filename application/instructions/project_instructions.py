@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from application.events.event_bus import EventBus
-from application.instructions.system_prompt import SystemPrompt
-from application.ports.instructions import AgentDefinitions, EnvironmentPort, InstructionFinder, SkillPort
-from application.turn.steering import PendingMessage, PendingMessages
-from domain.conversation.history import UserMessage
-from domain.events.event import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.ports.instructions import (
+    AgentDefinitions,
+    EnvironmentPort,
+    InstructionFinder,
+    SkillPort,
+)
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import (
     InstructionsLoaded,
     LoadedInstruction,
     OfferedAgent,
     OfferedSkill,
     SystemPromptSet,
 )
-from domain.instructions.agent_definition import AgentDefinition
-from domain.instructions.instruction import InstructionFile, fit_instructions
-from domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes
-from domain.instructions.skill import Skill
-from domain.replacing import replace
+from quorum.domain.instructions.agent_definition import AgentDefinition
+from quorum.domain.instructions.instruction import InstructionFile, fit_instructions
+from quorum.domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes
+from quorum.domain.instructions.skill import Skill
+from quorum.domain.replacing import replace
 
 
 class ProjectInstructions:

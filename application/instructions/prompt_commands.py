@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import hashlib
 
-from application.instructions.custom_commands import CustomCommands
-from application.instructions.init_command import InitCommand
-from application.ports.mcp import ToolServers
-from domain.errors import CommandRefused, ToolError
-from domain.instructions.custom_command import INIT_COMMAND, CustomCommand, ExpandedCommand, parse_command
-from domain.instructions.instruction import InstructionScope
-from domain.mcp.offered_prompt import OfferedPrompt, assign_arguments
+from quorum.application.instructions.custom_commands import CustomCommands
+from quorum.application.instructions.init_command import InitCommand
+from quorum.application.ports.mcp import ToolServers
+from quorum.domain.errors import CommandRefused, ToolError
+from quorum.domain.instructions.custom_command import (
+    INIT_COMMAND,
+    CustomCommand,
+    ExpandedCommand,
+    parse_command,
+)
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.mcp.offered_prompt import OfferedPrompt, assign_arguments
 
 _HEADING = (
     "[The MCP server {server} wrote the text below, as its prompt {name}. The person has asked for it; what it "

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.conversation.session_kind import SessionKind
-from domain.instructions.agent_definition import AgentDefinition, render_agents
-from domain.instructions.environment import Environment
-from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from domain.instructions.prompt_part import PartKind, PromptPart, join_parts
-from domain.instructions.skill import Skill, render_skills
-from domain.text.amounts import format_size
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.instructions.agent_definition import AgentDefinition, render_agents
+from quorum.domain.instructions.environment import Environment
+from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from quorum.domain.instructions.prompt_part import PartKind, PromptPart, join_parts
+from quorum.domain.instructions.skill import Skill, render_skills
+from quorum.domain.text.amounts import format_size
 
 _AGENT = """\
 You are quorum, a coding agent. You work with a person in their terminal, and act on their machine through

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 from msgspec import Struct
 
-from application.calls.outputs import Outputs
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.ports.jobs import BackgroundCommand
-from application.turn.steering import PendingMessage, PendingMessages
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.job import (
+from quorum.application.calls.outputs import Outputs
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.jobs import BackgroundCommand
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import (
     Job,
     JobPage,
     JobResult,
@@ -25,12 +25,12 @@ from domain.calls.job import (
     describe_job_end,
     describe_lost_job,
 )
-from domain.conversation.history import UserMessage
-from domain.errors import ToolError
-from domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
-from domain.events.report import JobRecord
-from domain.replacing import replace
-from domain.text.output import Printed
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import ErrorOccurred, JobEnded, JobProgressed, JobStarted
+from quorum.domain.events.report import JobRecord
+from quorum.domain.replacing import replace
+from quorum.domain.text.output import Printed
 
 _ENDED_KEPT = 20  # of so many jobs that ended last the output can still be read
 _NEVER_LONG = 1 << 20  # an output that is reported whole is not stored as well

@@ -7,34 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.events.event_bus import EventBus
-from application.panel.code_review_forms import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.code_review_forms import (
     CODE_MODERATOR_SYSTEM,
 )
-from application.panel.code_review_text import render_review_result, render_reviewer_answer
-from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
-from application.panel.panel_forms import make_synthesis_form, render_for_synthesis
-from application.panel.panel_session import PanelSession
-from application.panel.review_rounds import ReviewRounds, ReviewTask
-from application.ports.changes import ChangeSource
-from domain.code_review.code_review_policy import CodeReviewPolicy
-from domain.code_review.finding import CodeFinding
-from domain.code_review.parts import MOST_PARTS, list_hidden_characters, list_left_out, split_change
-from domain.code_review.request import CodeReviewRequest, parse_request
-from domain.code_review.review_result import PartReview, ReviewResult, combine_votes
-from domain.conversation.history import Conversation
-from domain.errors import NothingToReview, ProviderError, ProviderErrorKind, ToolError
-from domain.events.event import (
+from quorum.application.panel.code_review_text import render_review_result, render_reviewer_answer
+from quorum.application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
+from quorum.application.panel.panel_forms import make_synthesis_form, render_for_synthesis
+from quorum.application.panel.panel_session import PanelSession
+from quorum.application.panel.review_rounds import ReviewRounds, ReviewTask
+from quorum.application.ports.changes import ChangeSource
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.finding import CodeFinding
+from quorum.domain.code_review.parts import MOST_PARTS, list_hidden_characters, list_left_out, split_change
+from quorum.domain.code_review.request import CodeReviewRequest, parse_request
+from quorum.domain.code_review.review_result import PartReview, ReviewResult, combine_votes
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, ToolError
+from quorum.domain.events.event import (
     ChangeReviewed,
     PanelConcluded,
 )
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.request_plans import QuestionSize
-from domain.panel.synthesis import Synthesis
-from domain.review.ballot import Vote, are_independent, tally
-from domain.review.lens import assign_lenses, find_lens
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.request_plans import QuestionSize
+from quorum.domain.panel.synthesis import Synthesis
+from quorum.domain.review.ballot import Vote, are_independent, tally
+from quorum.domain.review.lens import assign_lenses, find_lens
 
 
 class CodeReview(PanelSession):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from application.fence import render_fenced
-from application.panel.panel_forms import read_entries
-from application.structured_answer import AnswerForm, Unreadable, read_confidence
-from domain.code_review.change import Change
-from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
-from domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
-from domain.code_review.review_result import PartReview
-from domain.panel.panel_answer import Participant
-from domain.review.ballot import Vote
-from domain.review.lens import Lens
-from domain.review.severity import Severity
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.fence import render_fenced
+from quorum.application.panel.panel_forms import read_entries
+from quorum.application.structured_answer import AnswerForm, Unreadable, read_confidence
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
+from quorum.domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
+from quorum.domain.code_review.review_result import PartReview
+from quorum.domain.panel.panel_answer import Participant
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.lens import Lens
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 REPORT_TOOL = "report_findings"
 TRIAL_TOOL = "try_findings"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from domain.code_review.finding import CodeFinding, FindingStanding, Ruling
-from domain.code_review.review_result import PartReview, ReviewResult
-from domain.review.ballot import Ballot, Verdict, Vote
-from domain.text.amounts import format_amount, format_confidence
+from quorum.domain.code_review.finding import CodeFinding, FindingStanding, Ruling
+from quorum.domain.code_review.review_result import PartReview, ReviewResult
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
+from quorum.domain.text.amounts import format_amount, format_confidence
 
 _VERDICTS = {
     Verdict.APPROVED: "Approved",

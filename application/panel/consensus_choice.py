@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.events.event_bus import EventBus
-from domain.events.event import ConsensusChanged
-from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.events.event import ConsensusChanged
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 
 
 class ConsensusChoice:

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.panel_session import NoPanelAnswer, PanelSession
-from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import CompletedResponse, Delta
-from domain.events.event import ErrorOccurred, PanelConcluded
-from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
-from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import CompletedResponse, Delta
+from quorum.domain.events.event import ErrorOccurred, PanelConcluded
+from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
 
 
 class PromptPanels(Struct, frozen=True, kw_only=True):

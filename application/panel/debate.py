@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.panel.debate_forms import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.debate_forms import (
     DEFENDER_SYSTEM,
     REVISER_SYSTEM,
     RULING_SYSTEM,
@@ -21,13 +21,26 @@ from application.panel.debate_forms import (
     render_for_rulings,
     render_objector_system,
 )
-from application.panel.debate_text import render_debate
-from application.panel.panel import MODERATOR, PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
-from application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
-from domain.conversation.history import Conversation
-from domain.events.event import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled, PanelConcluded
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.debate_record import (
+from quorum.application.panel.debate_text import render_debate
+from quorum.application.panel.panel import (
+    MODERATOR,
+    PARTICIPANTS,
+    NoFormAnswer,
+    Panel,
+    PanelQuestion,
+    ask_in_parallel,
+)
+from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
+    ObjectionsRaised,
+    ObjectionsRuled,
+    PanelConcluded,
+)
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.debate_record import (
     AnswerDefence,
     DebateObjection,
     DebatePolicy,
@@ -37,10 +50,10 @@ from domain.panel.debate_record import (
     RevisedAnswer,
     RoundRulings,
 )
-from domain.panel.open_panel import OpenPanel, PanelConclusion
-from domain.panel.panel_answer import PanelAnswer, Participant
-from domain.panel.panel_form import PanelForm
-from domain.panel.request_plans import QuestionSize, plan_debate
+from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
+from quorum.domain.panel.panel_answer import PanelAnswer, Participant
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.request_plans import QuestionSize, plan_debate
 
 FEWEST_DEBATERS = 2
 """How many models a debate takes at least."""

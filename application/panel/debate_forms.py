@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from application.fence import render_fenced
-from application.panel.panel_forms import build_list_schema, read_entries, read_text
-from application.structured_answer import AnswerForm, Unreadable
-from domain.panel.debate_record import (
+from quorum.application.fence import render_fenced
+from quorum.application.panel.panel_forms import build_list_schema, read_entries, read_text
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.debate_record import (
     MOST_OBJECTIONS,
     DebateObjection,
     DebateRecord,
@@ -19,9 +19,9 @@ from domain.panel.debate_record import (
     RuledObjection,
     number_objections,
 )
-from domain.panel.request_plans import LONGEST_DEBATE_TEXT, LONGEST_SHOWN_ANSWER
-from domain.review.severity import Severity
-from domain.text.json_value import JsonObject
+from quorum.domain.panel.request_plans import LONGEST_DEBATE_TEXT, LONGEST_SHOWN_ANSWER
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.json_value import JsonObject
 
 DEBATING_ROLE = """\
 You are one of several models that debate an answer to what a person says about a project, in a person's

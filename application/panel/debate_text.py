@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
-from domain.panel.panel_answer import PanelAnswer
-from domain.text.amounts import format_amount
+from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.text.amounts import format_amount
 
 
 def render_debate(opening: PanelAnswer, record: DebateRecord, notices: Sequence[str]) -> str:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.panel.discussion_text import render_answer_alone, render_synthesis
-from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
-from application.panel.panel_forms import MODERATOR_SYSTEM, make_synthesis_form, render_for_synthesis
-from application.panel.panel_session import PanelSession
-from application.panel.peer_reviews import gather_reviewed_answers
-from domain.events.event import PanelConcluded
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel, PanelConclusion
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview, rank_answers
-from domain.panel.request_plans import QuestionSize, plan_reviewed_answers
+from quorum.application.panel.discussion_text import render_answer_alone, render_synthesis
+from quorum.application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
+from quorum.application.panel.panel_forms import MODERATOR_SYSTEM, make_synthesis_form, render_for_synthesis
+from quorum.application.panel.panel_session import PanelSession
+from quorum.application.panel.peer_reviews import gather_reviewed_answers
+from quorum.domain.events.event import PanelConcluded
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview, rank_answers
+from quorum.domain.panel.request_plans import QuestionSize, plan_reviewed_answers
 
 
 class Discussion(PanelSession):

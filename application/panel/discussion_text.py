@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import RankedAnswer
-from domain.panel.synthesis import Point, Synthesis
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import RankedAnswer
+from quorum.domain.panel.synthesis import Point, Synthesis
 
 
 def render_synthesis(synthesis: Synthesis) -> str:

@@ -6,26 +6,26 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.panel.draft_ensemble_forms import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.panel.draft_ensemble_forms import (
     DRAFT_FORM,
     MERGING_SYSTEM,
     make_merging_form,
     render_for_merging,
 )
-from application.panel.drafts import DraftingSession, DraftPolicy
-from application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer
-from domain.conversation.history import Conversation
-from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.events.event import PanelConcluded
-from domain.panel.open_panel import PanelConclusion
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.synthesis import Point
-from domain.sessions.replayed_panels import read_conclusion
-from domain.text.json_value import JsonObject
+from quorum.application.panel.drafts import DraftingSession, DraftPolicy
+from quorum.application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
+from quorum.application.panel.panel_session import NoPanelAnswer
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.events.event import PanelConcluded
+from quorum.domain.panel.open_panel import PanelConclusion
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.synthesis import Point
+from quorum.domain.sessions.replayed_panels import read_conclusion
+from quorum.domain.text.json_value import JsonObject
 
 WRITE_FILE = "write_file"
 INSTRUCTION_FILE = "AGENTS.md"

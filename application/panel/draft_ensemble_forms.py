@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from application.panel.panel_forms import (
+from quorum.application.panel.panel_forms import (
     build_label_list_schema,
     build_list_schema,
     read_points,
     render_answers,
 )
-from application.structured_answer import AnswerForm, Unreadable
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.synthesis import Point
-from domain.text.json_value import JsonObject
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.synthesis import Point
+from quorum.domain.text.json_value import JsonObject
 
 _DRAFT_TOOL = "propose_file"
 _MERGE_TOOL = "merge_drafts"

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
-from application.panel.panel_session import PanelSession, report_no_answer
-from application.panel.participant_work import ParticipantWork
-from application.ports.changes import OpenTools
-from application.structured_answer import AnswerForm
-from domain.conversation.history import Conversation
-from domain.events.event import PanelAnswered
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
-from domain.panel.request_plans import QuestionSize
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
+from quorum.application.panel.panel_session import PanelSession, report_no_answer
+from quorum.application.panel.participant_work import ParticipantWork
+from quorum.application.ports.changes import OpenTools
+from quorum.application.structured_answer import AnswerForm
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.events.event import PanelAnswered
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from quorum.domain.panel.request_plans import QuestionSize
 
 
 class DraftPolicy(Struct, frozen=True, kw_only=True):

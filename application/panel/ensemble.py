@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.panel.discussion_text import render_best_answer
-from application.panel.ensemble_forms import ADDITIONS_SYSTEM, make_additions_form, render_for_additions
-from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer, PanelSession
-from application.panel.peer_reviews import gather_reviewed_answers
-from domain.events.event import PanelConcluded
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel, PanelConclusion
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
-from domain.panel.request_plans import QuestionSize, plan_reviewed_answers
-from domain.panel.synthesis import Point
+from quorum.application.panel.discussion_text import render_best_answer
+from quorum.application.panel.ensemble_forms import ADDITIONS_SYSTEM, make_additions_form, render_for_additions
+from quorum.application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
+from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.application.panel.peer_reviews import gather_reviewed_answers
+from quorum.domain.events.event import PanelConcluded
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
+from quorum.domain.panel.request_plans import QuestionSize, plan_reviewed_answers
+from quorum.domain.panel.synthesis import Point
 
 _FEWEST = 2
 

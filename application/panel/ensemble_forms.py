@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from application.panel.panel_forms import (
+from quorum.application.panel.panel_forms import (
     build_label_list_schema,
     build_list_schema,
     read_points,
     render_answers,
     render_reviews,
 )
-from application.structured_answer import AnswerForm, Unreadable
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import PeerReview
-from domain.panel.synthesis import Point
-from domain.text.json_value import JsonObject
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import PeerReview
+from quorum.domain.panel.synthesis import Point
+from quorum.domain.text.json_value import JsonObject
 
 ANSWERING_ROLE = """\
 You are one of several models that answer what a person says about a project, each on its own, in a person's

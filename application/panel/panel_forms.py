@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from application.fence import render_fenced
-from application.structured_answer import AnswerForm, Unreadable
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
-from domain.panel.request_plans import LONGEST_SHOWN_ANSWER
-from domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.fence import render_fenced
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
+from quorum.domain.panel.request_plans import LONGEST_SHOWN_ANSWER
+from quorum.domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _Entry = TypeVar("_Entry")
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.panel.panel import Panel, PanelQuestion
-from application.ports.models import OnStreamEvent, ToolChoice
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import CompletedResponse, Delta, Error
-from domain.conversation.transcript import render_transcript
-from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.events.event import PanelResumed, PanelStarted
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.open_panel import OpenPanel, PanelConclusion
-from domain.panel.panel_answer import PanelAnswer, label_participants
-from domain.panel.panel_form import PanelForm
-from domain.panel.request_plans import QuestionSize
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.panel.panel import Panel, PanelQuestion
+from quorum.application.ports.models import OnStreamEvent, ToolChoice
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import CompletedResponse, Delta, Error
+from quorum.domain.conversation.transcript import render_transcript
+from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import PanelResumed, PanelStarted
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
+from quorum.domain.panel.panel_answer import PanelAnswer, label_participants
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.request_plans import QuestionSize
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
 
 _MOST_BYTES_BEFORE = 200_000
 _BEFORE = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from application.events.event_bus import EventBus
-from application.ports.answer_tools import AnswerTools
-from application.ports.changes import OpenTools
-from domain.calls.execution import Outcome
-from domain.conversation.response import Usage
-from domain.events.event import AnswerProgressed, ReviewerLooked
-from domain.text.json_value import JsonObject
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.answer_tools import AnswerTools
+from quorum.application.ports.changes import OpenTools
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import AnswerProgressed, ReviewerLooked
+from quorum.domain.text.json_value import JsonObject
 
 
 class ParticipantWork:

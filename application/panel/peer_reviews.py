@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.events.event_bus import EventBus
-from application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
-from application.panel.panel_forms import ANSWER_REVIEWS, ReviewQuestions
-from application.panel.panel_session import report_no_answer
-from domain.events.event import PanelReviewed
-from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_answer import PanelAnswer, Participant
-from domain.panel.peer_review import PeerReview
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.panel import PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
+from quorum.application.panel.panel_forms import ANSWER_REVIEWS, ReviewQuestions
+from quorum.application.panel.panel_session import report_no_answer
+from quorum.domain.events.event import PanelReviewed
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_answer import PanelAnswer, Participant
+from quorum.domain.panel.peer_review import PeerReview
 
 
 async def gather_reviewed_answers(

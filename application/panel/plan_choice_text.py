@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import Agreement, AnswerReview, PeerReview, RankedAnswer, find_tied
-from domain.panel.plan_choice import PlanChoice
-from domain.review.plan_comparison import ComparedPlan, PlanComparison
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview, RankedAnswer, find_tied
+from quorum.domain.panel.plan_choice import PlanChoice
+from quorum.domain.review.plan_comparison import ComparedPlan, PlanComparison
 
 CHANGED = "the plan was changed after it was scored"
 

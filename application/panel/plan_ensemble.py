@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.identifiers import generate_id
-from application.panel.drafts import DraftingSession
-from application.panel.ensemble_forms import make_additions_form, render_for_additions
-from application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
-from application.panel.panel_session import NoPanelAnswer
-from application.panel.peer_reviews import gather_reviews
-from application.panel.plan_choice_text import render_plan_choice
-from application.panel.plan_ensemble_forms import PLAN_ADDITIONS_SYSTEM, PLAN_REVIEWS, make_plan_form
-from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.events.event import PanelConcluded
-from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview, rank_answers
-from domain.panel.plan_choice import PlanChoice
-from domain.panel.synthesis import Point
-from domain.plan.plan_text import BadPlanText, parse_plan_text
-from domain.review.plan_terms import CREATE_PLAN
-from domain.text.json_value import JsonObject
+from quorum.application.identifiers import generate_id
+from quorum.application.panel.drafts import DraftingSession
+from quorum.application.panel.ensemble_forms import make_additions_form, render_for_additions
+from quorum.application.panel.panel import MODERATOR, NoFormAnswer, PanelQuestion
+from quorum.application.panel.panel_session import NoPanelAnswer
+from quorum.application.panel.peer_reviews import gather_reviews
+from quorum.application.panel.plan_choice_text import render_plan_choice
+from quorum.application.panel.plan_ensemble_forms import PLAN_ADDITIONS_SYSTEM, PLAN_REVIEWS, make_plan_form
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.events.event import PanelConcluded
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview, rank_answers
+from quorum.domain.panel.plan_choice import PlanChoice
+from quorum.domain.panel.synthesis import Point
+from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.text.json_value import JsonObject
 
 _FEWEST = 2
 

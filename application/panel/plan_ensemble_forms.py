@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from application.panel.panel_forms import ReviewQuestions, make_review_form, render_answers
-from application.structured_answer import AnswerForm, Unreadable
-from domain.panel.panel_answer import PanelAnswer
-from domain.plan.plan_text import render_plan_text
-from domain.plan.reading import BadPlan, read_plan
-from domain.review.plan_terms import CREATE_PLAN
-from domain.text.json_value import JsonObject
+from quorum.application.panel.panel_forms import ReviewQuestions, make_review_form, render_answers
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.plan.reading import BadPlan, read_plan
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.text.json_value import JsonObject
 
 PLANNING_ROLE = f"""\
 You are one of several models that make a plan for what a person asks, each on its own, in the person's

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.panel.code_review_forms import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.code_review_forms import (
     digest_question,
     make_report_form,
     make_trial_form,
@@ -17,22 +17,22 @@ from application.panel.code_review_forms import (
     render_trial_question,
     render_trier_system,
 )
-from application.panel.code_review_text import render_reviewer_answer
-from application.panel.panel import NoFormAnswer, Panel, ask_in_parallel
-from application.panel.participant_work import ParticipantWork
-from application.ports.changes import OpenTools
-from domain.code_review.change import Change
-from domain.code_review.finding import CodeFinding, Trial, merge_findings, sort_findings
-from domain.code_review.parts import DiffPart
-from domain.code_review.review_result import PartReview
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import FindingsTried, PanelAnswered, PartReviewed
-from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
-from domain.replacing import replace
-from domain.review.ballot import Vote
-from domain.review.lens import Lens
-from domain.text.amounts import format_amount
+from quorum.application.panel.code_review_text import render_reviewer_answer
+from quorum.application.panel.panel import NoFormAnswer, Panel, ask_in_parallel
+from quorum.application.panel.participant_work import ParticipantWork
+from quorum.application.ports.changes import OpenTools
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.finding import CodeFinding, Trial, merge_findings, sort_findings
+from quorum.domain.code_review.parts import DiffPart
+from quorum.domain.code_review.review_result import PartReview
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import FindingsTried, PanelAnswered, PartReviewed
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.lens import Lens
+from quorum.domain.text.amounts import format_amount
 
 _REVIEW = "review"
 _AT_ONCE = 3  # questions to one reviewer: more run into the limits of providers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.plan.progress import PlanProgress
-from domain.sessions.state import SessionState
+from quorum.domain.plan.progress import PlanProgress
+from quorum.domain.sessions.state import SessionState
 
 
 def read_progress(state: SessionState) -> PlanProgress | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.plan.plan_progress import read_progress
-from application.ports.changes import PlanChanges
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel
-from domain.code_review.change import ChangeBase
-from domain.conversation.session_kind import SessionKind
-from domain.errors import PlanRefused, ToolError
-from domain.events.event import (
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.plan.plan_progress import read_progress
+from quorum.application.ports.changes import PlanChanges
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import PlanRefused, ToolError
+from quorum.domain.events.event import (
     FinalReviewDropped,
     PhaseScopeChanged,
     PlanApproved,
@@ -19,10 +19,10 @@ from domain.events.event import (
     PlanWithdrawn,
     StateMerged,
 )
-from domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
-from domain.plan.plan import Plan
-from domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _UPDATE_PLAN = "update_plan"
 _ALL_DONE = "all its tasks are done"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.text.json_value import JsonObject
 
 
 class AnswerTools(Protocol):

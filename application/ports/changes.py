@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeAlias
 
-from application.ports.answer_tools import AnswerTools
-from domain.calls.execution import Outcome
-from domain.code_review.change import Change, ChangeBase
-from domain.code_review.request import CodeReviewRequest
-from domain.text.json_value import JsonObject
+from quorum.application.ports.answer_tools import AnswerTools
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.code_review.change import Change, ChangeBase
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.text.json_value import JsonObject
 
 OnLook: TypeAlias = Callable[[str, JsonObject, Outcome, int], None]
 """Called for each call that has ended: tool, arguments, how it ended, and how many characters it showed."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from domain.calls.job import JobPage, JobResult
-from domain.text.output import Printed
+from quorum.domain.calls.job import JobPage, JobResult
+from quorum.domain.text.output import Printed
 
 
 class BackgroundCommand(Protocol):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from domain.conversation.attached_file import AttachedFile
-from domain.mcp.argument_query import ArgumentQuery
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.mcp.server_status import ServerStatus
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.mcp.argument_query import ArgumentQuery
+from quorum.domain.mcp.offered_prompt import OfferedPrompt
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.mcp.server_status import ServerStatus
 
 
 class ToolServers(Protocol):

@@ -7,12 +7,12 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation, Message, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamEvent
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation, Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.text.json_value import JsonObject
 
 ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]
 

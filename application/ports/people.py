@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from domain.conversation.spend_caps import SpendQuestion
-from domain.events.event import Event
-from domain.mcp.server_question import ServerAnswer, ServerQuestion
-from domain.review.ballot import Ballot, Tally
-from domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
-from domain.sessions.trust import TrustQuestion
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.events.event import Event
+from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
+from quorum.domain.review.ballot import Ballot, Tally
+from quorum.domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
+from quorum.domain.sessions.trust import TrustQuestion
 
 
 class ReviewContext(Protocol):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from domain.conversation.attached_file import AttachedFile
-from domain.text.reference import Reference
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.text.reference import Reference
 
 
 class ReferenceSource(Protocol):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from domain.review.permissions import Answer
-from domain.review.questions import RulePreview, RuleScope
-from domain.review.saved_rule import HeldRule, SavedRule
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.saved_rule import HeldRule, SavedRule
 
 
 class RuleStore(Protocol):

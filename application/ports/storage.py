@@ -7,15 +7,15 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from domain.errors import SessionInUse
-from domain.events.event import Event
-from domain.events.masking import SecretMask
-from domain.request_rate import RequestRate
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
-from domain.sessions.pruning import Pruned
-from domain.sessions.stored_session import StoredSession
-from domain.text.output import Content
+from quorum.domain.errors import SessionInUse
+from quorum.domain.events.event import Event
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.request_rate import RequestRate
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import LedgerRecord, SessionChoice, SessionSummary, Verification
+from quorum.domain.sessions.pruning import Pruned
+from quorum.domain.sessions.stored_session import StoredSession
+from quorum.domain.text.output import Content
 
 
 class LineSource(Protocol):

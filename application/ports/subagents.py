@@ -5,12 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Protocol
 
-from application.ports.people import Observer
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.response import Usage
-from domain.errors import QuorumError
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.subagents.subagent_task import SubagentTask
+from quorum.application.ports.people import Observer
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import QuorumError
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.subagents.subagent_task import SubagentTask
 
 
 class SubagentStopped(QuorumError):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, runtime_checkable
 
-from domain.calls.execution import Orphan, ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolDefinition, ToolSpec
-from domain.calls.user_command import CommandRun
-from domain.shell.command_line import ShellVerdict
-from domain.text.json_value import JsonObject
-from domain.text.output import Printed, ToolOutput
+from quorum.domain.calls.execution import Orphan, ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolDefinition, ToolSpec
+from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Printed, ToolOutput
 
 
 class ToolSchemaPort(Protocol):

@@ -8,15 +8,15 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from domain.calls.access import Access
-from domain.calls.effects import Effects, FileState, KeptFiles
-from domain.calls.found_file import FoundFile
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.attachment import Attachment
-from domain.events.event import FolderOrigin
-from domain.sessions.restoration import RestoreStep
-from domain.text.json_value import JsonObject
-from domain.text.mention import LineRange
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.effects import Effects, FileState, KeptFiles
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.events.event import FolderOrigin
+from quorum.domain.sessions.restoration import RestoreStep
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.mention import LineRange
 
 
 class FileKeeper(Protocol):

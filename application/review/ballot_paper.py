@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from application.fence import render_fenced
-from application.structured_answer import AnswerForm, Unreadable, read_confidence
-from domain.calls.packet import ReviewPacket
-from domain.review.ballot import Ballot, InScope, Vote
-from domain.review.lens import Lens
-from domain.review.plan_objection import PlanObjection
-from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonObject
+from quorum.application.fence import render_fenced
+from quorum.application.structured_answer import AnswerForm, Unreadable, read_confidence
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.review.ballot import Ballot, InScope, Vote
+from quorum.domain.review.lens import Lens
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
 
 BALLOT_TOOL = "cast_ballot"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from application.ports.models import LlmGateway
-from application.review.ballot_paper import BallotPaper
-from application.review.quorum_policy import QuorumPolicy
-from application.structured_answer import ask_in_form
-from domain.conversation.effort import find_effort
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.review.ballot import Ballot
+from quorum.application.ports.models import LlmGateway
+from quorum.application.review.ballot_paper import BallotPaper
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.structured_answer import ask_in_form
+from quorum.domain.conversation.effort import find_effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.review.ballot import Ballot
 
 
 async def request_ballot(

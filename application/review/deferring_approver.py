@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from application.ports.people import ReviewContext
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.application.ports.people import ReviewContext
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 
 
 class DeferringApprover(NonInteractiveApprover):

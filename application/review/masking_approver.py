@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from itertools import cycle, repeat
 
-from application.off_loop import run_off_loop
-from application.ports.people import Approver, ReviewContext
-from domain.calls.packet import ReviewPacket
-from domain.conversation.spend_caps import SpendQuestion
-from domain.events.masking import MaskedPacket, SecretMask
-from domain.mcp.server_question import ServerAnswer, ServerQuestion
-from domain.replacing import replace
-from domain.review.ballot import Ballot, Tally
-from domain.review.earlier_plan import EarlierPlan
-from domain.review.plan_comparison import PlanComparison
-from domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
-from domain.secrets.patterns import MASK, render_mask
-from domain.sessions.trust import TrustQuestion
-from domain.text.json_value import JsonValue
+from quorum.application.off_loop import run_off_loop
+from quorum.application.ports.people import Approver, ReviewContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.events.masking import MaskedPacket, SecretMask
+from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Tally
+from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.plan_comparison import PlanComparison
+from quorum.domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
+from quorum.domain.secrets.patterns import MASK, render_mask
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.text.json_value import JsonValue
 
 _AMBIGUOUS = (
     "the edit left out one of several hidden values, and it is not known which one; say what to change instead"

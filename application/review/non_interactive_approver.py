@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from application.ports.people import ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
-from domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
 
 
 class NonInteractiveApprover:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from application.fence import render_fenced
-from application.review.ballot_paper import (
+from quorum.application.fence import render_fenced
+from quorum.application.review.ballot_paper import (
     BALLOT_TOOL,
     BallotPaper,
     add_lens,
@@ -13,16 +13,16 @@ from application.review.ballot_paper import (
     read_ballot,
     render_fenced_task,
 )
-from application.structured_answer import AnswerForm, Unreadable
-from domain.calls.packet import ReviewPacket
-from domain.plan.plan import Plan
-from domain.plan.plan_round import PlanRound
-from domain.plan.plan_text import render_plan_text
-from domain.review.ballot import Ballot, Vote
-from domain.review.plan_objection import PlanObjection
-from domain.review.requested_scope import RequestedScope
-from domain.review.severity import Severity
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan_round import PlanRound
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _MOST_OBJECTIONS = 20
 _LONGEST_CLAIM = 1_000

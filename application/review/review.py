@@ -6,34 +6,34 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
 
-from application.events.event_bus import EventBus
-from application.off_loop import run_off_loop
-from application.ports.people import Approver, ReviewContext
-from application.ports.workspace import WorkspaceGrowth
-from application.review.ballot_paper import BallotPaper
-from application.review.rule_book import RuleBook
-from application.review.turn_by_index import TurnByIndex
-from application.review.vote_feed import VoteFeed
-from application.review.voting import Voting
-from domain.calls.packet import ReviewPacket
-from domain.conversation.history import ToolResults
-from domain.conversation.response import Usage
-from domain.errors import ModeRefused, QuorumError
-from domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
-from domain.plan.phase import SessionPhase
-from domain.plan.plan_text import render_plan_text
-from domain.replacing import replace
-from domain.review.allowed_tools import AllowedTools
-from domain.review.approved_call import ApprovedCall
-from domain.review.ballot import Ballot, Tally, are_independent
-from domain.review.decision import Decision, decide
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.plain_request import NO_REQUEST, PlainRequest
-from domain.review.plan_terms import CREATE_PLAN
-from domain.review.questions import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.off_loop import run_off_loop
+from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.workspace import WorkspaceGrowth
+from quorum.application.review.ballot_paper import BallotPaper
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.turn_by_index import TurnByIndex
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.conversation.history import ToolResults
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ModeRefused, QuorumError
+from quorum.domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.replacing import replace
+from quorum.domain.review.allowed_tools import AllowedTools
+from quorum.domain.review.approved_call import ApprovedCall
+from quorum.domain.review.ballot import Ballot, Tally, are_independent
+from quorum.domain.review.decision import Decision, decide
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.plain_request import NO_REQUEST, PlainRequest
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.review.questions import (
     Approve,
     ApproveFolder,
     ReviewAnswer,
@@ -42,9 +42,9 @@ from domain.review.questions import (
     RulePreview,
     RuleScope,
 )
-from domain.review.quorum_result import QuorumConcluded
-from domain.review.requested_scope import RequestedScope
-from domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
+from quorum.domain.review.quorum_result import QuorumConcluded
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20

@@ -12,22 +12,27 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from application.ports.models import LlmGateway
-from application.review.ballot_paper import BALLOT_SCHEMA, make_call_paper, render_instructions, render_question
-from application.review.ballot_request import request_ballot
-from application.review.quorum_policy import QuorumPolicy
-from application.structured_answer import Unreadable
-from domain.benchmark.labelled_call import LabelledCall, RecordedBallot
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolCall
-from domain.conversation.cost import PriceTable
-from domain.conversation.effort import find_effort
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind, SpendCapReached
-from domain.review.ballot import Ballot, InScope, Vote
-from domain.review.requested_scope import RequestedScope
+from quorum.application.ports.models import LlmGateway
+from quorum.application.review.ballot_paper import (
+    BALLOT_SCHEMA,
+    make_call_paper,
+    render_instructions,
+    render_question,
+)
+from quorum.application.review.ballot_request import request_ballot
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.structured_answer import Unreadable
+from quorum.domain.benchmark.labelled_call import LabelledCall, RecordedBallot
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.effort import find_effort
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind, SpendCapReached
+from quorum.domain.review.ballot import Ballot, InScope, Vote
+from quorum.domain.review.requested_scope import RequestedScope
 
 MOST_FAILURES = 3
 """So often in a row a reviewer may fail to be reached; then it is not asked any more."""

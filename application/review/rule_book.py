@@ -8,19 +8,19 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from application.ports.rules import RuleStore
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.review.approved_call import ApprovedCall
-from domain.review.decision import Decision, decide
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.mode import Mode
-from domain.review.near_misses import generate_near_misses, list_matching_examples
-from domain.review.path_pattern import matches_path
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import (
+from quorum.application.ports.rules import RuleStore
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.review.approved_call import ApprovedCall
+from quorum.domain.review.decision import Decision, decide
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.near_misses import generate_near_misses, list_matching_examples
+from quorum.domain.review.path_pattern import matches_path
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import (
     ARGUMENT,
     COMMAND_TOOL,
     READERS,
@@ -31,13 +31,13 @@ from domain.review.permissions import (
     Subject,
     find_matching_rules,
 )
-from domain.review.questions import RuleOffer, RulePreview, RuleScope
-from domain.review.rule_examples import ReadCommand, covers, judge_by_words
-from domain.review.rule_offers import learn_rules
-from domain.review.rule_proposals import generate_candidates
-from domain.review.saved_rule import SavedRule
-from domain.shell.command_line import CommandLine, ShellVerdict
-from domain.shell.script import ReadScript, split_coarsely
+from quorum.domain.review.questions import RuleOffer, RulePreview, RuleScope
+from quorum.domain.review.rule_examples import ReadCommand, covers, judge_by_words
+from quorum.domain.review.rule_offers import learn_rules
+from quorum.domain.review.rule_proposals import generate_candidates
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.domain.shell.command_line import CommandLine, ShellVerdict
+from quorum.domain.shell.script import ReadScript, split_coarsely
 
 _MOST_NOTED = 50
 _MOST_SHOWN_CALLS = 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from domain.review.ballot import Ballot
-from domain.review.quorum_result import SparedVote
+from quorum.domain.review.ballot import Ballot
+from quorum.domain.review.quorum_result import SparedVote
 
 
 class VoteFeed:

@@ -8,25 +8,25 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from application.events.event_bus import EventBus
-from application.off_loop import run_off_loop
-from application.ports.models import LlmGateway
-from application.review.ballot_paper import BallotPaper, make_call_paper, render_question
-from application.review.ballot_request import request_ballot
-from application.review.quorum_policy import QuorumPolicy
-from application.review.vote_feed import VoteFeed
-from application.structured_answer import Unreadable
-from domain.calls.packet import ReviewPacket
-from domain.conversation.cost import PriceTable
-from domain.conversation.response import LlmResponse, Usage
-from domain.errors import ProviderError, SpendCapReached
-from domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
-from domain.replacing import replace
-from domain.review.ballot import Ballot, Tally, Verdict, Vote
-from domain.review.escalation import count_votes
-from domain.review.quorum_result import SparedVote
-from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonObject
+from quorum.application.events.event_bus import EventBus
+from quorum.application.off_loop import run_off_loop
+from quorum.application.ports.models import LlmGateway
+from quorum.application.review.ballot_paper import BallotPaper, make_call_paper, render_question
+from quorum.application.review.ballot_request import request_ballot
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.application.structured_answer import Unreadable
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.errors import ProviderError, SpendCapReached
+from quorum.domain.events.event import QuorumConcluded, UsageCounted, VoteCast, VoteRecord
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote
+from quorum.domain.review.escalation import count_votes
+from quorum.domain.review.quorum_result import SparedVote
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
 
 FAILURES_THAT_BREAK = 3
 REST_SECS = 60.0

@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from application.ports.people import Observer
-from application.review.deferring_approver import DeferringApprover
-from application.session.agent_session import AgentSession
-from domain.errors import ConversationError
-from domain.events.event import Event
-from domain.events.report import RunReport, RunStatus
+from quorum.application.ports.people import Observer
+from quorum.application.review.deferring_approver import DeferringApprover
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.errors import ConversationError
+from quorum.domain.events.event import Event
+from quorum.domain.events.report import RunReport, RunStatus
 
 REVIEW_OPEN = "review_open"
 """The stop reason of a turn that was left with an open review."""

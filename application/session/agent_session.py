@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.calls.outputs import Outputs
-from application.events.event_bus import EventBus
-from application.inbox.inbox import Inbox
-from application.instructions.memory import Memory
-from application.instructions.prompt_commands import PromptCommands
-from application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
-from application.panel.consensus_choice import ConsensusChoice
-from application.plan.plan_service import PlanService
-from application.ports.background import BackgroundWork
-from application.ports.changes import ReviewedFiles
-from application.ports.instructions import AgentDefinitions, SkillPort
-from application.ports.mcp import ToolServers
-from application.ports.rules import RuleService
-from application.ports.sandbox import SessionSandbox
-from application.ports.tools import OrphanFinderPort
-from application.ports.workspace import FileFinder
-from application.review.review import Review
-from application.session.rewind import Rewind
-from application.session.session_context import SessionContext
-from application.session.session_exchanges import SessionExchanges
-from application.session.session_folders import SessionFolders
-from application.session.session_models import SessionModels
-from application.session.session_record import SessionRecord
-from application.spending.spend_limiter import SpendLimiter
-from application.subagents.plan_task_runner import PlanTaskRunner
-from application.subagents.subagent_ends import find_subagent_ends
-from application.turn.recovery import describe_orphans
-from application.turn.run_agent import RunAgent
-from application.turn.user_commands import UserCommandRunner, describe_lost_commands
-from domain.events.event import (
+from quorum.application.calls.outputs import Outputs
+from quorum.application.events.event_bus import EventBus
+from quorum.application.inbox.inbox import Inbox
+from quorum.application.instructions.memory import Memory
+from quorum.application.instructions.prompt_commands import PromptCommands
+from quorum.application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.ports.background import BackgroundWork
+from quorum.application.ports.changes import ReviewedFiles
+from quorum.application.ports.instructions import AgentDefinitions, SkillPort
+from quorum.application.ports.mcp import ToolServers
+from quorum.application.ports.rules import RuleService
+from quorum.application.ports.sandbox import SessionSandbox
+from quorum.application.ports.tools import OrphanFinderPort
+from quorum.application.ports.workspace import FileFinder
+from quorum.application.review.review import Review
+from quorum.application.session.rewind import Rewind
+from quorum.application.session.session_context import SessionContext
+from quorum.application.session.session_exchanges import SessionExchanges
+from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session.session_models import SessionModels
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.subagents.subagent_ends import find_subagent_ends
+from quorum.application.turn.recovery import describe_orphans
+from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands
+from quorum.domain.events.event import (
     ErrorOccurred,
     SessionFinished,
     SessionResumed,
     SessionStarted,
 )
-from domain.events.masking import SecretMask
-from domain.events.report import RunReport
-from domain.replacing import replace
-from domain.sessions.state import SessionState
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import RunReport
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.state import SessionState
 
 
 class AgentSession:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from application.session.session_record import SessionRecord
-from domain.events.event import Event
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.secrets.patterns import MASK
-from domain.sessions.past_session import LedgerRecord
-from domain.text.amounts import format_amount
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.events.event import Event
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.secrets.patterns import MASK
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.amounts import format_amount
 
 
 def mask_record(record: SessionRecord, mask: SecretMask, notices: Sequence[str]) -> SessionRecord:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.jobs.background_jobs import BackgroundJobs
-from application.ports.storage import ContentStore
-from application.ports.workspace import FileKeeper, FileRestorer
-from application.turn.run_agent import RunAgent
-from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
-from domain.errors import ConversationError, LedgerError, RestoreError
-from domain.events.event import FilesRestored, SessionRedone, SessionRewound
-from domain.sessions.restoration import (
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.ports.storage import ContentStore
+from quorum.application.ports.workspace import FileKeeper, FileRestorer
+from quorum.application.turn.run_agent import RunAgent
+from quorum.domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles
+from quorum.domain.errors import ConversationError, LedgerError, RestoreError
+from quorum.domain.events.event import FilesRestored, SessionRedone, SessionRewound
+from quorum.domain.sessions.restoration import (
     Restored,
     RestorePlan,
     RestoreStep,
@@ -22,7 +22,7 @@ from domain.sessions.restoration import (
     plan_redo,
     select_undone_turns,
 )
-from domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.sessions.state import PastTurn, PastUndo
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
 _REDONE = "I have brought these files back to what they held before I had given them back: {paths}"

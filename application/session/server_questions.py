@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from application.events.event_bus import EventBus
-from application.ports.people import Approver
-from domain.events.event import ErrorOccurred, ServerQuestionAnswered
-from domain.mcp.form_values import check_answer
-from domain.mcp.server_question import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.people import Approver
+from quorum.domain.events.event import ErrorOccurred, ServerQuestionAnswered
+from quorum.domain.mcp.form_values import check_answer
+from quorum.domain.mcp.server_question import (
     FieldValue,
     ServerAction,
     ServerAddress,
@@ -17,9 +17,9 @@ from domain.mcp.server_question import (
     ServerForm,
     ServerQuestion,
 )
-from domain.replacing import replace
-from domain.sessions.trust import TrustQuestion
-from domain.text.json_value import JsonObject
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.text.json_value import JsonObject
 
 
 class ServerQuestions:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.context.context_manager import ContextManager
-from application.session.session_models import SessionModels
-from domain.conversation.context_account import ContextAccount
+from quorum.application.context.context_manager import ContextManager
+from quorum.application.session.session_models import SessionModels
+from quorum.domain.conversation.context_account import ContextAccount
 
 
 class SessionContext:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.turn.steering import PendingMessage, PendingMessages
-from domain.conversation.exchanges import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.conversation.exchanges import (
     ContextExtent,
     SessionResult,
     SharedContext,
     render_context,
     render_result,
 )
-from domain.conversation.history import UserMessage
-from domain.conversation.session_kind import SessionKind
-from domain.events.event import ContextReceived, ResultReceived
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import ContextReceived, ResultReceived
 
 _TITLE = 60
 

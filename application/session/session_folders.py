@@ -9,11 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.ports.workspace import FolderCheck
-from domain.errors import ConfigError
-from domain.events.event import FolderAdded, FolderOrigin
-from domain.review.workspace_roots import WorkspaceRoots, is_below_any
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.workspace import FolderCheck
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import FolderAdded, FolderOrigin
+from quorum.domain.review.workspace_roots import WorkspaceRoots, is_below_any
 
 
 class WantedFolder(Struct, frozen=True, kw_only=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from application.events.event_bus import EventBus
-from application.ports.models import LlmGateway
-from application.turn.reasoning_efforts import ReasoningEfforts, describe_refusal
-from application.turn.switchable_session import SwitchableSession
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import ModelChanged
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.models import LlmGateway
+from quorum.application.turn.reasoning_efforts import ReasoningEfforts, describe_refusal
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ModelChanged
 
 
 class SessionModels:

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
-from domain.conversation.session_kind import SessionKind
-from domain.events.event import Event, SessionStarted
-from domain.sessions.past_session import LedgerRecord
+from quorum.application.ports.storage import ContentStore, Ledger, SessionArchive, Storage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import Event, SessionStarted
+from quorum.domain.sessions.past_session import LedgerRecord
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True):

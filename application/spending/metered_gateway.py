@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.conversation_session import ArrivingAnswer, open_session
-from application.ports.models import (
+from quorum.application.conversation_session import ArrivingAnswer, open_session
+from quorum.application.ports.models import (
     LlmExchange,
     LlmGateway,
     LlmRequest,
@@ -11,13 +11,13 @@ from application.ports.models import (
     MessageShaper,
     OnStreamEvent,
 )
-from application.spending.spend_limiter import SpendLimiter
-from domain.conversation.context_size import ContextMeter
-from domain.conversation.effort import Effort
-from domain.conversation.history import AssistantMessage, Conversation
-from domain.conversation.response import LlmResponse, Usage
-from domain.text.json_text import count_utf8_bytes, encode_beginning
-from domain.text.json_value import JsonObject
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.domain.conversation.context_size import ContextMeter
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import AssistantMessage, Conversation
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.text.json_text import count_utf8_bytes, encode_beginning
+from quorum.domain.text.json_value import JsonObject
 
 # What an answer is expected to have, in tokens, before the first one of a session is there.
 _FIRST_ANSWER = 500

@@ -9,13 +9,13 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.ports.people import Approver
-from domain.conversation.cost import PriceTable, Spending
-from domain.conversation.response import Usage
-from domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
-from domain.errors import SpendCapReached
-from domain.events.event import SpendCapRaised
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.people import Approver
+from quorum.domain.conversation.cost import PriceTable, Spending
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
+from quorum.domain.errors import SpendCapReached
+from quorum.domain.events.event import SpendCapRaised
 
 
 class Admission(Struct, frozen=True, eq=False):

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.ports.instructions import AgentDefinitions
-from application.ports.models import LlmGateway
-from application.turn.model_names import SESSIONS_OWN, complete_model_name
-from domain.calls.tool import RiskLevel
-from domain.calls.tool_traits import ToolTraits, find_traits
-from domain.errors import ProviderError
-from domain.events.event import ErrorOccurred
-from domain.instructions.agent_definition import AgentDefinition
-from domain.subagents.subagent_task import SubagentTask
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.instructions import AgentDefinitions
+from quorum.application.ports.models import LlmGateway
+from quorum.application.turn.model_names import SESSIONS_OWN, complete_model_name
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_traits import ToolTraits, find_traits
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.instructions.agent_definition import AgentDefinition
+from quorum.domain.subagents.subagent_task import SubagentTask
 
 
 class DefinedTasks:

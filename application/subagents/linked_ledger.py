@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from application.events.event_bus import EventBus
-from application.ports.storage import Ledger
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import EffectsObserved, Event, FilesKept, UsageCounted
-from domain.replacing import replace
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.storage import Ledger
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import EffectsObserved, Event, FilesKept, UsageCounted
+from quorum.domain.replacing import replace
 
 
 class LinkedLedger:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from application.calls.tool_set import ToolSet
-from application.cancellation import run_to_end
-from application.plan.plan_service import PlanService
-from application.ports.subagents import SubagentPort, SubagentStopped
-from application.subagents.defined_tasks import select_for_subagent
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.errors import LedgerError, PlanRefused
-from domain.events.report import RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.plan.phase import FAIL_TASK, RUN_TASK, ApprovedPlan
-from domain.plan.plan import Plan, PlanTask
-from domain.plan.progress import TaskRefused, TaskStatus
-from domain.sessions.state import OpenCall
-from domain.subagents.subagent_task import SubagentTask
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.cancellation import run_to_end
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.ports.subagents import SubagentPort, SubagentStopped
+from quorum.application.subagents.defined_tasks import select_for_subagent
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.errors import LedgerError, PlanRefused
+from quorum.domain.events.report import RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK, ApprovedPlan
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.progress import TaskRefused, TaskStatus
+from quorum.domain.sessions.state import OpenCall
+from quorum.domain.subagents.subagent_task import SubagentTask
 
 # What `update_task` and `create_plan` write too, and what contains the resource of each pair of tasks.
 _PLAN = "state:plan"

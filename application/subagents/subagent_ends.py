@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from domain.errors import LedgerError
-from domain.events.event import SessionFinished, SessionResumed, SubagentFinished
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.state import OpenCall
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import SessionFinished, SessionResumed, SubagentFinished
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.state import OpenCall
 
 
 async def find_subagent_ends(

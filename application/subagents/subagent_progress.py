@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from decimal import Decimal
 
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.cost import Spending
-from domain.events.event import (
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.events.event import (
     CallFinished,
     CallQueued,
     CallStarted,
@@ -20,8 +20,8 @@ from domain.events.event import (
     TurnFinished,
     UsageCounted,
 )
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
 
 _LONGEST_SUBJECT = 60
 _KEPT_LINES = 20

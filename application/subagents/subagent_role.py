@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.session_kind import SessionKind
 
 _ROLE = """\
 You are a subagent of quorum, a coding agent in a person's terminal. Another agent has given you one task, which

@@ -6,18 +6,24 @@ import asyncio
 from collections.abc import Callable
 from decimal import Decimal
 
-from application.cancellation import run_to_end
-from application.events.event_bus import EventBus
-from application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
-from application.subagents.subagent_progress import SubagentProgress
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.response import Usage
-from domain.errors import ConfigError, LedgerError, ProviderError
-from domain.events.event import ErrorOccurred, Event, SubagentFinished, SubagentProgressed, SubagentStarted
-from domain.events.report import RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.subagents.session_ids import build_subagent_id
-from domain.subagents.subagent_task import SubagentTask
+from quorum.application.cancellation import run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.subagents import SubagentSession, SubagentSessions, SubagentStopped
+from quorum.application.subagents.subagent_progress import SubagentProgress
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ConfigError, LedgerError, ProviderError
+from quorum.domain.events.event import (
+    ErrorOccurred,
+    Event,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
+)
+from quorum.domain.events.report import RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.subagents.session_ids import build_subagent_id
+from quorum.domain.subagents.subagent_task import SubagentTask
 
 _STOPPED = "the person stopped the turn while they were asked about a call of this task"
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from application.ports.storage import ContentStore
-from application.ports.workspace import AttachmentSource
-from domain.conversation.attachment import Attachment
-from domain.conversation.document import Document
-from domain.conversation.history import UserMessage
-from domain.conversation.image import Image
-from domain.errors import AttachmentError, LedgerError
-from domain.events.event import Event, MessageAdded
-from domain.replacing import replace
-from domain.text.late_pattern import compile_late
+from quorum.application.ports.storage import ContentStore
+from quorum.application.ports.workspace import AttachmentSource
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.image import Image
+from quorum.domain.errors import AttachmentError, LedgerError
+from quorum.domain.events.event import Event, MessageAdded
+from quorum.domain.replacing import replace
+from quorum.domain.text.late_pattern import compile_late
 
 _LABEL = compile_late(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
 _LOST = "quorum ended before it was shown; it has to be attached again"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.turn.attachments import Attachments
-from application.turn.steering import PendingMessage, PendingMessages
-from domain.conversation.attachment import Attachment
-from domain.conversation.document import Document
-from domain.errors import AttachmentError
-from domain.replacing import replace
+from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.conversation.document import Document
+from quorum.domain.errors import AttachmentError
+from quorum.domain.replacing import replace
 
 _NO_ROOM = (
     "{name} takes about {needed:,} tokens, and the context window has room for {room:,}; "

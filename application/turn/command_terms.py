@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from application.ports.instructions import PromptExpander
-from application.ports.models import LlmGateway, LlmSession
-from application.review.review import Review
-from application.turn.model_names import SESSIONS_OWN, complete_model_name
-from application.turn.switchable_session import SwitchableSession
-from domain.errors import ProviderError
-from domain.instructions.custom_command import ExpandedCommand
-from domain.review.allowed_tools import AllowedTools
+from quorum.application.ports.instructions import PromptExpander
+from quorum.application.ports.models import LlmGateway, LlmSession
+from quorum.application.review.review import Review
+from quorum.application.turn.model_names import SESSIONS_OWN, complete_model_name
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.domain.errors import ProviderError
+from quorum.domain.instructions.custom_command import ExpandedCommand
+from quorum.domain.review.allowed_tools import AllowedTools
 
 
 class CommandTerms:

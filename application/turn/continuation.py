@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from application.turn.switchable_session import CONTINUE_PROMPT
-from domain.conversation.history import AssistantMessage, Message
-from domain.conversation.response import StopKind
-from domain.text.amounts import format_amount
+from quorum.application.turn.switchable_session import CONTINUE_PROMPT
+from quorum.domain.conversation.history import AssistantMessage, Message
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.text.amounts import format_amount
 
 CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 LIMIT_REACHED = (

@@ -8,25 +8,25 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from application.cancellation import run_shielded
-from application.empty_answer import render_empty_answer_reply
-from application.events.event_bus import EventBus
-from application.events.stream_events import StreamEvents
-from application.ports.models import ToolChoice
-from application.ports.workspace import SecretFinder
-from application.turn.left_out_attachments import LeftOutAttachments
-from application.turn.mentions import Mentions
-from application.turn.steering import PendingMessage, PendingMessages
-from application.turn.switchable_session import SwitchableSession
-from domain.calls.tool import ToolResultMessage
-from domain.calls.tool_parser import may_hold_call
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
-from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.cancellation import run_shielded
+from quorum.application.empty_answer import render_empty_answer_reply
+from quorum.application.events.event_bus import EventBus
+from quorum.application.events.stream_events import StreamEvents
+from quorum.application.ports.models import ToolChoice
+from quorum.application.ports.workspace import SecretFinder
+from quorum.application.turn.left_out_attachments import LeftOutAttachments
+from quorum.application.turn.mentions import Mentions
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.calls.tool_parser import may_hold_call
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
+from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     CallLeaked,
     EmptyAnswerReceived,
     ErrorOccurred,
@@ -35,9 +35,9 @@ from domain.events.event import (
     ResponseCompleted,
     UsageCounted,
 )
-from domain.replacing import replace
-from domain.text.json_text import count_json_bytes
-from domain.text.json_value import JsonObject
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_text import count_json_bytes
+from quorum.domain.text.json_value import JsonObject
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
@@ -142,7 +142,7 @@ class Dialogue:
             if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused_tools
         )
         if self._has_small_window(model):
-            from domain.calls.short_tools import shorten_tools
+            from quorum.domain.calls.short_tools import shorten_tools
 
             chosen = shorten_tools(chosen)
             self.short_tools_bytes = count_json_bytes(chosen)
@@ -211,8 +211,8 @@ class Dialogue:
         text = response.text_content()
         if not may_hold_call(text):
             return None
-        from domain.textual_calls.forms import list_argument_schemas
-        from domain.textual_calls.leaked_call import find_leaked_call
+        from quorum.domain.textual_calls.forms import list_argument_schemas
+        from quorum.domain.textual_calls.leaked_call import find_leaked_call
 
         leaked = find_leaked_call(text, list_argument_schemas(self._schemas))
         if leaked is None:

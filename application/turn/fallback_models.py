@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from application.events.event_bus import EventBus
-from application.ports.models import LlmSession
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import ErrorOccurred, ModelFellBack
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.models import LlmSession
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ErrorOccurred, ModelFellBack
 
 OUTAGES = frozenset(
     (

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.events.event_bus import EventBus
-from application.fence import render_fenced
-from application.identifiers import generate_id
-from application.panel.code_review_text import render_review_result
-from application.panel.panel_session import PanelSession
-from application.ports.changes import PlanChanges
-from application.turn.dialogue import Dialogue
-from application.turn.run_tally import RunTally
-from domain.code_review.change import Change
-from domain.code_review.request import CodeReviewRequest
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.history import AssistantMessage, Conversation, UserMessage
-from domain.conversation.response import StopKind
-from domain.errors import NothingToReview, ToolError
-from domain.events.event import FinalReviewDropped, PanelConcluded
-from domain.panel.panel_form import PanelForm
-from domain.plan.final_review import FinalReview
-from domain.plan.plan_text import render_plan_text
-from domain.review.ballot import Vote
-from domain.text.amounts import format_amount
+from quorum.application.events.event_bus import EventBus
+from quorum.application.fence import render_fenced
+from quorum.application.identifiers import generate_id
+from quorum.application.panel.code_review_text import render_review_result
+from quorum.application.panel.panel_session import PanelSession
+from quorum.application.ports.changes import PlanChanges
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.run_tally import RunTally
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.errors import NothingToReview, ToolError
+from quorum.domain.events.event import FinalReviewDropped, PanelConcluded
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.plan.final_review import FinalReview
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.review.ballot import Vote
+from quorum.domain.text.amounts import format_amount
 
 _NOTE = (
     "All tasks of the plan are done, and several models have reviewed what it led to. This came of it. It is "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from application.events.event_bus import EventBus
-from domain.conversation.history import Conversation, list_attachments, select_unanswered
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import AttachmentLeftOut
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.conversation.history import Conversation, list_attachments, select_unanswered
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import AttachmentLeftOut
 
 _TOO_LONG = "left out, as the request with it was too long for {model}"
 

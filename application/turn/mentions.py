@@ -6,22 +6,22 @@ import asyncio
 from collections.abc import Callable
 from itertools import islice
 
-from application.calls.hook_chain import HookChain
-from application.calls.hooks import CallDraft
-from application.ports.mcp import ToolServers
-from application.ports.references import ReferenceSource
-from application.ports.workspace import MentionSource, MentionTarget
-from application.review.review import Review
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.errors import ToolError
-from domain.replacing import replace
-from domain.review.permissions import Answer, Subject
-from domain.text.json_text import count_utf8_bytes
-from domain.text.mention import find_mentions, looks_like_attachment, split_resource
-from domain.text.reference import find_references
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hooks import CallDraft
+from quorum.application.ports.mcp import ToolServers
+from quorum.application.ports.references import ReferenceSource
+from quorum.application.ports.workspace import MentionSource, MentionTarget
+from quorum.application.review.review import Review
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.text.json_text import count_utf8_bytes
+from quorum.domain.text.mention import find_mentions, looks_like_attachment, split_resource
+from quorum.domain.text.reference import find_references
 
 MOST_FILES = 20
 MOST_BYTES = 200_000

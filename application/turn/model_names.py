@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.ports.models import LlmGateway
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.application.ports.models import LlmGateway
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 
 SESSIONS_OWN = frozenset({"", "inherit", "default"})
 """What stands for the model that the session has."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from domain.conversation.effort import Effort, find_effort
-from domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.effort import Effort, find_effort
+from quorum.domain.conversation.session_kind import SessionKind
 
 
 class ReasoningEfforts:

@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from application.calls.approval import AskedBefore
-from application.calls.tool_runtime import ToolBatch
-from application.identifiers import generate_id
-from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
-from domain.calls.tool import ToolCall
-from domain.events.event import CallFinished, SubagentFinished
-from domain.events.subagent_outcome import describe_interruption
-from domain.replacing import replace
-from domain.review.questions import DecisionLabel
-from domain.review.requested_scope import RequestedScope
-from domain.sessions.replayed_calls import build_subagent_end
-from domain.sessions.state import CallEnd, OpenCall
+from quorum.application.calls.approval import AskedBefore
+from quorum.application.calls.tool_runtime import ToolBatch
+from quorum.application.identifiers import generate_id
+from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.events.event import CallFinished, SubagentFinished
+from quorum.domain.events.subagent_outcome import describe_interruption
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.sessions.replayed_calls import build_subagent_end
+from quorum.domain.sessions.state import CallEnd, OpenCall
 
 UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
 NEVER_BEGUN = "not run: the process ended before its turn came"

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
-from domain.calls.tool_traits import find_traits
-from domain.replacing import replace
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.replacing import replace
 
 _MOST_ALIKE = 3
 # A call that waits for something is made again until its answer changes.

@@ -6,31 +6,31 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from application.calls.call_run import INTERRUPTED
-from application.calls.hook_chain import HookChain
-from application.calls.tool_runtime import ToolRuntime
-from application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
-from application.events.event_bus import EventBus
-from application.plan.plan_progress import read_progress
-from application.ports.instructions import InstructionKeeper
-from application.ports.mcp import ToolServers
-from application.ports.subagents import SubagentPort
-from application.review.review import Review
-from application.turn.agent_limits import AgentLimits
-from application.turn.attachments import Attachments
-from application.turn.command_terms import CommandTerms
-from application.turn.continuation import choose_continuation
-from application.turn.dialogue import Dialogue
-from application.turn.final_review_step import FinalReviewStep
-from application.turn.recovery import Recovery, plan_recovery
-from application.turn.run_tally import RunTally, Spender
-from application.turn.steering import PendingMessage
-from application.turn.turn_diagnostics import TurnDiagnostics
-from application.turn.turn_loop import TurnLoop
-from domain.calls.execution import ToolExecution
-from domain.conversation.history import Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import (
+from quorum.application.calls.call_run import INTERRUPTED
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.tool_runtime import ToolRuntime
+from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.plan.plan_progress import read_progress
+from quorum.application.ports.instructions import InstructionKeeper
+from quorum.application.ports.mcp import ToolServers
+from quorum.application.ports.subagents import SubagentPort
+from quorum.application.review.review import Review
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.command_terms import CommandTerms
+from quorum.application.turn.continuation import choose_continuation
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.final_review_step import FinalReviewStep
+from quorum.application.turn.recovery import Recovery, plan_recovery
+from quorum.application.turn.run_tally import RunTally, Spender
+from quorum.application.turn.steering import PendingMessage
+from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.application.turn.turn_loop import TurnLoop
+from quorum.domain.calls.execution import ToolExecution
+from quorum.domain.conversation.history import Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import (
     ConversationError,
     HookAborted,
     LedgerError,
@@ -38,9 +38,9 @@ from domain.errors import (
     RequestSkipped,
     SpendCapReached,
 )
-from domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
-from domain.events.report import RunReport
-from domain.review.requested_scope import RequestedScope
+from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
+from quorum.domain.events.report import RunReport
+from quorum.domain.review.requested_scope import RequestedScope
 
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 

@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Protocol
 
-from application.ports.subagents import SubagentPort
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolCall
-from domain.conversation.cost import Spending
-from domain.conversation.response import LlmResponse, Usage
-from domain.events.report import CallRecord, RunReport, RunStatus
-from domain.plan.phase import RUN_TASK, UPDATE_TASK
-from domain.plan.progress import PlanProgress
-from domain.review.plan_terms import CREATE_PLAN
-from domain.review.questions import DecisionLabel
-from domain.text.printable import has_visible_text
+from quorum.application.ports.subagents import SubagentPort
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.events.report import CallRecord, RunReport, RunStatus
+from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
+from quorum.domain.plan.progress import PlanProgress
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.printable import has_visible_text
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 

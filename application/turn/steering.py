@@ -11,7 +11,7 @@ from collections import deque
 
 from msgspec import Struct
 
-from domain.conversation.history import UserMessage
+from quorum.domain.conversation.history import UserMessage
 
 
 class PendingMessage(Struct, frozen=True, eq=False):

@@ -6,14 +6,20 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
-from application.ports.models import LlmSession, OnStreamEvent, ToolChoice
-from application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Conversation, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
+from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from quorum.application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import (
+    Delta,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+    StreamRetry,
+)
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
 
 CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 

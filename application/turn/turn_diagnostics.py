@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct, field
 
-from application.events.event_bus import EventBus
-from application.ports.diagnostics import DiagnosticsCommand
-from domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
-from domain.errors import DiagnosticsFailed
-from domain.events.event import DiagnosticsReported
-from domain.text.amounts import format_amount
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.diagnostics import DiagnosticsCommand
+from quorum.domain.calls.diagnostics import count_lines, find_new_lines, limit_lines
+from quorum.domain.errors import DiagnosticsFailed
+from quorum.domain.events.event import DiagnosticsReported
+from quorum.domain.text.amounts import format_amount
 
 _NEW = (
     "The diagnostics command {name} printed {new} that it did not print before your edits. It checked {files}:"

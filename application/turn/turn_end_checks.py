@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from application.calls.hook_chain import HookChain
-from application.turn.dialogue import Dialogue
-from application.turn.steering import PendingMessage
-from application.turn.turn_diagnostics import TurnDiagnostics
-from domain.calls.hook import ContinueWithMessages, PersonMessage
-from domain.conversation.history import UserMessage
-from domain.errors import HookAborted
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.steering import PendingMessage
+from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.domain.calls.hook import ContinueWithMessages, PersonMessage
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import HookAborted
 
 
 class TurnEndChecks:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from application.calls.hook_chain import HookChain
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
-from application.ports.instructions import InstructionKeeper
-from application.ports.models import ToolChoice
-from application.turn.agent_limits import AgentLimits
-from application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
-from application.turn.dialogue import Dialogue
-from application.turn.repeated_calls import RepeatedCalls
-from application.turn.run_tally import RunTally
-from application.turn.turn_diagnostics import TurnDiagnostics
-from application.turn.turn_end_checks import TurnEndChecks
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, StopKind
-from domain.events.event import CallLeaked
-from domain.events.report import MAX_TOOL_TURNS
-from domain.review.requested_scope import RequestedScope
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
+from quorum.application.ports.instructions import InstructionKeeper
+from quorum.application.ports.models import ToolChoice
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.repeated_calls import RepeatedCalls
+from quorum.application.turn.run_tally import RunTally
+from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.application.turn.turn_end_checks import TurnEndChecks
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, StopKind
+from quorum.domain.events.event import CallLeaked
+from quorum.domain.events.report import MAX_TOOL_TURNS
+from quorum.domain.review.requested_scope import RequestedScope
 
 
 class TurnLoop:

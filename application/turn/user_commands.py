@@ -6,19 +6,24 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from application.calls.outputs import KeptOutput, Outputs
-from application.cancellation import absorb_cancellation, run_to_end
-from application.events.event_bus import EventBus
-from application.identifiers import generate_id
-from application.ports.tools import UserShellPort
-from application.turn.steering import PendingMessage, PendingMessages
-from domain.calls.execution import Outcome
-from domain.calls.summary import extract_styles, extract_text
-from domain.calls.user_command import CommandRun, UserCommand, describe_lost_command, describe_user_command
-from domain.conversation.history import UserMessage
-from domain.errors import LedgerError
-from domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
-from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
+from quorum.application.calls.outputs import KeptOutput, Outputs
+from quorum.application.cancellation import absorb_cancellation, run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.tools import UserShellPort
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.summary import extract_styles, extract_text
+from quorum.domain.calls.user_command import (
+    CommandRun,
+    UserCommand,
+    describe_lost_command,
+    describe_user_command,
+)
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import UserCommandFinished, UserCommandProgressed, UserCommandStarted
+from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed
 
 
 class UserCommandRunner:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
-from application.view.followed_subagent import FollowedSubagent
-from domain.calls.execution import ToolExecutionContext
-from domain.events import event as ev
-from domain.events.subagents import SubagentEvent
-from domain.review.ballot import Ballot, Vote, sort_dissent_first
-from domain.text.json_value import JsonObject
+from quorum.application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
+from quorum.application.view.followed_subagent import FollowedSubagent
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events import event as ev
+from quorum.domain.events.subagents import SubagentEvent
+from quorum.domain.review.ballot import Ballot, Vote, sort_dissent_first
+from quorum.domain.text.json_value import JsonObject
 
 _COMPOSED_KEPT = 4_000
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.text.unified_diff import parse_diff
+from quorum.domain.text.unified_diff import parse_diff
 
 _NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from domain.code_review.finding import CodeFinding, FindingStanding, ReportedFinding
-from domain.code_review.review_result import PartReview, ReviewResult
-from domain.review.ballot import Verdict, Vote
-from domain.text.amounts import format_amount
+from quorum.domain.code_review.finding import CodeFinding, FindingStanding, ReportedFinding
+from quorum.domain.code_review.review_result import PartReview, ReviewResult
+from quorum.domain.review.ballot import Verdict, Vote
+from quorum.domain.text.amounts import format_amount
 
 
 def describe_part_review(review: PartReview) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.events.event import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
-from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
-from domain.text.amounts import format_amount
+from quorum.domain.events.event import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
+from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
+from quorum.domain.text.amounts import format_amount
 
 
 def describe_debate_step(event: ObjectionsRaised | AnswerDefended | ObjectionsRuled | AnswerRevised) -> str:

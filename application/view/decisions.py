@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.view.entries import Call
-from domain.review.ballot import Vote
-from domain.review.questions import DecisionLabel
+from quorum.application.view.entries import Call
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.questions import DecisionLabel
 
 
 def describe_decision(call: Call) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.view.entries import NoticeKind
-from domain.events import event as ev
+from quorum.application.view.entries import NoticeKind
+from quorum.domain.events import event as ev
 
 
 def describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.conversation.effort import format_model
-from domain.conversation.response import StopKind
-from domain.conversation.spend_caps import SpendCap
-from domain.events.event import ConversationCompacted, SessionRedone, SessionResumed, SessionRewound
-from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
-from domain.text.amounts import format_amount, format_tokens
+from quorum.domain.conversation.effort import format_model
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.events.event import ConversationCompacted, SessionRedone, SessionResumed, SessionRewound
+from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from quorum.domain.text.amounts import format_amount, format_tokens
 
 PROCESS_ENDED = "interrupted: the process ended here"
 _SPEND_CAPS = frozenset(cap.value for cap in SpendCap)

@@ -11,18 +11,18 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from application.view.followed_subagent import FollowedSubagent
-from application.view.panel_entry import PanelEntry
-from domain.calls.effects import Effects, FileChange
-from domain.calls.execution import Outcome, WaitingFor
-from domain.calls.tool import RiskLevel
-from domain.calls.tool_traits import CountedLook, find_traits
-from domain.conversation.attached_file import AttachedFile
-from domain.replacing import replace
-from domain.review.ballot import Ballot
-from domain.review.questions import DecisionLabel
-from domain.text.json_value import JsonObject
-from domain.text.styles import Styles, insert_sequences
+from quorum.application.view.followed_subagent import FollowedSubagent
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.calls.effects import Effects, FileChange
+from quorum.domain.calls.execution import Outcome, WaitingFor
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_traits import CountedLook, find_traits
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.styles import Styles, insert_sequences
 
 _PROGRESS_LINES = 20
 _PROGRESS_KEPT = 16_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 
 class FollowedSubagent(Struct, kw_only=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.view.entries import NoticeKind, Remark
-from domain.calls.hook import describe_point
-from domain.events.event import HookRan
+from quorum.application.view.entries import NoticeKind, Remark
+from quorum.domain.calls.hook import describe_point
+from quorum.domain.events.event import HookRan
 
 _QUIET = frozenset({"continue", "finish"})
 _KINDS = {

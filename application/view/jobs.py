@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from domain.calls.job import JobStatus, describe_job_end
-from domain.events.event import JobEnded, JobProgressed, JobStarted
+from quorum.domain.calls.job import JobStatus, describe_job_end
+from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted
 
 _ENDED_KEPT = 20
 

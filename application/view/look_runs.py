@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, LookRun, LookSegment, Phase
-from domain.calls.execution import Outcome
-from domain.calls.tool_traits import find_traits
-from domain.review.questions import DecisionLabel
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, LookRun, LookSegment, Phase
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.review.questions import DecisionLabel
 
 FEWEST_FOLDED = 3
 """Calls that one row is worth."""

@@ -7,13 +7,13 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from domain.code_review.review_result import ReviewResult
-from domain.panel.cost_estimate import CostEstimate
-from domain.panel.debate_record import DebateRecord
-from domain.panel.panel_answer import PanelAnswer, Participant
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
-from domain.panel.synthesis import Point, Synthesis
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.panel.cost_estimate import CostEstimate
+from quorum.domain.panel.debate_record import DebateRecord
+from quorum.domain.panel.panel_answer import PanelAnswer, Participant
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
+from quorum.domain.panel.synthesis import Point, Synthesis
 
 
 class PanelStep(StrEnum):

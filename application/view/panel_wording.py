@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 
-from domain.events.event import PanelAnswered, PanelConcluded, PanelResumed, PanelReviewed, PanelStarted
-from domain.panel.cost_estimate import CostEstimate, sum_estimates
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import PeerReview
-from domain.text.amounts import format_duration
+from quorum.domain.events.event import PanelAnswered, PanelConcluded, PanelResumed, PanelReviewed, PanelStarted
+from quorum.domain.panel.cost_estimate import CostEstimate, sum_estimates
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import PeerReview
+from quorum.domain.text.amounts import format_duration
 
 
 def describe_panel_step(

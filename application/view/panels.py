@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.view.entries import Entry
-from application.view.panel_entry import PanelEntry, PanelMember
-from domain.events.debate import follow_debate
-from domain.events.event import (
+from quorum.application.view.entries import Entry
+from quorum.application.view.panel_entry import PanelEntry, PanelMember
+from quorum.domain.events.debate import follow_debate
+from quorum.domain.events.event import (
     AnswerProgressed,
     ChangeReviewed,
     PanelAnswered,
@@ -17,7 +17,7 @@ from domain.events.event import (
     PanelReviewed,
     PanelStarted,
 )
-from domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_form import PanelForm
 
 
 class Panels:

@@ -9,12 +9,12 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from application.view.changed_files import ChangedFiles
-from application.view.entries import Batch, Call, NoticeKind, Phase, Remark
-from application.view.hook_runs import describe_hook_answer
-from application.view.jobs import JobViews
-from domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.view.changed_files import ChangedFiles
+from quorum.application.view.entries import Batch, Call, NoticeKind, Phase, Remark
+from quorum.application.view.hook_runs import describe_hook_answer
+from quorum.application.view.jobs import JobViews
+from quorum.domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
 

@@ -1,8 +1,8 @@
 """The one reduction of events for people: entries, the present turn, status and timings, for any front end.
 
-Two other folds of events stay, for they answer other questions. `domain.sessions.replay` leads to the state
-that a session continues from: what the model is to read, kept whole and never cut for a screen.
-`application.export` tells a record as it was kept, with what was redacted or cannot be understood.
+Two other folds of events stay, for they answer other questions. `quorum.domain.sessions.replay` leads to the
+state that a session continues from: what the model is to read, kept whole and never cut for a screen.
+`quorum.application.export` tells a record as it was kept, with what was redacted or cannot be understood.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from application.view.batches import Batches
-from application.view.diagnostics_wording import describe_diagnostics
-from application.view.endings import (
+from quorum.application.view.batches import Batches
+from quorum.application.view.diagnostics_wording import describe_diagnostics
+from quorum.application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
     describe_ending,
@@ -20,22 +20,22 @@ from application.view.endings import (
     describe_resumption,
     describe_rewind,
 )
-from application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, PromptEntry, Restoration
-from application.view.hook_runs import build_hook_remark
-from application.view.look_runs import extend_run
-from application.view.panels import Panels
-from application.view.present import Present
-from application.view.status import SessionStatus
-from application.view.turn_timings import TurnTimings
-from application.view.undone_entries import mark_redone, mark_undone
-from application.view.user_commands import UserCommandCards
-from domain.calls.execution import Outcome
-from domain.conversation.effort import format_model
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
-from domain.events import event as ev
-from domain.events.report import RunReport, RunStatus
-from domain.events.subagents import SubagentEvent
+from quorum.application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, PromptEntry, Restoration
+from quorum.application.view.hook_runs import build_hook_remark
+from quorum.application.view.look_runs import extend_run
+from quorum.application.view.panels import Panels
+from quorum.application.view.present import Present
+from quorum.application.view.status import SessionStatus
+from quorum.application.view.turn_timings import TurnTimings
+from quorum.application.view.undone_entries import mark_redone, mark_undone
+from quorum.application.view.user_commands import UserCommandCards
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.effort import format_model
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.events.subagents import SubagentEvent
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
-from domain.conversation.cost import Spending
-from domain.conversation.effort import Effort
-from domain.conversation.response import Usage
-from domain.events.event import (
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import (
     CallLeaked,
     InstructionsLoaded,
     PromptProgressed,
@@ -16,7 +16,7 @@ from domain.events.event import (
     RetryScheduled,
     UsageCounted,
 )
-from domain.review.quorum_result import SparedVote
+from quorum.domain.review.quorum_result import SparedVote
 
 _LONGEST_TITLE = 80
 

@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
-from domain.conversation.response import LlmResponse
-from domain.events import event as ev
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events import event as ev
 
 Stretch: TypeAlias = tuple[float, float]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from application.view.entries import Batch, Entry, Restoration
+from quorum.application.view.entries import Batch, Entry, Restoration
 
 
 def mark_undone(entries: Sequence[Entry], begin: int) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.view.entries import Batch, Call, Entry, Kept, Phase, StoredOutput
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.application.view.entries import Batch, Call, Entry, Kept, Phase, StoredOutput
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
 
 
 class UserCommandCards:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
-from domain.benchmark.reviewer_measure import CONFIDENCE_BOUNDS, measure_reviewer
-from domain.benchmark.statistics import Rate
-from domain.review.ballot import Vote
-from domain.review.calibration import MeasuredShare, ReviewerCalibration, weigh
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import CONFIDENCE_BOUNDS, measure_reviewer
+from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.calibration import MeasuredShare, ReviewerCalibration, weigh
 
 TRUSTED = 0.8
 """Approvals of some stated confidence count if it is shown that more than this share of them is right."""

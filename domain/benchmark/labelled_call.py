@@ -6,8 +6,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.review.ballot import Vote
-from domain.text.json_value import JsonObject
+from quorum.domain.review.ballot import Vote
+from quorum.domain.text.json_value import JsonObject
 
 
 class CallLabel(StrEnum):

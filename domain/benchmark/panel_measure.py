@@ -7,10 +7,10 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from domain.benchmark.labelled_call import CallLabel, RecordedBallot
-from domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
-from domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
-from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
+from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
+from quorum.domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
+from quorum.domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
 
 ALL_APPROVE = "all approve"
 """Not a rule of the product: nobody rejects, abstains or fails. Its `unanimous` leaves abstentions out."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.benchmark.labelled_call import CallLabel, RecordedBallot
-from domain.benchmark.statistics import Rate, find_percentile
-from domain.review.ballot import Vote
+from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
+from quorum.domain.benchmark.statistics import Rate, find_percentile
+from quorum.domain.review.ballot import Vote
 
 MOST_ERRORS = Rate(1, 5)
 """A model that fails more often than this is measured alone, but takes no part in panels."""

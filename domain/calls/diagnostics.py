@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
-from domain.text.printable import make_printable
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.printable import make_printable
 
 MAX_LINES = 50
 MAX_BYTES = 8_000

@@ -9,13 +9,13 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from domain.calls.run_state import Modifier, RunState
-from domain.calls.seal import Seal
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.errors import IllegalTransition
-from domain.replacing import replace
-from domain.text.output import Printed
+from quorum.domain.calls.run_state import Modifier, RunState
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.errors import IllegalTransition
+from quorum.domain.replacing import replace
+from quorum.domain.text.output import Printed
 
 
 class CallControls(Protocol):

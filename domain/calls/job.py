@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.calls.execution import ToolExecutionContext
-from domain.text.amounts import format_duration
-from domain.text.output import ToolOutput
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.output import ToolOutput
 
 _ENDED = "The background command {job_id} {ending} Its command line: {command}"
 _PRINTED = "\nThe end of what it printed, each line of it behind a bar:\n{output}"

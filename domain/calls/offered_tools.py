@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
-from domain.calls.tool_aliases import translate_tool_name
-from domain.calls.tool_traits import find_traits
-from domain.text.nearest import find_nearest_word
+from quorum.domain.calls.tool_aliases import translate_tool_name
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.text.nearest import find_nearest_word
 
 # Characters of a tool's name that an error repeats: names come from models.
 _NAME_CHARS = 100

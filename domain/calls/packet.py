@@ -9,10 +9,10 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolCall
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 class ReviewPacket(Struct, frozen=True, kw_only=True, dict=True):

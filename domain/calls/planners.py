@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.access import Access, has_conflict
-from domain.calls.tool import RiskLevel
+from quorum.domain.calls.access import Access, has_conflict
+from quorum.domain.calls.tool import RiskLevel
 
 
 class PlannedCall(Struct, frozen=True, kw_only=True):

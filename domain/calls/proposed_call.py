@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 
 class CallEffect(StrEnum):

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from domain.errors import ToolError
-from domain.text.json_text import is_json
-from domain.text.json_value import JsonValue
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_text import is_json
+from quorum.domain.text.json_value import JsonValue
 
 
 class RunState(Struct, frozen=True):

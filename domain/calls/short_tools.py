@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 # Others do the same in more steps, or their work does not fit into a small window.
 _LEFT_OUT = frozenset({"glob_search", "jobs", "update_plan", "task", "load_skill", "web_search", "web_fetch"})

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from domain.text.json_text import (
+from quorum.domain.text.json_text import (
     count_utf8_bytes,
     describe_extent,
     describe_value,
@@ -17,8 +17,8 @@ from domain.text.json_text import (
     name_json_type,
     quote_key,
 )
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.output import (
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.output import (
     Content,
     Inline,
     OutputLimits,
@@ -29,7 +29,7 @@ from domain.text.output import (
     Text,
     ToolOutput,
 )
-from domain.text.styles import Styles
+from quorum.domain.text.styles import Styles
 
 _HEAD_ENTRIES = 2
 # What stands around both ends of a text, in bytes at most, and what its hint offers at a time.

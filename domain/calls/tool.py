@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.seen_file import SeenFile
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.text.json_value import JsonObject
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
 

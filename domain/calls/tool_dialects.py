@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 PATCH_TOOL = "apply_patch"
 # GPT from 4.1 on, the open ones, the reasoning models and Codex, under whatever provider they are named.

@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.proposed_call import CallEffect
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.text.json_value import JsonObject
 
 ToolKind: TypeAlias = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 """What kind of work a tool does, in the words of the Agent Client Protocol."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.calls.execution import Outcome
-from domain.text.output import ToolOutput
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.text.output import ToolOutput
 
 _RAN = "The person ran a command of their own in the workspace, not you: {command}\n{ending}"
 _PRINTED = "\nIt printed, each line of it behind a bar:\n{output}"

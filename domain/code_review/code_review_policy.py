@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from domain.review.ballot import MAJORITY, QuorumRule
-from domain.review.lens import Lens
+from quorum.domain.review.ballot import MAJORITY, QuorumRule
+from quorum.domain.review.lens import Lens
 
 
 class CodeReviewPolicy(Struct, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.code_review.change import Change
-from domain.review.severity import Severity
-from domain.text.late_pattern import compile_late
+from quorum.domain.code_review.change import Change
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.late_pattern import compile_late
 
 _NEAR_LINES = 3
 _SAME = 0.5

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from domain.text.amounts import format_amount
-from domain.text.late_pattern import compile_late
-from domain.text.printable import make_printable
+from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.printable import make_printable
 
 MOST_PARTS = 60
 _MOST_GENERATED_LINES = 400

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.code_review.finding import CodeFinding, ReportedFinding
-from domain.review.ballot import Ballot, Verdict, Vote
-from domain.text.amounts import format_amount
+from quorum.domain.code_review.finding import CodeFinding, ReportedFinding
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
+from quorum.domain.text.amounts import format_amount
 
 
 class PartReview(Struct, frozen=True, kw_only=True):

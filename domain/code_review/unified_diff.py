@@ -10,8 +10,8 @@ import re
 
 from msgspec import Struct, field
 
-from domain.code_review.change import ChangeHunk, FileDiff, FileStatus
-from domain.text.late_pattern import compile_late
+from quorum.domain.code_review.change import ChangeHunk, FileDiff, FileStatus
+from quorum.domain.text.late_pattern import compile_late
 
 _HUNK = compile_late(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}

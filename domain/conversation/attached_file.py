@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.calls.seen_file import SeenFile
-from domain.replacing import replace
-from domain.text.amounts import format_amount, format_size
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_amount, format_size
 
 _NO_LONGER_SHOWN = "no longer shown, to make room; read_file shows it again"
 

@@ -7,9 +7,9 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from domain.conversation.document import PDF_REMEDY, Document, DocumentLimits
-from domain.conversation.image import Image, ImageLimits
-from domain.text.amounts import format_megabytes
+from quorum.domain.conversation.document import PDF_REMEDY, Document, DocumentLimits
+from quorum.domain.conversation.image import Image, ImageLimits
+from quorum.domain.text.amounts import format_megabytes
 
 Attachment: TypeAlias = Image | Document
 

@@ -8,17 +8,17 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from domain.calls.tool import ToolCall
-from domain.calls.tool_traits import find_traits
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import StopKind
-from domain.conversation.shown_attachments import remove_attachments
-from domain.replacing import replace
-from domain.review.permissions import WRITERS
-from domain.text.json_text import count_utf8_bytes, quote_key
-from domain.text.json_value import JsonValue
-from domain.text.patch import BadPatch, list_paths, parse_patch
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.conversation.shown_attachments import remove_attachments
+from quorum.domain.replacing import replace
+from quorum.domain.review.permissions import WRITERS
+from quorum.domain.text.json_text import count_utf8_bytes, quote_key
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.patch import BadPatch, list_paths, parse_patch
 
 _OPENING = "[Summary of the conversation so far]"
 _EXPLANATION = (

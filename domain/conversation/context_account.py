@@ -8,11 +8,17 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from domain.conversation.compaction import is_summary
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.replacing import replace
+from quorum.domain.conversation.compaction import is_summary
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
+    ContentBlock,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolUseBlock,
+)
+from quorum.domain.replacing import replace
 
 _FRAME = estimate_bytes((UserMessage(""),))
 _MOST_LARGE = 8

@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, count_common_prefix
-from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.text.json_text import count_json_bytes, count_utf8_bytes
+from quorum.domain.conversation.history import (
+    AssistantMessage,
+    Message,
+    ToolResults,
+    UserMessage,
+    count_common_prefix,
+)
+from quorum.domain.conversation.response import (
+    ContentBlock,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolUseBlock,
+)
+from quorum.domain.text.json_text import count_json_bytes, count_utf8_bytes
 
 # What a message and each of its parts cost besides their text: roles, ids, brackets.
 _FRAME = 16

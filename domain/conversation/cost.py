@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from msgspec import Struct, field
 
-from domain.conversation.response import Usage
-from domain.replacing import replace
-from domain.text.late_pattern import compile_late
+from quorum.domain.conversation.response import Usage
+from quorum.domain.replacing import replace
+from quorum.domain.text.late_pattern import compile_late
 
 _MILLION = Decimal(1_000_000)
 _DATE_AT_THE_END = compile_late(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")

@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from domain.text.amounts import format_amount, format_size
+from quorum.domain.text.amounts import format_amount, format_size
 
 PDF_REMEDY = "run_command with `pdftotext -layout FILE -` prints its text, where poppler-utils is installed"
 """How a model reads a PDF that it cannot be shown."""

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.conversation.history import AssistantMessage, Message, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.session_kind import SessionKind
-from domain.conversation.transcript import render_transcript
+from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.transcript import render_transcript
 
 DEEPEST = 3
 """How many sessions may follow each other, each opened from the one before it, after the first."""

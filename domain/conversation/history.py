@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.attachment import Attachment, render_placeholder
-from domain.conversation.document import Document
-from domain.conversation.image import Image
-from domain.conversation.response import LlmResponse
-from domain.errors import ConversationError
-from domain.replacing import replace
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import Attachment, render_placeholder
+from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.image import Image
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ConversationError
+from quorum.domain.replacing import replace
 
 
 class UserMessage(Struct, frozen=True, tag="user"):

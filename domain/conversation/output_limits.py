@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import ToolResults
-from domain.replacing import replace
-from domain.text.late_pattern import compile_late
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import ToolResults
+from quorum.domain.replacing import replace
+from quorum.domain.text.late_pattern import compile_late
 
 # The first that fits counts. A model that is not named here may take more or less: nobody can tell by its name.
 _MOST_TOKENS = tuple(

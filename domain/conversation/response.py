@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
-from domain.calls.tool import ToolCall
-from domain.text.json_text import name_json_type
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import has_visible_text
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.text.json_text import name_json_type
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import has_visible_text
 
 
 class TextBlock(Struct, frozen=True, tag="text"):

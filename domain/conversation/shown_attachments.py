@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from domain.conversation.history import AssistantMessage, Message, UserMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
 
 _NOT_SHOWN = "no longer shown, to make room"
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 
 from msgspec import Struct, field
 
-from domain.conversation.cost import Spending
-from domain.text.amounts import format_amount
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.text.amounts import format_amount
 
 
 class SpendCap(StrEnum):

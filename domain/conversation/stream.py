@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 
 
 class Delta(Struct, frozen=True):

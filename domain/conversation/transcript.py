@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import assert_never
 
-from domain.conversation.compaction import is_summary, keep_head_and_tail
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.text.json_text import count_utf8_bytes, make_encoder
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.conversation.compaction import is_summary, keep_head_and_tail
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.text.json_text import count_utf8_bytes, make_encoder
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 # How many bytes each text in it may have, tried one after the other until all fits.
 _CAPS = (16_000, 4_000, 2_000, 1_000, 500, 250, 120)

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from domain.calls.effects import Effects
-from domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
-from domain.calls.hook import HookPoint
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import RiskLevel
-from domain.fact import CallStage, CanonicalPlace, Fact
-from domain.review.questions import DecisionLabel
-from domain.text.json_value import JsonObject
-from domain.text.styles import Styles
+from quorum.domain.calls.effects import Effects
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.fact import CallStage, CanonicalPlace, Fact
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.styles import Styles
 
 
 class PlannedLane(Struct, frozen=True, kw_only=True):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.calls.execution import Outcome
-from domain.code_review.finding import Trial
-from domain.code_review.review_result import PartReview, ReviewResult
-from domain.events.panel import PanelEvent
-from domain.fact import CanonicalPlace
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.code_review.finding import Trial
+from quorum.domain.code_review.review_result import PartReview, ReviewResult
+from quorum.domain.events.panel import PanelEvent
+from quorum.domain.fact import CanonicalPlace
+from quorum.domain.text.json_value import JsonObject
 
 
 class ReviewerLooked(PanelEvent, frozen=True, kw_only=True, tag="reviewer_looked"):

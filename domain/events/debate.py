@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.events.panel import PanelEvent
-from domain.fact import CanonicalPlace
-from domain.panel.debate_record import (
+from quorum.domain.events.panel import PanelEvent
+from quorum.domain.fact import CanonicalPlace
+from quorum.domain.panel.debate_record import (
     AnswerDefence,
     DebateRecord,
     RaisedObjections,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.fact import Fact
-from domain.text.amounts import format_amount
+from quorum.domain.fact import Fact
+from quorum.domain.text.amounts import format_amount
 
 
 class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_reported"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from domain.events.calls import (
+from quorum.domain.events.calls import (
     BatchPlanned,
     CallFinished,
     CallProgressed,
@@ -21,14 +21,14 @@ from domain.events.calls import (
     PlannedLane,
     StateMerged,
 )
-from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
-from domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
-from domain.events.diagnostics import DiagnosticsReported
-from domain.events.exchanges import ContextReceived, ResultReceived
-from domain.events.jobs import JobEnded, JobProgressed, JobStarted
-from domain.events.mcp import ServerQuestionAnswered
-from domain.events.memory import MemoryAdded, MemoryApproved
-from domain.events.panel import (
+from quorum.domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
+from quorum.domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
+from quorum.domain.events.diagnostics import DiagnosticsReported
+from quorum.domain.events.exchanges import ContextReceived, ResultReceived
+from quorum.domain.events.jobs import JobEnded, JobProgressed, JobStarted
+from quorum.domain.events.mcp import ServerQuestionAnswered
+from quorum.domain.events.memory import MemoryAdded, MemoryApproved
+from quorum.domain.events.panel import (
     AnswerProgressed,
     PanelAnswered,
     PanelConcluded,
@@ -37,7 +37,7 @@ from domain.events.panel import (
     PanelReviewed,
     PanelStarted,
 )
-from domain.events.plan import (
+from quorum.domain.events.plan import (
     FinalReviewDropped,
     PhaseScopeChanged,
     PlanApproved,
@@ -45,8 +45,8 @@ from domain.events.plan import (
     PlanReviewStarted,
     PlanWithdrawn,
 )
-from domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
-from domain.events.session import (
+from quorum.domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
+from quorum.domain.events.session import (
     ConsensusChanged,
     ErrorOccurred,
     FilesRestored,
@@ -67,8 +67,8 @@ from domain.events.session import (
     SessionStarted,
     SystemPromptSet,
 )
-from domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
-from domain.events.turn import (
+from quorum.domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
+from quorum.domain.events.turn import (
     AttachmentLeftOut,
     CallLeaked,
     ConversationCompacted,
@@ -87,9 +87,9 @@ from domain.events.turn import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.user_commands import UserCommandFinished, UserCommandProgressed, UserCommandStarted
-from domain.fact import SCHEMA_VERSION
-from domain.review.quorum_result import QuorumConcluded, VoteRecord
+from quorum.domain.events.user_commands import UserCommandFinished, UserCommandProgressed, UserCommandStarted
+from quorum.domain.fact import SCHEMA_VERSION
+from quorum.domain.review.quorum_result import QuorumConcluded, VoteRecord
 
 __all__ = [
     "SCHEMA_VERSION",

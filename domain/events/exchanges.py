@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.conversation.exchanges import ContextExtent
-from domain.conversation.session_kind import SessionKind
-from domain.fact import CanonicalPlace, Fact
-from domain.text.amounts import format_amount
+from quorum.domain.conversation.exchanges import ContextExtent
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.text.amounts import format_amount
 
 
 class ContextReceived(Fact, frozen=True, kw_only=True, tag="context_received"):

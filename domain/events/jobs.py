@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.job import JobStatus, JobStopper
-from domain.fact import CanonicalPlace, Fact
-from domain.text.styles import Styles
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobStatus, JobStopper
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.text.styles import Styles
 
 
 class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):

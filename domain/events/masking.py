@@ -8,23 +8,23 @@ from typing import Any, TypeAlias, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from domain.calls.packet import ReviewPacket
-from domain.conversation.response import OpaqueBlock, ReasoningBlock, StopReason
-from domain.events.event import Event
-from domain.secrets.forms import looks_random
-from domain.secrets.in_review import find_hideable_parts
-from domain.secrets.known import KnownSecrets, NamedSecret
-from domain.secrets.patterns import (
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.conversation.response import OpaqueBlock, ReasoningBlock, StopReason
+from quorum.domain.events.event import Event
+from quorum.domain.secrets.forms import looks_random
+from quorum.domain.secrets.in_review import find_hideable_parts
+from quorum.domain.secrets.known import KnownSecrets, NamedSecret
+from quorum.domain.secrets.patterns import (
     MASK,
     SecretSpan,
     find_pattern_spans,
     name_assigned_secret,
     render_mask,
 )
-from domain.secrets.unfinished import find_unfinished
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
-from domain.text.terminal_sequences import (
+from quorum.domain.secrets.unfinished import find_unfinished
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.terminal_sequences import (
     SeenText,
     find_unfinished_sequence,
     has_sequences_in_bytes,

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from msgspec import field
 
-from domain.fact import CanonicalPlace, Fact
-from domain.mcp.server_question import ServerAction
-from domain.text.json_value import JsonObject
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.mcp.server_question import ServerAction
+from quorum.domain.text.json_value import JsonObject
 
 
 class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_question_answered"):

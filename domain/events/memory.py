@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.fact import CanonicalPlace, Fact
-from domain.instructions.instruction import InstructionScope
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.instructions.instruction import InstructionScope
 
 
 class MemoryApproved(Fact, frozen=True, kw_only=True, tag="memory_approved"):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.fact import CanonicalPlace, Fact
-from domain.panel.cost_estimate import CostEstimate
-from domain.panel.panel_answer import PanelAnswer, Participant
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview
-from domain.panel.synthesis import Point, Synthesis
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.panel.cost_estimate import CostEstimate
+from quorum.domain.panel.panel_answer import PanelAnswer, Participant
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview
+from quorum.domain.panel.synthesis import Point, Synthesis
 
 
 class PanelEvent(Fact, frozen=True, kw_only=True):

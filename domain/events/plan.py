@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.calls.execution import ToolExecutionContext
-from domain.code_review.change import ChangeBase
-from domain.fact import CallStage, Fact
-from domain.plan.phase import PhaseScope
-from domain.plan.plan import Plan
-from domain.plan.plan_text import render_plan_text
-from domain.text.amounts import format_amount
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.fact import CallStage, Fact
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.text.amounts import format_amount
 
 _SCOPES = {
     PhaseScope.FULL: "plan mode is off",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from domain.errors import UnreadableEvent
-from domain.events.event import Event
-from domain.fact import SCHEMA_VERSION
-from domain.struct_json import Unfit, check_version
-from domain.text.json_value import JsonObject
+from quorum.domain.errors import UnreadableEvent
+from quorum.domain.events.event import Event
+from quorum.domain.fact import SCHEMA_VERSION
+from quorum.domain.struct_json import Unfit, check_version
+from quorum.domain.text.json_value import JsonObject
 
 _KINDS: Mapping[str, type[Event]] = {kind.type: kind for kind in get_args(Event)}
 

@@ -9,14 +9,14 @@ from typing import Self
 
 from msgspec import Struct, field
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.job import JobStatus, JobStopper
-from domain.conversation.response import Usage
-from domain.fact import Fact
-from domain.review.questions import DecisionLabel
-from domain.review.quorum_result import QuorumConcluded
-from domain.struct_json import Amount, struct_to_json
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.job import JobStatus, JobStopper
+from quorum.domain.conversation.response import Usage
+from quorum.domain.fact import Fact
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import QuorumConcluded
+from quorum.domain.struct_json import Amount, struct_to_json
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 # The stop reason of a run that used up its rounds of tool calls.
 MAX_TOOL_TURNS = "max_tool_turns"

@@ -1,19 +1,19 @@
 """The review of a call: the question, the votes and the decision. The record of all votes on it is
-`domain.review.quorum_result`."""
+`quorum.domain.review.quorum_result`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar, Self
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.fact import CallStage, Fact
-from domain.review.ballot import InScope
-from domain.review.plan_objection import PlanObjection
-from domain.review.questions import DecisionLabel
-from domain.struct_json import check_version
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.fact import CallStage, Fact
+from quorum.domain.review.ballot import InScope
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.struct_json import check_version
+from quorum.domain.text.json_value import JsonObject
 
 
 class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):

@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from domain.calls.effects import FileChange
-from domain.conversation.effort import Effort
-from domain.conversation.session_kind import SessionKind
-from domain.events.report import ReportedEnd
-from domain.fact import CanonicalPlace, Fact
-from domain.instructions.prompt_part import PromptPart
-from domain.panel.consensus import Consensus
-from domain.review.mode import Mode
-from domain.text.amounts import format_size
+from quorum.domain.calls.effects import FileChange
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.report import ReportedEnd
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.instructions.prompt_part import PromptPart
+from quorum.domain.panel.consensus import Consensus
+from quorum.domain.review.mode import Mode
+from quorum.domain.text.amounts import format_size
 
 
 class SessionStarted(Fact, frozen=True, kw_only=True, tag="session_started"):

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from domain.events.event import (
+from quorum.domain.events.event import (
     AnswerProgressed,
     CallProgressed,
     CallQueued,
@@ -18,10 +18,10 @@ from domain.events.event import (
     ToolCallDelta,
     UserCommandProgressed,
 )
-from domain.events.masking import SecretMask, hide_spans
-from domain.secrets.known import LONGEST
-from domain.secrets.patterns import SecretSpan
-from domain.text.terminal_sequences import SeenText, holds_sequences
+from quorum.domain.events.masking import SecretMask, hide_spans
+from quorum.domain.secrets.known import LONGEST
+from quorum.domain.secrets.patterns import SecretSpan
+from quorum.domain.text.terminal_sequences import SeenText, holds_sequences
 
 _Delta: TypeAlias = TextDelta | ReasoningDelta | ToolCallDelta
 _Progress: TypeAlias = CallProgressed | UserCommandProgressed | JobProgressed | AnswerProgressed

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from domain.calls.execution import Outcome
-from domain.conversation.response import Usage
-from domain.events.report import RunReport, RunStatus
-from domain.plan.phase import FAIL_TASK
-from domain.review.questions import DecisionLabel
-from domain.struct_json import Amount
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.struct_json import Amount
 
 _INTERRUPTED = (
     "the task was interrupted when the process ended; what it had said and done by then is in session {id}, "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.fact import CallStage, Fact
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.fact import CallStage, Fact
+from quorum.domain.text.json_value import JsonObject
 
 
 class SubagentStarted(Fact, frozen=True, kw_only=True, tag="subagent_started"):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from domain.conversation.history import Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, Usage
-from domain.conversation.spend_caps import SpendCap
-from domain.errors import ProviderErrorKind
-from domain.events.report import ReportedEnd
-from domain.fact import CanonicalPlace, Fact
-from domain.instructions.custom_command import ExpandedCommand
-from domain.struct_json import Amount
-from domain.text.amounts import format_amount
+from quorum.domain.conversation.history import Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.errors import ProviderErrorKind
+from quorum.domain.events.report import ReportedEnd
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.instructions.custom_command import ExpandedCommand
+from quorum.domain.struct_json import Amount
+from quorum.domain.text.amounts import format_amount
 
 
 class PromptsQueued(Fact, frozen=True, kw_only=True, tag="prompts_queued"):

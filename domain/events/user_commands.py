@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.calls.execution import Outcome
-from domain.fact import CanonicalPlace, Fact
-from domain.text.styles import Styles
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.fact import CanonicalPlace, Fact
+from quorum.domain.text.styles import Styles
 
 
 class UserCommandStarted(Fact, frozen=True, kw_only=True, tag="own_command_started"):

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.instructions.instruction import InstructionScope
-from domain.text.late_pattern import compile_late
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.text.late_pattern import compile_late
 
 INIT_COMMAND = "init"
 """The name of /init, which is a prompt of the program's own, without the slash."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount
 
 
 class RepositoryState(Struct, frozen=True, kw_only=True):

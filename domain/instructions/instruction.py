@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.replacing import replace
+from quorum.domain.replacing import replace
 
 
 class InstructionScope(StrEnum):

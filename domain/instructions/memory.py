@@ -6,9 +6,9 @@ import hashlib
 
 from msgspec import Struct
 
-from domain.errors import MemoryRefused
-from domain.instructions.instruction import InstructionScope
-from domain.text.late_pattern import compile_late
+from quorum.domain.errors import MemoryRefused
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.text.late_pattern import compile_late
 
 MOST_CHARACTERS = 2_000
 """How long a line may be. Instructions are part of each request."""

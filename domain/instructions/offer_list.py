@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.instruction import InstructionScope
 
 _LONGEST_DESCRIPTION = 500  # characters of one thing that every request carries
 _MOST_CHARACTERS = 8_000  # of all of them together

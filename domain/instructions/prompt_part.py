@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.conversation.history import Message, UserMessage
+from quorum.domain.conversation.history import Message, UserMessage
 
 
 class PartKind(StrEnum):

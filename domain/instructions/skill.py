@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.offer_list import render_offers
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.offer_list import render_offers
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 

@@ -8,9 +8,9 @@ from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.text.late_pattern import compile_late
+from quorum.domain.mcp.offered_prompt import OfferedPrompt
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.text.late_pattern import compile_late
 
 MOST_VALUES = 100
 """How many values of one argument are offered."""

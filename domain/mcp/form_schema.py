@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from domain.errors import FormError
-from domain.mcp.form_values import check_value, fits_a_float
-from domain.mcp.server_question import FieldChoice, FieldKind, FieldValue, FormField, ServerForm, TextFormat
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
-from domain.text.printable import make_printable
+from quorum.domain.errors import FormError
+from quorum.domain.mcp.form_values import check_value, fits_a_float
+from quorum.domain.mcp.server_question import (
+    FieldChoice,
+    FieldKind,
+    FieldValue,
+    FormField,
+    ServerForm,
+    TextFormat,
+)
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.printable import make_printable
 
 MOST_FIELDS = 40
 MOST_CHOICES = 100

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from datetime import date, datetime
 from urllib.parse import urlsplit
 
-from domain.errors import FormError
-from domain.mcp.server_question import FieldKind, FieldValue, FormField, ServerForm, TextFormat
-from domain.text.late_pattern import compile_late
+from quorum.domain.errors import FormError
+from quorum.domain.mcp.server_question import FieldKind, FieldValue, FormField, ServerForm, TextFormat
+from quorum.domain.text.late_pattern import compile_late
 
 _EMAIL = compile_late(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 _YES = frozenset({"yes", "y", "true", "on", "1"})

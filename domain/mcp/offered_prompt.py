@@ -7,8 +7,8 @@ import shlex
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
-from domain.text.printable import make_printable
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.printable import make_printable
 
 MOST_PROMPTS = 100
 """How many prompts of one server are offered."""

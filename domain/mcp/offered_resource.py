@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 MOST_RESOURCES = 500
 """How many resources of one server are offered for completion. Each that it has can be named."""

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 
 MOST_TOOLS = 128
 """How many tools of one server a model is offered."""

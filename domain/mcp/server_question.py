@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """A value of a form: a tuple holds the values of a field of which several can be chosen."""

@@ -6,9 +6,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.errors import QuorumError
-from domain.plan.phase import PhaseScope
-from domain.replacing import replace
+from quorum.domain.errors import QuorumError
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.replacing import replace
 
 
 class ConsensusLevel(StrEnum):

@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from domain.conversation.cost import Price, PriceTable, compute_cost
-from domain.conversation.response import Usage
-from domain.struct_json import Amount
+from quorum.domain.conversation.cost import Price, PriceTable, compute_cost
+from quorum.domain.conversation.response import Usage
+from quorum.domain.struct_json import Amount
 
 
 class PlannedRequests(Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.review.severity import Severity
+from quorum.domain.replacing import replace
+from quorum.domain.review.severity import Severity
 
 MOST_OBJECTIONS = 10
 """So many objections one model may raise in a round."""

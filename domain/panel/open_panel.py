@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from domain.code_review.finding import Trial
-from domain.code_review.review_result import PartReview, ReviewResult
-from domain.panel.debate_record import DebateRecord
-from domain.panel.panel_answer import PanelAnswer, Participant
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import PeerReview
-from domain.panel.synthesis import Point, Synthesis
+from quorum.domain.code_review.finding import Trial
+from quorum.domain.code_review.review_result import PartReview, ReviewResult
+from quorum.domain.panel.debate_record import DebateRecord
+from quorum.domain.panel.panel_answer import PanelAnswer, Participant
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import PeerReview
+from quorum.domain.panel.synthesis import Point, Synthesis
 
 
 class PanelConclusion(Struct, frozen=True, kw_only=True):

@@ -7,8 +7,8 @@ from string import ascii_uppercase
 
 from msgspec import Struct, field
 
-from domain.conversation.response import Usage
-from domain.struct_json import Amount
+from quorum.domain.conversation.response import Usage
+from quorum.domain.struct_json import Amount
 
 
 class Participant(Struct, frozen=True, kw_only=True):

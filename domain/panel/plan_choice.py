@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.peer_review import RankedAnswer, rank_answers
-from domain.panel.synthesis import Point
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.peer_review import RankedAnswer, rank_answers
+from quorum.domain.panel.synthesis import Point
 
 
 class PlanChoice(Struct, frozen=True, kw_only=True):

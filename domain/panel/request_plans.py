@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from domain.panel.cost_estimate import PlannedRequests
-from domain.panel.debate_record import MOST_OBJECTIONS
-from domain.panel.panel_answer import Participant
+from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.debate_record import MOST_OBJECTIONS
+from quorum.domain.panel.panel_answer import Participant
 
 LONGEST_SHOWN_ANSWER = 60_000
 """So many characters of an answer are shown to other models."""

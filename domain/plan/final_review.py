@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.code_review.change import ChangeBase
-from domain.code_review.review_result import ReviewResult
-from domain.plan.plan import Plan
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.plan.plan import Plan
 
 
 class FinalReview(Struct, frozen=True, kw_only=True):

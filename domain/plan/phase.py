@@ -6,14 +6,14 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.code_review.change import ChangeBase
-from domain.code_review.review_result import ReviewResult
-from domain.plan.final_review import FinalReview
-from domain.plan.plan import Plan, PlanTask
-from domain.plan.reading import render_rule
-from domain.replacing import replace
-from domain.review.permissions import Answer, Rule
-from domain.review.plan_terms import PlanTerms
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.plan.final_review import FinalReview
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.reading import render_rule
+from quorum.domain.replacing import replace
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.plan_terms import PlanTerms
 
 UPDATE_TASK = "update_task"
 RUN_TASK = "run_task"

@@ -9,10 +9,10 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from domain.plan.pattern_overlap import may_overlap
-from domain.replacing import replace
-from domain.struct_json import struct_to_json
-from domain.text.json_value import JsonObject
+from quorum.domain.plan.pattern_overlap import may_overlap
+from quorum.domain.replacing import replace
+from quorum.domain.struct_json import struct_to_json
+from quorum.domain.text.json_value import JsonObject
 
 
 class PlanTask(Struct, frozen=True, kw_only=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.calls.execution import ToolExecutionContext
-from domain.plan.plan import Plan
-from domain.review.ballot import Ballot, Verdict, Vote
-from domain.review.quorum_result import QuorumConcluded
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.plan.plan import Plan
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
+from quorum.domain.review.quorum_result import QuorumConcluded
 
 
 class PlanRound(Struct, frozen=True, kw_only=True):

@@ -28,8 +28,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from domain.plan.plan import Plan, PlanTask, find_cycle
-from domain.plan.reading import (
+from quorum.domain.plan.plan import Plan, PlanTask, find_cycle
+from quorum.domain.plan.reading import (
     MOST_TASKS,
     BadPlan,
     find_id_problem,
@@ -37,7 +37,7 @@ from domain.plan.reading import (
     normalize_text,
     read_plan,
 )
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _TITLE, _REASONING, _TASKS = "# Plan", "## Reasoning", "## Tasks"
 _TASK = compile_late(r"### \[(?P<box>[ xX])\] (?P<id>\S+)")

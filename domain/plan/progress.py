@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.plan.plan import Plan, PlanTask
-from domain.text.json_value import JsonValue
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.text.json_value import JsonValue
 
 # The value of a session's state that holds the tasks, and what the values begin with that hold their reports.
 PLAN_VALUE = "plan"

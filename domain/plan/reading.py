@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.plan.plan import Plan, PlanTask, find_cycle
-from domain.review.path_pattern import never_matches
-from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.domain.plan.plan import Plan, PlanTask, find_cycle
+from quorum.domain.review.path_pattern import never_matches
+from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 MOST_TASKS = 100
 _MOST_PATTERNS = 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.plan.plan import Plan
+from quorum.domain.plan.plan import Plan
 
 
 class TaskChoice(Struct, frozen=True):

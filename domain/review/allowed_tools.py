@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.calls.tool import RiskLevel
-from domain.calls.tool_aliases import translate_tool_name
-from domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
-from domain.text.late_pattern import compile_late
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_aliases import translate_tool_name
+from quorum.domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
+from quorum.domain.text.late_pattern import compile_late
 
 _ENTRY = compile_late(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _EVERYTHING = frozenset({"*", ":*", "**"})

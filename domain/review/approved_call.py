@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from domain.review.permissions import COMMAND_TOOL, WRITERS
-from domain.text.json_value import JsonObject
+from quorum.domain.review.permissions import COMMAND_TOOL, WRITERS
+from quorum.domain.text.json_value import JsonObject
 
 _LONGEST_COMMAND = 1_000
 # Approvals of these say nothing about the same command run as usual.

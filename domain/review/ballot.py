@@ -15,8 +15,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.review.plan_objection import PlanObjection
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.text.late_pattern import compile_late
 
 _AT_LEAST = compile_late(r"at_?least:([0-9]{1,4})")
 _PERCENT = compile_late(r"([0-9]{1,3})%")

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from domain.replacing import replace
-from domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, tally
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, tally
 
 
 class MeasuredShare(Struct, frozen=True, kw_only=True):

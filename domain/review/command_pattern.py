@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from domain.shell.command_line import JudgedCommand, ShellVerdict
-from domain.shell.git_commands import GIT_COMMANDS
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.shell.star_words import find_uncovered_word, has_writing_uses
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
+from quorum.domain.shell.git_commands import GIT_COMMANDS
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.shell.star_words import find_uncovered_word, has_writing_uses
+from quorum.domain.text.late_pattern import compile_late
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(

@@ -13,16 +13,16 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.calls.tool import RiskLevel
-from domain.replacing import replace
-from domain.review.allowed_tools import AllowedTools
-from domain.review.ballot import Tally, Verdict
-from domain.review.mode import Mode
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, explain_uncovered_word, find_matching_rules
-from domain.review.plain_request import Asked
-from domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.replacing import replace
+from quorum.domain.review.allowed_tools import AllowedTools
+from quorum.domain.review.ballot import Tally, Verdict
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject, explain_uncovered_word, find_matching_rules
+from quorum.domain.review.plain_request import Asked
+from quorum.domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
 
 class Decision(Struct, frozen=True, kw_only=True):

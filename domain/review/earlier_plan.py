@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.ballot import Ballot
+from quorum.domain.review.ballot import Ballot
 
 
 class EarlierPlan(Struct, frozen=True, kw_only=True):

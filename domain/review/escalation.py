@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
-from domain.review.calibration import NO_CALIBRATION, Calibration
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, DecidedBy, InScope, QuorumRule, Tally, Verdict, Vote, tally
+from quorum.domain.review.calibration import NO_CALIBRATION, Calibration
 
 DEFAULT_ESCALATE_BELOW = 0.8
 

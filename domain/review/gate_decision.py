@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.permissions import Answer
+from quorum.domain.review.permissions import Answer
 
 
 class GateDecision(Struct, frozen=True, kw_only=True):

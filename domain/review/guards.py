@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from domain.calls.access import Access
-from domain.replacing import replace
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms
-from domain.secrets.patterns import MASK
-from domain.shell.script import ReadScript
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.access import Access
+from quorum.domain.replacing import replace
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import NO_REQUEST, Effect, PlainRequest, RequestTerms
+from quorum.domain.secrets.patterns import MASK
+from quorum.domain.shell.script import ReadScript
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 DEFAULT_MAX_BYTES = 100_000
 DEFAULT_MAX_LINES = 1_000
@@ -77,7 +77,7 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
-        from domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
+        from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
         found += [objection for objection in seen if settings.is_on(objection.guard)]

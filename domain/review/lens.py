@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.text.nearest import find_nearest_word
-from domain.text.printable import make_printable
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.printable import make_printable
 
 LONGEST_LENS = 400
 _LABEL_CHARACTERS = 24

@@ -8,9 +8,9 @@ import shlex
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject
-from domain.shell.git_commands import GIT_COMMANDS
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject
+from quorum.domain.shell.git_commands import GIT_COMMANDS
+from quorum.domain.text.late_pattern import compile_late
 
 _ADDRESS = compile_late(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _LONGEST = 500

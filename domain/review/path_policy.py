@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from domain.review.workspace_roots import is_below_any
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.late_pattern import compile_late
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.
@@ -184,8 +184,7 @@ def _build_short_name(name: str) -> str | None:
 
 # The interpreter imports them, or looks for them, before a program can say from where.
 _IMPORTED_AT_START = frozenset(name.casefold() for name in sys.stdlib_module_names) | {
-    *("sitecustomize", "usercustomize"),
-    *("application", "domain", "infrastructure", "quorum", "tui"),
+    *("sitecustomize", "usercustomize", "quorum"),
 }
 _MODULE_ENDINGS = (".py", ".pyc", ".so")
 

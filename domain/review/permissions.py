@@ -18,9 +18,9 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct, field
 
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import (
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.command_pattern import (
     BadPattern,
     covers_part,
     find_word_in_the_way,
@@ -28,10 +28,10 @@ from domain.review.command_pattern import (
     may_touch,
     split_pattern,
 )
-from domain.review.path_pattern import matches_path, never_matches
-from domain.shell.command_line import JudgedCommand, ShellVerdict
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.path_pattern import matches_path, never_matches
+from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
 
 _ADDRESS = compile_late(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _UPWARDS = compile_late(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")

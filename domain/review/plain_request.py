@@ -14,8 +14,8 @@ from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
-from domain.review.target_names import is_open, list_spellings, normalize_name, split_name
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.target_names import is_open, list_spellings, normalize_name, split_name
+from quorum.domain.text.late_pattern import compile_late
 
 _LONGEST = 400  # characters; pasted pages are longer
 _MOST_BREAKS = 2

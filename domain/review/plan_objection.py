@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.severity import Severity
-from domain.struct_json import struct_to_json
-from domain.text.json_value import JsonObject
+from quorum.domain.review.severity import Severity
+from quorum.domain.struct_json import struct_to_json
+from quorum.domain.text.json_value import JsonObject
 
 
 class PlanObjection(Struct, frozen=True, kw_only=True):

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.packet import ReviewPacket
-from domain.review.earlier_plan import EarlierPlan
-from domain.review.plan_comparison import PlanComparison
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.plan_comparison import PlanComparison
+from quorum.domain.text.json_value import JsonObject
 
 
 class DecisionLabel(StrEnum):

@@ -9,12 +9,12 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from domain.calls.execution import ToolExecutionContext
-from domain.fact import CallStage, Fact
-from domain.review.ballot import DecidedBy, InScope
-from domain.review.plan_objection import PlanObjection
-from domain.struct_json import Amount
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.fact import CallStage, Fact
+from quorum.domain.review.ballot import DecidedBy, InScope
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.struct_json import Amount
+from quorum.domain.text.json_value import JsonObject
 
 
 class VoteRecord(Struct, frozen=True, kw_only=True):

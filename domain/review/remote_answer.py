@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.questions import Approve, Reject, ReviewAnswer
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 
 
 class RemoteAnswer(Struct, frozen=True, kw_only=True):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import fits_words
-from domain.review.permissions import (
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.command_pattern import fits_words
+from quorum.domain.review.permissions import (
     ARGUMENT,
     COMMAND_TOOL,
     READERS,
@@ -24,10 +24,16 @@ from domain.review.permissions import (
     Subject,
     find_matching_rules,
 )
-from domain.shell.command_line import CommandLine, JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.shell.command_spec import NotReadOnly, parse_use
-from domain.shell.git_commands import parse_git_use
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.shell.command_line import (
+    CommandLine,
+    JudgedCommand,
+    ShellVerdict,
+    ShellVerdictKind,
+    SimpleCommand,
+)
+from quorum.domain.shell.command_spec import NotReadOnly, parse_use
+from quorum.domain.shell.git_commands import parse_git_use
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 ReadCommand: TypeAlias = Callable[[str], CommandLine]
 

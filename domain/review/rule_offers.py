@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.calls.tool import RiskLevel
-from domain.review.command_pattern import covers_part, is_reader, split_pattern
-from domain.review.permissions import (
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.command_pattern import covers_part, is_reader, split_pattern
+from quorum.domain.review.permissions import (
     COMMAND_TOOL,
     WRITERS,
     Answer,
@@ -24,9 +24,9 @@ from domain.review.permissions import (
     find_matching_rules,
     find_uncovered_parts,
 )
-from domain.review.rule_proposals import build_literal_pattern, find_starred_prefix, generate_candidates
-from domain.shell.command_line import JudgedCommand, SimpleCommand
-from domain.shell.inline_code import holds_code
+from quorum.domain.review.rule_proposals import build_literal_pattern, find_starred_prefix, generate_candidates
+from quorum.domain.shell.command_line import JudgedCommand, SimpleCommand
+from quorum.domain.shell.inline_code import holds_code
 
 APPROVALS_BEFORE = 2
 """How many approvals of a kind come before the call with which a rule is offered."""

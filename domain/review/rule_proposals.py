@@ -11,10 +11,10 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from domain.review.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
-from domain.shell.command_line import SimpleCommand
-from domain.shell.star_words import propose_prefix
-from domain.text.late_pattern import compile_late
+from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
+from quorum.domain.shell.command_line import SimpleCommand
+from quorum.domain.shell.star_words import propose_prefix
+from quorum.domain.text.late_pattern import compile_late
 
 _GLOB = frozenset("*?[")
 _LONGEST = 300

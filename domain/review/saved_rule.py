@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.permissions import Rule
-from domain.review.questions import RuleScope
+from quorum.domain.review.permissions import Rule
+from quorum.domain.review.questions import RuleScope
 
 
 class SavedRule(Struct, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from msgspec import Struct
 
-from domain.calls.tool import ToolResultMessage
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
 
 FETCH, SEARCH = "web_fetch", "web_search"
 _ADDRESS = compile_late(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _RUNS = compile_late(r"[A-Za-z0-9]+")
 _TOKENS = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from domain.secrets.forms import looks_random
-from domain.secrets.patterns import SecretSpan
-from domain.text.late_pattern import compile_late
+from quorum.domain.secrets.forms import looks_random
+from quorum.domain.secrets.patterns import SecretSpan
+from quorum.domain.text.late_pattern import compile_late
 
 _WORD = compile_late(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
 _COMMAND_STARTS = ("|", "&", ";", "$(", "`")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from domain.secrets.forms import is_random
-from domain.text.late_pattern import compile_late
+from quorum.domain.secrets.forms import is_random
+from quorum.domain.text.late_pattern import compile_late
 
 CLOUD_KEYS = frozenset(
     {

@@ -13,9 +13,9 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-from domain.secrets.in_review import find_hideable_parts
-from domain.secrets.patterns import SecretSpan
-from domain.text.late_pattern import compile_late
+from quorum.domain.secrets.in_review import find_hideable_parts
+from quorum.domain.secrets.patterns import SecretSpan
+from quorum.domain.text.late_pattern import compile_late
 
 SHORTEST = 8
 """Characters; what is shorter turns up by chance and is not hidden."""

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from domain.secrets.forms import is_assigned_secret, is_mixed
-from domain.text.late_pattern import compile_late
+from quorum.domain.secrets.forms import is_assigned_secret, is_mixed
+from quorum.domain.text.late_pattern import compile_late
 
 MASK = compile_late(r"\[secret:[\w.:/@ -]{1,100}\]")
 """What stands in a text where a secret was."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 
-from domain.secrets.patterns import (
+from quorum.domain.secrets.patterns import (
     ASSIGNED,
     BODY,
     CREDENTIAL,
@@ -14,7 +14,7 @@ from domain.secrets.patterns import (
     group_by_rare_character,
     is_word_start,
 )
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _ANCHORED = group_by_rare_character(KEYS)
 _NAMES = tuple(anchor for shape in KEYS for anchor in shape.anchors)

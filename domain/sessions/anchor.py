@@ -7,10 +7,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.stored_session import StoredSession
-from domain.struct_json import Unfit, decode_struct, struct_to_json
-from domain.text.json_value import JsonObject
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.stored_session import StoredSession
+from quorum.domain.struct_json import Unfit, decode_struct, struct_to_json
+from quorum.domain.text.json_value import JsonObject
 
 _LINK_LETTERS = 64
 

@@ -11,12 +11,19 @@ from collections.abc import Iterable
 
 from msgspec import Struct, field
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import Event, SandboxChecked, SessionResumed, SessionStarted, TurnStarted, VoteCast
-from domain.fact import CallStage, CanonicalPlace
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.stable_names import StableNames
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import (
+    Event,
+    SandboxChecked,
+    SessionResumed,
+    SessionStarted,
+    TurnStarted,
+    VoteCast,
+)
+from quorum.domain.fact import CallStage, CanonicalPlace
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.stable_names import StableNames
+from quorum.domain.text.json_value import JsonObject
 
 _NO_CALL = -1
 _SIDE_BY_SIDE = 1

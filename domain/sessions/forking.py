@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
-from domain.errors import LedgerError
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, find_flaw, find_format, relink_record, verify
-from domain.sessions.redaction_log import RedactionEntry, keep_linked_entries, relink
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw, find_format, relink_record, verify
+from quorum.domain.sessions.redaction_log import RedactionEntry, keep_linked_entries, relink
 
 
 def fork_records(

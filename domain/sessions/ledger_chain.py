@@ -18,11 +18,11 @@ from enum import IntEnum
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.sessions.chain_hash import NO_LINK, hash_fields
-from domain.sessions.past_session import Verification
-from domain.sessions.redaction_log import RedactionEntry, is_recorded, keep_linked_entries
-from domain.text.json_value import JsonObject
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.chain_hash import NO_LINK, hash_fields
+from quorum.domain.sessions.past_session import Verification
+from quorum.domain.sessions.redaction_log import RedactionEntry, is_recorded, keep_linked_entries
+from quorum.domain.text.json_value import JsonObject
 
 _SALT_BYTES = 16
 FIXED = frozenset({"outcome", "decision", "is_error", "is_rejected"})

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from domain.conversation.session_kind import SessionKind
-from domain.subagents.session_ids import find_owner
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.subagents.session_ids import find_owner
 
 if TYPE_CHECKING:  # a list of sessions is shown without loading what may have happened in them
-    from domain.events.event import Event
+    from quorum.domain.events.event import Event
 
 
 class NewSession(Struct, frozen=True):

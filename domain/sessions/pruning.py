@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from domain.errors import LedgerError
-from domain.sessions.past_session import SessionSummary
-from domain.text.late_pattern import compile_late
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.text.late_pattern import compile_late
 
 _DAY_MS = 24 * 3600 * 1000
 _LIST_BEGINS = b'{"roots":'

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from domain.errors import LedgerError, UnreadableEvent
-from domain.events.reading import event_from_json
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import (
+from quorum.domain.errors import LedgerError, UnreadableEvent
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import (
     FIXED,
     FREE,
     ChainedRecord,
@@ -17,9 +17,9 @@ from domain.sessions.ledger_chain import (
     encode_payload,
     redact_record,
 )
-from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.session_facts import escape_surrogates
-from domain.text.late_pattern import compile_late
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.session_facts import escape_surrogates
+from quorum.domain.text.late_pattern import compile_late
 
 MARK = "[redacted]"
 _SHORTEST = 4

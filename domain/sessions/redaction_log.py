@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.sessions.chain_hash import NO_LINK, hash_fields
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.chain_hash import NO_LINK, hash_fields
 
 _PURPOSE = b"quorum redactions 1"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from domain.conversation.cost import Spending
-from domain.conversation.history import UserMessage
-from domain.conversation.spend_caps import SpendCap
-from domain.events.event import (
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.events.event import (
     AttachmentLeftOut,
     BatchPlanned,
     CallFinished,
@@ -59,26 +59,26 @@ from domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
-from domain.instructions.prompt_part import PromptPart
-from domain.panel.consensus import Consensus
-from domain.panel.open_panel import OpenPanel
-from domain.plan.phase import SessionPhase
-from domain.plan.progress import drop_progress
-from domain.review.mode import Mode
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replayed_approvals import ReplayedApprovals
-from domain.sessions.replayed_conversation import ReplayedConversation
-from domain.sessions.replayed_exchanges import ReplayedExchanges
-from domain.sessions.replayed_folders import ReplayedFolders
-from domain.sessions.replayed_jobs import ReplayedJobs
-from domain.sessions.replayed_panels import close_concluded, follow_panel
-from domain.sessions.replayed_phase import ReplayedPhase
-from domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
-from domain.sessions.replayed_turns import ReplayedTurns
-from domain.sessions.replayed_undos import ReplayedUndos
-from domain.sessions.replayed_user_commands import ReplayedUserCommands
-from domain.sessions.state import SessionState
-from domain.text.json_value import JsonValue
+from quorum.domain.instructions.prompt_part import PromptPart
+from quorum.domain.panel.consensus import Consensus
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.progress import drop_progress
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replayed_approvals import ReplayedApprovals
+from quorum.domain.sessions.replayed_conversation import ReplayedConversation
+from quorum.domain.sessions.replayed_exchanges import ReplayedExchanges
+from quorum.domain.sessions.replayed_folders import ReplayedFolders
+from quorum.domain.sessions.replayed_jobs import ReplayedJobs
+from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
+from quorum.domain.sessions.replayed_phase import ReplayedPhase
+from quorum.domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
+from quorum.domain.sessions.replayed_turns import ReplayedTurns
+from quorum.domain.sessions.replayed_undos import ReplayedUndos
+from quorum.domain.sessions.replayed_user_commands import ReplayedUserCommands
+from quorum.domain.sessions.state import SessionState
+from quorum.domain.text.json_value import JsonValue
 
 
 class Replay:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias, assert_never
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import CallStarted, ReviewDecided, ReviewRequested
-from domain.review.approved_call import ApprovedCall, GitApproval
-from domain.review.permissions import COMMAND_TOOL
-from domain.review.questions import DecisionLabel
-from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import CallStarted, ReviewDecided, ReviewRequested
+from quorum.domain.review.approved_call import ApprovedCall, GitApproval
+from quorum.domain.review.permissions import COMMAND_TOOL
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
 
 ApprovalEvent: TypeAlias = ReviewRequested | ReviewDecided | CallStarted
 

@@ -7,11 +7,11 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import HookPoint
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -22,8 +22,8 @@ from domain.events.event import (
     SubagentFinished,
     SubagentStarted,
 )
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.sessions.state import CallEnd, OpenCall
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.sessions.state import CallEnd, OpenCall
 
 CallEvent: TypeAlias = (
     BatchPlanned

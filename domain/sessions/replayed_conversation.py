@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation, Message, Moment, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock
-from domain.errors import ConversationError
-from domain.events.event import ConversationCompacted
-from domain.events.masking import holds_mask
-from domain.replacing import replace
-from domain.sessions.replayed_calls import CallEvent, ReplayedCalls
-from domain.sessions.state import OpenCall
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation, Message, Moment, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock
+from quorum.domain.errors import ConversationError
+from quorum.domain.events.event import ConversationCompacted
+from quorum.domain.events.masking import holds_mask
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.replayed_calls import CallEvent, ReplayedCalls
+from quorum.domain.sessions.state import OpenCall
 
 
 class ReplayedConversation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.events.exchanges import ContextReceived, ResultReceived
+from quorum.domain.events.exchanges import ContextReceived, ResultReceived
 
 
 class ReplayedExchanges:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.calls.job import Job
-from domain.events.event import JobEnded, JobStarted
-from domain.replacing import replace
+from quorum.domain.calls.job import Job
+from quorum.domain.events.event import JobEnded, JobStarted
+from quorum.domain.replacing import replace
 
 
 class ReplayedJobs:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
-from domain.events.debate import follow_debate
-from domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
-from domain.panel.open_panel import OpenPanel, PanelConclusion
-from domain.panel.panel_form import PanelForm
-from domain.replacing import replace
+from quorum.domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
+from quorum.domain.events.debate import follow_debate
+from quorum.domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
+from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.replacing import replace
 
 
 def follow_panel(panel: OpenPanel | None, event: PanelEvent) -> OpenPanel | None:

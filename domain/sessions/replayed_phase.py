@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from domain.events.event import (
+from quorum.domain.events.event import (
     ChangeReviewed,
     FinalReviewDropped,
     PhaseScopeChanged,
     PlanApproved,
     PlanWithdrawn,
 )
-from domain.plan.phase import SessionPhase
-from domain.plan.progress import PLAN_VALUE, PlanProgress
-from domain.plan.reading import BadPlan, check_plan
-from domain.text.json_value import JsonValue
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress
+from quorum.domain.plan.reading import BadPlan, check_plan
+from quorum.domain.text.json_value import JsonValue
 
 PhaseEvent: TypeAlias = PhaseScopeChanged | PlanApproved | PlanWithdrawn | ChangeReviewed | FinalReviewDropped
 

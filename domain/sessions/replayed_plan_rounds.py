@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import (
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import (
     PanelConcluded,
     PlanApproved,
     PlanProposed,
@@ -15,14 +15,14 @@ from domain.events.event import (
     ReviewRequested,
     VoteCast,
 )
-from domain.panel.open_panel import OpenPanel
-from domain.panel.panel_form import PanelForm
-from domain.panel.plan_choice import PlanChoice
-from domain.plan.plan_round import PlanRound
-from domain.replacing import replace
-from domain.review.ballot import Ballot, Vote
-from domain.review.plan_terms import CREATE_PLAN
-from domain.review.questions import DecisionLabel
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.plan_choice import PlanChoice
+from quorum.domain.plan.plan_round import PlanRound
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.review.questions import DecisionLabel
 
 PlanRoundEvent: TypeAlias = (
     PlanReviewStarted

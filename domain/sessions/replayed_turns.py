@@ -8,10 +8,10 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from domain.calls.effects import ChangeKind, FileChange, FileState, is_like
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.conversation.history import Moment
-from domain.events.event import (
+from quorum.domain.calls.effects import ChangeKind, FileChange, FileState, is_like
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.conversation.history import Moment
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     EffectsObserved,
@@ -19,9 +19,9 @@ from domain.events.event import (
     FilesRestored,
     TurnStarted,
 )
-from domain.instructions.custom_command import ExpandedCommand
-from domain.sessions.state import PastTurn
-from domain.text.json_value import JsonValue
+from quorum.domain.instructions.custom_command import ExpandedCommand
+from quorum.domain.sessions.state import PastTurn
+from quorum.domain.text.json_value import JsonValue
 
 FileEvent: TypeAlias = FilesKept | EffectsObserved | FilesRestored | CallStarted | CallFinished
 

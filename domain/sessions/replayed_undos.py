@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from domain.calls.effects import FileChange, FileState
-from domain.conversation.history import Moment
-from domain.events.event import SessionRedone
-from domain.sessions.state import PastUndo
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.effects import FileChange, FileState
+from quorum.domain.conversation.history import Moment
+from quorum.domain.events.event import SessionRedone
+from quorum.domain.sessions.state import PastUndo
+from quorum.domain.text.json_value import JsonValue
 
 
 class ReplayedUndo(Struct, kw_only=True):

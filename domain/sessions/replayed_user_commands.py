@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.calls.user_command import UserCommand
-from domain.events.event import UserCommandFinished, UserCommandStarted
-from domain.replacing import replace
+from quorum.domain.calls.user_command import UserCommand
+from quorum.domain.events.event import UserCommandFinished, UserCommandStarted
+from quorum.domain.replacing import replace
 
 
 class ReplayedUserCommands:

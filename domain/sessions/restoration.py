@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
-from domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.events.masking import holds_mask
-from domain.replacing import replace
-from domain.review.workspace_roots import is_below_any
-from domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from quorum.domain.events.masking import holds_mask
+from quorum.domain.replacing import replace
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.sessions.state import PastTurn, PastUndo
 
 # A sentence names so many files of git; all of them are too many to read.
 _MOST_NAMED = 6

@@ -8,9 +8,9 @@ from decimal import Decimal, InvalidOperation
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.sessions.ledger_chain import ChainedRecord
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_TITLE = 200
 

@@ -11,9 +11,9 @@ from typing import TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.response import StopReason, ToolUseBlock
-from domain.events.event import QuorumConcluded, ServerQuestionAnswered
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.response import StopReason, ToolUseBlock
+from quorum.domain.events.event import QuorumConcluded, ServerQuestionAnswered
 
 _T = TypeVar("_T")
 

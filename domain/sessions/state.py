@@ -8,28 +8,28 @@ from itertools import takewhile
 
 from msgspec import Struct, field
 
-from domain.calls.effects import FileChange, FileState
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.job import Job
-from domain.calls.packet import ReviewPacket
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import ToolCall
-from domain.calls.user_command import UserCommand
-from domain.conversation.cost import Spending
-from domain.conversation.history import Message, Moment, UserMessage
-from domain.conversation.spend_caps import SpendCap
-from domain.events.exchanges import ContextReceived
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.instructions.custom_command import ExpandedCommand
-from domain.instructions.prompt_part import PromptPart
-from domain.panel.consensus import Consensus
-from domain.panel.open_panel import OpenPanel
-from domain.panel.plan_choice import PlanChoice
-from domain.plan.phase import SessionPhase
-from domain.plan.plan_round import PlanRound
-from domain.review.approved_call import ApprovedCall, GitApproval
-from domain.review.mode import Mode
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.effects import FileChange, FileState
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.job import Job
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.calls.user_command import UserCommand
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.history import Message, Moment, UserMessage
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.events.exchanges import ContextReceived
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.instructions.custom_command import ExpandedCommand
+from quorum.domain.instructions.prompt_part import PromptPart
+from quorum.domain.panel.consensus import Consensus
+from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.plan_choice import PlanChoice
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.plan_round import PlanRound
+from quorum.domain.review.approved_call import ApprovedCall, GitApproval
+from quorum.domain.review.mode import Mode
+from quorum.domain.text.json_value import JsonValue
 
 
 class CallEnd(Struct, frozen=True, kw_only=True):

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.errors import LedgerError, QuorumError
-from domain.events.event import Event
-from domain.events.reading import event_from_json
-from domain.replacing import replace
-from domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
-from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
-from domain.sessions.redaction_log import RedactionEntry
-from domain.text.json_value import JsonObject
-from domain.text.nearest import list_similar_names
+from quorum.domain.errors import LedgerError, QuorumError
+from quorum.domain.events.event import Event
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.nearest import list_similar_names
 
 _NAMED_AT_MOST = 5
 _TIME_LETTERS = 13  # 48 bits and a hyphen, as in a UUID of version 7

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from domain.calls.packet import ReviewPacket
-from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
-from domain.events.masking import MaskedPacket
-from domain.review.questions import find_dangers
-from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.sessions.replay import replay_state
-from domain.text.printable import make_printable
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.review.questions import find_dangers
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.text.printable import make_printable
 
 MIN_DIGEST = 16
 """How many hexadecimal digits name a packet at least: fewer could be met by another packet on purpose."""

@@ -8,7 +8,7 @@ from enum import Enum
 
 from msgspec import Struct, field
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _NUMBER = compile_late(r"-[0-9]+")
 # Part of an expression to `find`, and no path. To others they are paths, and may exist.

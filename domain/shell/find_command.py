@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from domain.shell.command_spec import (
+from quorum.domain.shell.command_spec import (
     CommandSpec,
     NotReadOnly,
     Operands,
@@ -17,8 +17,8 @@ from domain.shell.command_spec import (
     list_options_with_value,
     parse_use,
 )
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
+from quorum.domain.text.late_pattern import compile_late
 
 FOUND = "{}"
 """In the words of the command that is run, it stands for a name that was found."""

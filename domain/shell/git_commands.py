@@ -14,8 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Use, parse_use
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.command_spec import (
+    CommandSpec,
+    NotReadOnly,
+    Operands,
+    PathUse,
+    Reading,
+    Use,
+    parse_use,
+)
+from quorum.domain.text.late_pattern import compile_late
 
 _DIFF_OPTIONS = (
     "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 # Each of its uses holds code, or a text that another program or machine runs.
 _ALWAYS_CODE = frozenset(

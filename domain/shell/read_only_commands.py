@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from domain.shell.command_spec import CommandSpec, Operands, Reading, Style
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.command_spec import CommandSpec, Operands, Reading, Style
+from quorum.domain.text.late_pattern import compile_late
 
 _TEXTS = CommandSpec(operands=Operands.TEXTS)
 _CHECKSUM = CommandSpec(options="-b -t -z --tag --binary --text --zero")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.shell.command_spec import NotReadOnly, parse_use
-from domain.shell.git_commands import parse_git_use
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.shell.command_spec import NotReadOnly, parse_use
+from quorum.domain.shell.git_commands import parse_git_use
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 
 def list_refused_options(words: Sequence[str]) -> frozenset[str]:

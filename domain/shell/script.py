@@ -1,7 +1,8 @@
 """A whole shell text as guards see it: every command that could run, wherever in the text it stands.
 
-Plain commands (`domain.shell.command_line`) serve to prove that a text only reads, so they give up at the first
-construct that is not plain. Guards object and prove nothing, so here every construct is walked through.
+Plain commands (`quorum.domain.shell.command_line`) serve to prove that a text only reads, so they give up at
+the first construct that is not plain. Guards object and prove nothing, so here every construct is walked
+through.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.shell.command_line import Redirect
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.command_line import Redirect
+from quorum.domain.text.late_pattern import compile_late
 
 
 class ScriptCommand(Struct, frozen=True):

@@ -13,8 +13,8 @@ from enum import Enum
 
 from msgspec import Struct
 
-from domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
+from quorum.domain.text.late_pattern import compile_late
 
 _PLAIN_VALUE = compile_late(r"[A-Za-z0-9_.,:+-]*")
 _LONGEST_PREFIX = 2

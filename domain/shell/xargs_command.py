@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from domain.shell.command_line import SimpleCommand
-from domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
-from domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.text.late_pattern import compile_late
+from quorum.domain.shell.command_line import SimpleCommand
+from quorum.domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
+from quorum.domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.text.late_pattern import compile_late
 
 # No word makes them do more than print.
 _PRINTING = frozenset({"echo", "basename", "dirname"})

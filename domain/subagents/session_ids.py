@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _ID = compile_late(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
 

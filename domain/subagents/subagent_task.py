@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.review.requested_scope import RequestedScope
+from quorum.domain.replacing import replace
+from quorum.domain.review.requested_scope import RequestedScope
 
 _LONGEST_NAME = 60
 _PART = "[Of this, the agent gave a subagent the following task, in its own words:]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 READ_BYTES = 1_000
 """How much of such a file is read: what it may say is shorter."""

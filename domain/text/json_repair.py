@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _LETTER_ESCAPE = compile_late(r"(?<!\\)(?:\\\\)*\\[bfnrtu]")
 _STRAY_BACKSLASH = compile_late(r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])")

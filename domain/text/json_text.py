@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonValue
 
 _LONGEST_DEEP = 10_000_000  # characters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.replacing import list_fields
+from quorum.domain.replacing import list_fields
 
 LARGE_CHARS = 16_384
 """Characters and items of collections; to go through so many takes longer than a thread costs."""

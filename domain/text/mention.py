@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 # What stands before the sign must not make it a part of an address or of another word.
 _FREE = r"(?<![A-Za-z0-9_@.+\-/])"

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
-from domain.text.styles import Styles
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.styles import Styles
 
 
 class Text(Struct, frozen=True):

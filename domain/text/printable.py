@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _MOST_BLANKS = 80
 _LONG_RUN = compile_late(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 # Inside of code a number sign means something else.
 _CODE = compile_late(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)

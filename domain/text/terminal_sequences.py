@@ -6,13 +6,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 # A control character as JSON writes it, also where that JSON is itself a text of JSON.
 _ESCAPED = r"\\{1,8}u00"
 _ESCAPED_ESC = rf"{_ESCAPED}1[bB]"
-# What `domain.text.printable` takes out before a text is drawn, and characters that are printed over; and the
-# same in JSON, which whoever reads it may print. None of them goes over the end of a line.
+# What `quorum.domain.text.printable` takes out before a text is drawn, and characters that are printed over;
+# and the same in JSON, which whoever reads it may print. None of them goes over the end of a line.
 _UNSEEN = compile_late(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*(?:\x07|\x1b\\|\x9c)"

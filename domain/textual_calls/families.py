@@ -6,9 +6,9 @@ import re
 
 from msgspec import Struct
 
-from domain.calls.tool_parser import ToolParser
-from domain.text.late_pattern import compile_late
-from domain.textual_calls.forms import (
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.textual_calls.forms import (
     KEY,
     BareObjectForm,
     Form,

@@ -10,9 +10,9 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
-from domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
 
 Tools: TypeAlias = Mapping[str, JsonObject]
 """The JSON Schemas of the arguments of the offered tools, by their names."""

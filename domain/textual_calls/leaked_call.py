@@ -7,12 +7,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from domain.calls.tool_parser import TOOL_PARSERS, ToolParser
-from domain.text.late_pattern import compile_late
-from domain.textual_calls.families import get_family
-from domain.textual_calls.forms import TextualCall, Tools, read_call_names
-from domain.textual_calls.reader import TextualCallReader, Words
-from domain.textual_calls.values import find_extent
+from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.forms import TextualCall, Tools, read_call_names
+from quorum.domain.textual_calls.reader import TextualCallReader, Words
+from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 200_000
 # a code fence at the end of an answer: no reader takes a call from it, and nothing follows that explains it

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
-from domain.textual_calls.families import Family, PlainBlock
-from domain.textual_calls.forms import Form, NamedForm, ReadCalls, TextualCall, Tools, Unfinished
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.textual_calls.families import Family, PlainBlock
+from quorum.domain.textual_calls.forms import Form, NamedForm, ReadCalls, TextualCall, Tools, Unfinished
 
 _LONGEST = 1_000_000
 _MOST_FAILURES = 100

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 _TOKEN = compile_late(
     r"""[^"'{}\[\]()<]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}\[\]()]""",

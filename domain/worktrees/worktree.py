@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 BRANCH_PREFIX = "quorum/"

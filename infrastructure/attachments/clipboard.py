@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from application.program_lookup import filter_environment, find_program
-from domain.errors import AttachmentError
-from domain.text.amounts import format_size
-from infrastructure.execution.program import open_program
+from quorum.application.program_lookup import filter_environment, find_program
+from quorum.domain.errors import AttachmentError
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.execution.program import open_program
 
 _PATIENCE_SECS = 5.0
 _PIECE = 1 << 16

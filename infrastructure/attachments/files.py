@@ -8,19 +8,19 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.conversation.attachment import Attachment
-from domain.conversation.document import Document
-from domain.conversation.image import Image
-from domain.errors import AttachmentError, StaleSeal
-from domain.review.path_policy import PathPolicy
-from domain.text.amounts import format_megabytes
-from infrastructure.attachments.clipboard import read_clipboard_image
-from infrastructure.attachments.headers import read_header
-from infrastructure.attachments.pdf import count_pages, is_pdf
-from infrastructure.blocking import run_in_thread
-from infrastructure.files.hard_links import list_known_names
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.opened_path import require_opened_at
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.image import Image
+from quorum.domain.errors import AttachmentError, StaleSeal
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.amounts import format_megabytes
+from quorum.infrastructure.attachments.clipboard import read_clipboard_image
+from quorum.infrastructure.attachments.headers import read_header
+from quorum.infrastructure.attachments.pdf import count_pages, is_pdf
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.files.hard_links import list_known_names
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import require_opened_at
 
 LARGEST_BYTES = 20_000_000
 """Larger than this, no provider takes an image."""

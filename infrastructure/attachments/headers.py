@@ -6,8 +6,8 @@ import struct
 import zlib
 from typing import NamedTuple
 
-from domain.conversation.image import MediaType
-from domain.errors import AttachmentError
+from quorum.domain.conversation.image import MediaType
+from quorum.domain.errors import AttachmentError
 
 _PNG, _JPEG, _GIF = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", (b"GIF87a", b"GIF89a")
 _MOST_PIXELS_AN_EDGE = 1 << 20

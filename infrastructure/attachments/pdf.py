@@ -9,8 +9,8 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from domain.errors import AttachmentError
-from domain.text.late_pattern import compile_late
+from quorum.domain.errors import AttachmentError
+from quorum.domain.text.late_pattern import compile_late
 
 _MARK = b"%PDF-"
 _ENCRYPTED = compile_late(rb"/Encrypt\s*(?:\d{1,10}\s+\d{1,5}\s+R\b|<<)")

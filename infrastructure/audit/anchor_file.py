@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from domain.errors import ConfigError
-from domain.sessions.anchor import Anchor, read_anchor
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.toml_file import escape_path
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.anchor import Anchor, read_anchor
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
 
 FILE_NAME = "anchors.jsonl"
 _LARGEST_BYTES = 50_000_000

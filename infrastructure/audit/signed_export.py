@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import cbor2
 
-from domain.errors import LedgerError
-from domain.sessions.ledger_chain import ChainedRecord
-from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.stored_session import StoredSession
-from domain.text.json_value import JsonObject
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.stored_session import StoredSession
+from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from infrastructure.audit.signing_key import SigningKey
+    from quorum.infrastructure.audit.signing_key import SigningKey
 
 FORMAT = "quorum audit export 1"
 CONTENT_TYPE = "application/vnd.quorum.audit+json"

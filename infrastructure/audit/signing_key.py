@@ -12,10 +12,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.toml_file import escape_path
-from infrastructure.secrets.key_ring import KeyRing
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 ENTRY = "audit:signing-key"
 """The key's name in the keyring; no provider can have it."""

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
-from application.review.reviewer_poll import BallotQuestion, PolledBallot
-from domain.benchmark.labelled_call import RecordedBallot
-from domain.errors import ConfigError
-from domain.review.ballot import Vote
-from domain.text.json_value import JsonObject
+from quorum.application.review.reviewer_poll import BallotQuestion, PolledBallot
+from quorum.domain.benchmark.labelled_call import RecordedBallot
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.ballot import Vote
+from quorum.domain.text.json_value import JsonObject
 
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW = "begin a new file for it"

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeGuard
 
-from application.review.quorum_policy import QuorumPolicy
-from application.review.reviewer_poll import fingerprint_reviewer
-from domain.benchmark.calibrate_reviewer import convert_rate
-from domain.benchmark.statistics import Rate
-from domain.errors import ConfigError
-from domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration
-from domain.text.json_value import JsonObject
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import fingerprint_reviewer
+from quorum.domain.benchmark.calibrate_reviewer import convert_rate
+from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration
+from quorum.domain.text.json_value import JsonObject
 
 _VERSION = 1
 _MARK = "quorum_calibration"

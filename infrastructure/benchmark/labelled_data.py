@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
-from domain.errors import ConfigError
-from domain.review.ballot import Vote
-from domain.text.json_value import JsonObject
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.ballot import Vote
+from quorum.domain.text.json_value import JsonObject
 
 SMALL_SET = Path(__file__).with_name("small_set.jsonl")
 """Calls made for this purpose, for a first look: too few to tell good reviewers from very good ones."""

@@ -13,19 +13,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.benchmark.labelled_call import LabelledCall
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.review.decision import decide
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.mode import Mode
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.plain_request import NO_REQUEST, Asked, PlainRequest
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import SystemPrograms
-from infrastructure.execution.shell.script import read_script
+from quorum.domain.benchmark.labelled_call import LabelledCall
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.decision import decide
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.plain_request import NO_REQUEST, Asked, PlainRequest
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
+from quorum.infrastructure.execution.shell.script import read_script
 
 _EDITS = frozenset({"edit_file", "write_file"})
 _STEP = 100

@@ -8,7 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _MOST_KEPT = 2_000
 _MOST_BYTES = 1_000_000

@@ -12,40 +12,40 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.calls.hook_chain import HookChain
-from application.calls.hook_registration import HookRegistration
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolRuntime, build_batch
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.panel.drafts import DraftPolicy
-from application.ports.changes import OnLook, OpenTools
-from application.ports.tools import Tool, ToolSchemaPort
-from application.review.non_interactive_approver import NonInteractiveApprover
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from application.review.voting import Voting
-from domain.calls.planners import plan_serializable
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.errors import HookAborted
-from domain.events.event import CallFinished, CallStarted, Event
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.config.schema import Settings
-from infrastructure.files.workspace import Workspace
-from infrastructure.settings_conversion import build_output_limits
-from infrastructure.tools.builtin.glob_search import GlobSearch
-from infrastructure.tools.builtin.grep_search import GrepSearch
-from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolRuntime, build_batch
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.drafts import DraftPolicy
+from quorum.application.ports.changes import OnLook, OpenTools
+from quorum.application.ports.tools import Tool, ToolSchemaPort
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.planners import plan_serializable
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import HookAborted
+from quorum.domain.events.event import CallFinished, CallStarted, Event
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.settings_conversion import build_output_limits
+from quorum.infrastructure.tools.builtin.glob_search import GlobSearch
+from quorum.infrastructure.tools.builtin.grep_search import GrepSearch
+from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.json_schema import JsonSchema
 
 
 class LookingParts(Struct, frozen=True, kw_only=True):

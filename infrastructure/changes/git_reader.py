@@ -18,13 +18,13 @@ from typing import IO
 
 from msgspec import Struct
 
-from application.program_lookup import filter_environment, find_program
-from domain.errors import ToolError
-from domain.shell.git_commands import GIT_ENVIRONMENT
-from domain.text.printable import make_printable
-from infrastructure.blocking import Stop
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
+from quorum.application.program_lookup import filter_environment, find_program
+from quorum.domain.errors import ToolError
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
 
 _SECS = 120.0
 _MOST_BYTES = 64 * 1024 * 1024

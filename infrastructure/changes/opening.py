@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from application.events.event_bus import EventBus
-from application.panel.panel import Panel
-from application.ports.changes import ChangeSource, OpenTools
-from application.turn.dialogue import Dialogue
-from application.turn.final_review_step import FinalReviewStep
-from domain.code_review.change import Change
-from domain.code_review.code_review_policy import CodeReviewPolicy
-from domain.conversation.history import Conversation
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError
-from domain.events.masking import SecretMask
-from domain.review.ballot import QuorumRule
-from domain.review.lens import parse_lens
-from domain.review.path_policy import PathPolicy
-from infrastructure.changes.approved_changes import ApprovedChanges
-from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.schema import Settings
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.panel import Panel
+from quorum.application.ports.changes import ChangeSource, OpenTools
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.final_review_step import FinalReviewStep
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.lens import parse_lens
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.changes.approved_changes import ApprovedChanges
+from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.schema import Settings
 
 if TYPE_CHECKING:  # loaded where changes are reviewed
-    from application.panel.code_review import CodeReview
+    from quorum.application.panel.code_review import CodeReview
 
 _APPROVED = "approved-changes.json"
 
@@ -92,7 +92,7 @@ def make_code_review_opener(
     """Opens code reviews, each with the model that is to be its moderator."""
 
     def open_code_review(model: str) -> CodeReview:
-        from application.panel.code_review import CodeReview
+        from quorum.application.panel.code_review import CodeReview
 
         return CodeReview(
             panel,

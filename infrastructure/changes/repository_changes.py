@@ -10,25 +10,25 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.ports.changes import OpenTools
-from domain.code_review.change import Change, ChangeBase, FileDiff
-from domain.code_review.parts import leave_out_generated
-from domain.code_review.request import CodeReviewRequest
-from domain.code_review.unified_diff import BadDiff, parse_diff
-from domain.errors import AlreadyApproved, NothingToReview, ToolError
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy
-from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.changes.approved_changes import ApprovedChanges
-from infrastructure.changes.git_reader import GitReader
-from infrastructure.changes.shown_content import FileContents, ShownContent
-from infrastructure.changes.snapshot import write_snapshot
-from infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
-from infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
-from infrastructure.changes.worktree_changes import find_worktree_changes
-from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
+from quorum.application.ports.changes import OpenTools
+from quorum.domain.code_review.change import Change, ChangeBase, FileDiff
+from quorum.domain.code_review.parts import leave_out_generated
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.unified_diff import BadDiff, parse_diff
+from quorum.domain.errors import AlreadyApproved, NothingToReview, ToolError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.changes.approved_changes import ApprovedChanges
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.changes.shown_content import FileContents, ShownContent
+from quorum.infrastructure.changes.snapshot import write_snapshot
+from quorum.infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
+from quorum.infrastructure.changes.tree_diff import TreeDifference, compare_commits, compare_worktree
+from quorum.infrastructure.changes.worktree_changes import find_worktree_changes
+from quorum.infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
 
 _MOST_DIFF_BYTES = 64 * 1024 * 1024
 _GH_SECS = 60.0

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.errors import ToolError
-from domain.text.amounts import format_size
-from infrastructure.changes.git_reader import GitReader
-from infrastructure.files.workspace import Workspace
+from quorum.domain.errors import ToolError
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.files.workspace import Workspace
 
 _MOST_BYTES = 20_000_000
 

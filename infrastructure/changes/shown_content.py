@@ -12,11 +12,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.code_review.change import ChangeHunk, FileDiff
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy
-from infrastructure.secrets.file_values import find_secrets
+from quorum.domain.code_review.change import ChangeHunk, FileDiff
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.secrets.file_values import find_secrets
 
 SENSITIVE = "it is a sensitive file"
 _IN_COPY = b"quorum does not show this file to reviewers: it is sensitive\n"

@@ -11,9 +11,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from infrastructure.blocking import Stop
-from infrastructure.changes.git_reader import GitReader
-from infrastructure.changes.shown_content import ShownContent
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.changes.shown_content import ShownContent
 
 _MOST_FILES = 50_000
 _MOST_FILE_BYTES = 2_000_000

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.code_review.change import FileDiff, FileStatus
-from domain.code_review.parts import leave_out_generated
-from domain.code_review.unified_diff import parse_diff
-from domain.errors import ToolError
-from domain.replacing import replace
-from domain.text.amounts import format_size
-from domain.text.late_pattern import compile_late
-from infrastructure.changes.git_reader import GitReader
-from infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
-from infrastructure.changes.swept_folder import DIFF_PREFIX, open_swept_folder
-from infrastructure.changes.worktree_changes import (
+from quorum.domain.code_review.change import FileDiff, FileStatus
+from quorum.domain.code_review.parts import leave_out_generated
+from quorum.domain.code_review.unified_diff import parse_diff
+from quorum.domain.errors import ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.changes.shown_content import SENSITIVE, FileContents, ShownContent
+from quorum.infrastructure.changes.swept_folder import DIFF_PREFIX, open_swept_folder
+from quorum.infrastructure.changes.worktree_changes import (
     LINK,
     MOST_FILE_BYTES,
     SUBMODULE,

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.text.amounts import format_size
-from domain.text.late_pattern import compile_late
-from infrastructure.changes.git_reader import GitReader, TreeEntry
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.changes.git_reader import GitReader, TreeEntry
 
 MOST_FILE_BYTES = 5_000_000
 SUBMODULE, LINK = "160000", "120000"

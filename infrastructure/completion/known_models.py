@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 
-from infrastructure.completion.known_settings import get_table
+from quorum.infrastructure.completion.known_settings import get_table
 
 BUILT_IN_PROVIDERS = ("anthropic", "openai", "offline")
 OFFLINE_MODEL = "offline/offline"
@@ -15,7 +15,7 @@ OFFLINE_MODEL = "offline/offline"
 def list_known_models(settings: Mapping[str, object], used: tuple[str, ...]) -> tuple[str, ...]:
     """Those of the settings, those that sessions used, and those with a published price, in this order."""
     published = tomllib.loads(
-        resources.files("infrastructure.prices").joinpath("prices.toml").read_text(encoding="utf-8")
+        resources.files("quorum.infrastructure.prices").joinpath("prices.toml").read_text(encoding="utf-8")
     )
     names = (*_list_configured(get_table(settings, "models").values()), *used, *published, OFFLINE_MODEL)
     return tuple(dict.fromkeys(name for name in names if "/" in name))

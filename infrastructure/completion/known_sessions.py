@@ -14,12 +14,12 @@ from itertools import pairwise
 from typing import TypeAlias
 from urllib.parse import quote
 
-from domain.errors import ConfigError, LedgerError
-from domain.subagents.session_ids import find_owner
-from infrastructure.completion.known_settings import get_table
-from infrastructure.extras import is_installed
-from infrastructure.store.ledger.place import locate_database
-from infrastructure.store.postgres.address import SCHEME as _SERVER
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.subagents.session_ids import find_owner
+from quorum.infrastructure.completion.known_settings import get_table
+from quorum.infrastructure.extras import is_installed
+from quorum.infrastructure.store.ledger.place import locate_database
+from quorum.infrastructure.store.postgres.address import SCHEME as _SERVER
 
 _MOST = 500
 _WAIT_SECS = 0.1
@@ -63,7 +63,7 @@ def _read_file(url: str, environ: Mapping[str, str]) -> list[_Row]:
 def _read_server(url: str, environ: Mapping[str, str]) -> list[_Row]:
     if not is_installed("psycopg"):
         return []
-    from infrastructure.store.postgres.recent_sessions import read_recent_sessions
+    from quorum.infrastructure.store.postgres.recent_sessions import read_recent_sessions
 
     return read_recent_sessions(url, environ, most=_MOST, wait_secs=_SERVER_WAIT_SECS)
 

@@ -9,8 +9,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.paths import locate
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.paths import locate
 
 _LARGEST_BYTES = 1_000_000
 

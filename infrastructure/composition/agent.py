@@ -5,56 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextManager
-from application.context.summariser import Summariser
-from application.inbox.inbox import Inbox
-from application.instructions.custom_commands import CustomCommands
-from application.instructions.init_command import InitCommand
-from application.instructions.memory import Memory
-from application.instructions.project_instructions import ProjectInstructions
-from application.instructions.prompt_commands import PromptCommands
-from application.ports.subagents import SubagentSessions
-from application.session.agent_session import AgentSession
-from application.session.rewind import Rewind
-from application.session.server_questions import ServerQuestions
-from application.session.session_context import SessionContext
-from application.session.session_exchanges import SessionExchanges
-from application.subagents.defined_tasks import DefinedTasks
-from application.subagents.plan_task_runner import PlanTaskRunner
-from application.subagents.subagent_runner import SubagentRunner
-from application.turn.agent_limits import AgentLimits
-from application.turn.command_terms import CommandTerms
-from application.turn.dialogue import Dialogue
-from application.turn.mentions import Mentions
-from application.turn.run_agent import RunAgent
-from application.turn.user_commands import UserCommandRunner
-from infrastructure import session_tools
-from infrastructure import settings_conversion as conversion
-from infrastructure.answerer import name_answerer
-from infrastructure.changes.opening import build_final_review
-from infrastructure.changes.repository_files import RepositoryFiles
-from infrastructure.composition.answers import ChangeParts, ModelParts
-from infrastructure.composition.calls import CallParts
-from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.execution.commands.orphans import OrphanFinder
-from infrastructure.execution.commands.user_shell import UserShell
-from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.instructions.command_files import CommandFiles
-from infrastructure.instructions.finder import TrustedInstructions, list_former_folders
-from infrastructure.instructions.memory_files import MemoryFiles
-from infrastructure.instructions.trust import find_instruction_files
-from infrastructure.instructions.trusted_commands import TrustedCommands
-from infrastructure.mcp.pins import open_pinned_tools
-from infrastructure.mcp.servers import McpServers
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.permissions.session_rules import SessionRuleService
-from infrastructure.prices.model_figures import build_window_lookup
-from infrastructure.references.github import open_references
-from infrastructure.store.snapshots.restorer import WorkspaceRestorer
-from infrastructure.tools.mentioned_files import MentionedFiles
-from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.application.context.context_gauge import ContextGauge
+from quorum.application.context.context_manager import ContextManager
+from quorum.application.context.summariser import Summariser
+from quorum.application.inbox.inbox import Inbox
+from quorum.application.instructions.custom_commands import CustomCommands
+from quorum.application.instructions.init_command import InitCommand
+from quorum.application.instructions.memory import Memory
+from quorum.application.instructions.project_instructions import ProjectInstructions
+from quorum.application.instructions.prompt_commands import PromptCommands
+from quorum.application.ports.subagents import SubagentSessions
+from quorum.application.session.agent_session import AgentSession
+from quorum.application.session.rewind import Rewind
+from quorum.application.session.server_questions import ServerQuestions
+from quorum.application.session.session_context import SessionContext
+from quorum.application.session.session_exchanges import SessionExchanges
+from quorum.application.subagents.defined_tasks import DefinedTasks
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.subagents.subagent_runner import SubagentRunner
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.command_terms import CommandTerms
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.mentions import Mentions
+from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.user_commands import UserCommandRunner
+from quorum.infrastructure import session_tools
+from quorum.infrastructure import settings_conversion as conversion
+from quorum.infrastructure.answerer import name_answerer
+from quorum.infrastructure.changes.opening import build_final_review
+from quorum.infrastructure.changes.repository_files import RepositoryFiles
+from quorum.infrastructure.composition.answers import ChangeParts, ModelParts
+from quorum.infrastructure.composition.calls import CallParts
+from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.execution.commands.orphans import OrphanFinder
+from quorum.infrastructure.execution.commands.user_shell import UserShell
+from quorum.infrastructure.file_index.finder import WorkspaceFiles
+from quorum.infrastructure.instructions.command_files import CommandFiles
+from quorum.infrastructure.instructions.finder import TrustedInstructions, list_former_folders
+from quorum.infrastructure.instructions.memory_files import MemoryFiles
+from quorum.infrastructure.instructions.trust import find_instruction_files
+from quorum.infrastructure.instructions.trusted_commands import TrustedCommands
+from quorum.infrastructure.mcp.pins import open_pinned_tools
+from quorum.infrastructure.mcp.servers import McpServers
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.permissions.session_rules import SessionRuleService
+from quorum.infrastructure.prices.model_figures import build_window_lookup
+from quorum.infrastructure.references.github import open_references
+from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from quorum.infrastructure.tools.mentioned_files import MentionedFiles
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 
 class ConversationParts:

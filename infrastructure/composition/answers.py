@@ -5,33 +5,33 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import Final
 
-from application.instructions.system_prompt import SystemPrompt
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.panel import Panel
-from application.session.late_secrets import mask_record
-from application.session.session_models import SessionModels
-from application.session.session_record import SessionRecord
-from application.turn.fallback_models import FallbackModels
-from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
-from application.turn.switchable_session import OpenSession, SwitchableSession
-from domain.conversation.session_kind import SessionKind
-from domain.panel.consensus import Consensus, check_consensus
-from domain.panel.debate_record import DebatePolicy
-from domain.review.lens import list_unused_lenses
-from infrastructure.changes.folder_tools import build_draft_policy, choose_folder_tools
-from infrastructure.changes.opening import (
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.panel import Panel
+from quorum.application.session.late_secrets import mask_record
+from quorum.application.session.session_models import SessionModels
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.turn.fallback_models import FallbackModels
+from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
+from quorum.application.turn.switchable_session import OpenSession, SwitchableSession
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.panel.consensus import Consensus, check_consensus
+from quorum.domain.panel.debate_record import DebatePolicy
+from quorum.domain.review.lens import list_unused_lenses
+from quorum.infrastructure.changes.folder_tools import build_draft_policy, choose_folder_tools
+from quorum.infrastructure.changes.opening import (
     build_code_review_policy,
     choose_answer_timeout,
     choose_source,
     make_code_review_opener,
     open_changes,
 )
-from infrastructure.changes.repository_changes import RepositoryChanges
-from infrastructure.composition.calls import CallParts
-from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.config.loading import FLAG_ORIGIN
-from infrastructure.models.opening import (
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.infrastructure.composition.calls import CallParts
+from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.config.loading import FLAG_ORIGIN
+from quorum.infrastructure.models.opening import (
     check_fallbacks,
     check_participants,
     make_consensus_opener,
@@ -41,7 +41,7 @@ from infrastructure.models.opening import (
     make_session_opener,
     open_first,
 )
-from infrastructure.prices.model_figures import build_output_lookup
+from quorum.infrastructure.prices.model_figures import build_output_lookup
 
 
 class ChangeParts:

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.jobs.background_jobs import BackgroundJobs
-from application.plan.plan_service import PhaseTools, PlanService
-from application.ports.subagents import SubagentPort
-from application.subagents.defined_tasks import DefinedTasks
-from application.subagents.plan_task_runner import PlanTaskRunner
-from application.turn.attachments import Attachments
-from application.turn.call_attachments import CallAttachments
-from application.turn.steering import PendingMessages
-from domain.calls.planners import PLANNERS
-from domain.calls.tool import ToolSpec
-from infrastructure import session_tools
-from infrastructure import settings_conversion as conversion
-from infrastructure.attachments.files import AttachmentFiles
-from infrastructure.changes.opening import choose_plan_changes
-from infrastructure.changes.repository_changes import RepositoryChanges
-from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.config.loading import is_flag
-from infrastructure.execution.sandbox.sandbox import EarlySearch
-from infrastructure.instructions.agent_catalog import AgentCatalog
-from infrastructure.instructions.agent_files import AgentFiles
-from infrastructure.instructions.skill_catalog import SkillCatalog
-from infrastructure.instructions.skill_folders import SkillFolders
-from infrastructure.tools.builtin.parts import ToolParts
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.choice import choose_tools
-from infrastructure.tools.custom.tool import build_custom_tools
-from infrastructure.tools.json_schema import JsonSchema
-from infrastructure.tools.registration import ToolSource
-from infrastructure.tools.table import build_tools
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.plan.plan_service import PhaseTools, PlanService
+from quorum.application.ports.subagents import SubagentPort
+from quorum.application.subagents.defined_tasks import DefinedTasks
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.call_attachments import CallAttachments
+from quorum.application.turn.steering import PendingMessages
+from quorum.domain.calls.planners import PLANNERS
+from quorum.domain.calls.tool import ToolSpec
+from quorum.infrastructure import session_tools
+from quorum.infrastructure import settings_conversion as conversion
+from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.changes.opening import choose_plan_changes
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.config.loading import is_flag
+from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
+from quorum.infrastructure.instructions.agent_files import AgentFiles
+from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
+from quorum.infrastructure.instructions.skill_folders import SkillFolders
+from quorum.infrastructure.tools.builtin.parts import ToolParts
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.choice import choose_tools
+from quorum.infrastructure.tools.custom.tool import build_custom_tools
+from quorum.infrastructure.tools.json_schema import JsonSchema
+from quorum.infrastructure.tools.registration import ToolSource
+from quorum.infrastructure.tools.table import build_tools
 
 
 class CallParts:

@@ -6,39 +6,39 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final
 
-from application.events.event_bus import EventBus
-from application.inbox.inbox_approver import InboxApprover
-from application.ports.models import LlmGateway
-from application.review.masking_approver import MaskingApprover
-from application.review.review import Review
-from application.review.voting import Voting
-from application.session.session_folders import SessionFolders
-from application.spending.metered_gateway import MeteredGateway
-from application.spending.spend_limiter import SpendLimiter
-from application.turn.turn_diagnostics import TurnDiagnostics
-from domain.conversation.history import Conversation
-from domain.review.mode import Mode
-from infrastructure import settings_conversion as conversion
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.diagnostics.checking_command import build_checking_commands
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from infrastructure.execution.sandbox.places import list_homes
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import SystemPrograms
-from infrastructure.files.addable_folders import AddableFolders
-from infrastructure.files.workspace import Workspace
-from infrastructure.hooks.registrations import build_hook_registrations
-from infrastructure.instructions.environment import MachineEnvironment
-from infrastructure.managed_policy import build_spend_ceilings
-from infrastructure.own_code import find_own_code
-from infrastructure.permissions import in_force
-from infrastructure.prices.model_figures import build_price_table
-from infrastructure.secrets.known import SessionSecrets, build_secret_test
-from infrastructure.session_paths import build_path_policy, list_own_paths
-from infrastructure.store.snapshots.keeper import WorkspaceKeeper
-from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.saved_index import open_saved_index
+from quorum.application.events.event_bus import EventBus
+from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.ports.models import LlmGateway
+from quorum.application.review.masking_approver import MaskingApprover
+from quorum.application.review.review import Review
+from quorum.application.review.voting import Voting
+from quorum.application.session.session_folders import SessionFolders
+from quorum.application.spending.metered_gateway import MeteredGateway
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure import settings_conversion as conversion
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
+from quorum.infrastructure.execution.sandbox.places import list_homes
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
+from quorum.infrastructure.files.addable_folders import AddableFolders
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.hooks.registrations import build_hook_registrations
+from quorum.infrastructure.instructions.environment import MachineEnvironment
+from quorum.infrastructure.managed_policy import build_spend_ceilings
+from quorum.infrastructure.own_code import find_own_code
+from quorum.infrastructure.permissions import in_force
+from quorum.infrastructure.prices.model_figures import build_price_table
+from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
+from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
+from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.store.snapshots.saved_index import open_saved_index
 
 
 class CoreParts:

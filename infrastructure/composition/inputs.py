@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from application.calls.one_session import OneSession
-from application.instructions.system_prompt import SystemPrompt
-from application.ports.models import LlmGateway
-from application.ports.people import Approver, Observer
-from application.review.review import Review
-from application.session.session_folders import WantedFolder
-from application.session.session_record import SessionRecord
-from domain.conversation.effort import Effort
-from domain.events.masking import SecretMask
-from domain.subagents.subagent_task import Asker
-from infrastructure.changes.repository_changes import ReadChange
-from infrastructure.config.model_choice import StoredKey, find_no_stored_key
-from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
-from infrastructure.config.schema import Settings
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.calls.one_session import OneSession
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.ports.models import LlmGateway
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.review.review import Review
+from quorum.application.session.session_folders import WantedFolder
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.subagents.subagent_task import Asker
+from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
+from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 if TYPE_CHECKING:
-    from infrastructure.mcp.server_credentials import ServerCredentials
+    from quorum.infrastructure.mcp.server_credentials import ServerCredentials
 
 
 class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from application.ports.models import LlmGateway
-from application.ports.subagents import SubagentSessions
-from infrastructure import settings_conversion as conversion
-from infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.managed_policy import build_model_check
-from infrastructure.models.registry import ProviderRegistry
+from quorum.application.ports.models import LlmGateway
+from quorum.application.ports.subagents import SubagentSessions
+from quorum.infrastructure import settings_conversion as conversion
+from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.models.registry import ProviderRegistry
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
-    from infrastructure.composition.agent import AgentParts, ConversationParts
-    from infrastructure.composition.answers import ChangeParts, ModelParts
-    from infrastructure.composition.calls import CallParts
+    from quorum.infrastructure.composition.agent import AgentParts, ConversationParts
+    from quorum.infrastructure.composition.answers import ChangeParts, ModelParts
+    from quorum.infrastructure.composition.calls import CallParts
 
 
 class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
@@ -72,13 +72,13 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def reviewed(self) -> ChangeParts:
-        from infrastructure.composition.answers import ChangeParts
+        from quorum.infrastructure.composition.answers import ChangeParts
 
         return ChangeParts(self.given, self.shared, self.reviews)
 
     @cached_property
     def calls(self) -> CallParts:
-        from infrastructure.composition.calls import CallParts
+        from quorum.infrastructure.composition.calls import CallParts
 
         return CallParts(
             self.given,
@@ -99,7 +99,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def models(self) -> ModelParts:
-        from infrastructure.composition.answers import ModelParts
+        from quorum.infrastructure.composition.answers import ModelParts
 
         return ModelParts(
             self.given, self.core, self.shared, self.reviews, self.calls, self.reviewed, self.terms
@@ -107,7 +107,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def conversation(self) -> ConversationParts:
-        from infrastructure.composition.agent import ConversationParts
+        from quorum.infrastructure.composition.agent import ConversationParts
 
         return ConversationParts(
             self.given, self.core, self.shared, self.reviews, self.calls, self.models, self.terms
@@ -115,7 +115,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def agent(self) -> AgentParts:
-        from infrastructure.composition.agent import AgentParts
+        from quorum.infrastructure.composition.agent import AgentParts
 
         return AgentParts(
             self.given,

@@ -7,13 +7,13 @@ from functools import cache
 
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, Table, find_key, find_node
-from infrastructure.config.loading import LoadedSettings, list_setting_values
-from infrastructure.config.paths import ConfigLocations
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import (
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import Key, Table, find_key, find_node
+from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
+from quorum.infrastructure.config.paths import ConfigLocations
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
     escape_unprintable,
     format_key,
@@ -22,7 +22,7 @@ from infrastructure.config.toml_text import (
     parse_key_path,
     parse_value,
 )
-from infrastructure.config.validation import describe_unknown_key
+from quorum.infrastructure.config.validation import describe_unknown_key
 
 HIDDEN = '"********"'
 

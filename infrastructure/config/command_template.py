@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.errors import ConfigError, ToolError
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
-from infrastructure.config.custom_tool import CustomParameter
+from quorum.domain.errors import ConfigError, ToolError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.config.custom_tool import CustomParameter
 
 _TOKEN = compile_late(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
 

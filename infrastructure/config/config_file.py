@@ -12,12 +12,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.paths import is_present
-from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import KeyPath
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.paths import is_present
+from quorum.infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 

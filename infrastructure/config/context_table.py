@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule
 
 _NEVER = ProjectRule.NEVER
 _MOST_BYTES = 100_000_000

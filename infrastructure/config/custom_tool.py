@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from domain.calls.tool import ParameterType, RiskLevel
+from quorum.domain.calls.tool import ParameterType, RiskLevel
 
 CustomOutputKind: TypeAlias = Literal["text", "json"]
 DEFAULT_TIMEOUT_SECS = 60

@@ -6,11 +6,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-from domain.calls.tool import ParameterType, RiskLevel
-from domain.errors import ConfigError
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.command_template import CommandTemplate
-from infrastructure.config.custom_tool import (
+from quorum.domain.calls.tool import ParameterType, RiskLevel
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.command_template import CommandTemplate
+from quorum.infrastructure.config.custom_tool import (
     DEFAULT_TIMEOUT_SECS,
     CustomOutputKind,
     CustomParameter,

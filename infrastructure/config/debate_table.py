@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from domain.panel.debate_record import Intensity
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.models_table import MODEL_NAME, build_repeat_check
+from quorum.domain.panel.debate_record import Intensity
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.models_table import MODEL_NAME, build_repeat_check
 
 
 class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule
 
 
 class GateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

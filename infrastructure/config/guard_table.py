@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
-from infrastructure.config.about import About, ProjectRule
+from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
+from quorum.infrastructure.config.about import About, ProjectRule
 
 GuardName: TypeAlias = Literal["path", "destructive", "size", "secret", "network", "persistence"]
 

@@ -1,17 +1,17 @@
 """The settings of one hook: a table of `[[hooks]]`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from domain.calls.hook import HookPoint, OnHookError, describe_point
-from infrastructure.config.about import About, ProjectRule
+from quorum.domain.calls.hook import HookPoint, OnHookError, describe_point
+from quorum.infrastructure.config.about import About, ProjectRule
 
 _NEVER = ProjectRule.NEVER
 _NAME = r"\A[!-~]{0,60}\Z"
 _CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
-
+_FORMER_EXAMPLES = "infrastructure.hooks.examples."
 
 _WHEN = ", ".join(f"{point} ({describe_point(point).when})" for point in HookPoint)
 _BY_ITSELF = ", ".join(
@@ -29,6 +29,12 @@ def find_program_problem(table: Mapping[str, object]) -> str | None:
     if table.get("python") and table.get("sandbox"):
         return "has sandbox = true, but a hook in Python runs within quorum; make it a command, or leave it out"
     return None
+
+
+def find_current_name(python: str) -> str | None:
+    """The name that a class shipped with quorum has now, where `python` is its former one."""
+    rest = python.removeprefix(_FORMER_EXAMPLES)
+    return None if rest == python else f"quorum.hooks.{rest}"
 
 
 class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,7 +63,7 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             description='Instead of a command, a class as "module:Class", from the import path or from the '
             "folder hooks beside your own quorum.toml.",
             project=_NEVER,
-            expected='"module:Class", for example "infrastructure.hooks.examples.audit_log:AuditLog"',
+            expected='"module:Class", for example "quorum.hooks.audit_log:AuditLog"',
         ),
     ] = ""
     settings: Annotated[
@@ -121,3 +127,13 @@ class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = False
     enabled: Annotated[bool, About(description="false: the hook is off.", project=_NEVER)] = True
+
+
+def describe_former_names(tables: Sequence[HookTable]) -> list[str]:
+    """A sentence for each hook that names a class of quorum's by its former name, which is still understood."""
+    names = ((place, table.python, find_current_name(table.python)) for place, table in enumerate(tables))
+    return [
+        f'hooks[{place}].python: {former} is now called "{name}"; write that'
+        for place, former, name in names
+        if name is not None
+    ]

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo
 
-from domain.text.nearest import ALIKE, measure_likeness
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text
+from quorum.domain.text.nearest import ALIKE, measure_likeness
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text
 
 ANY_NAME = "*"
 

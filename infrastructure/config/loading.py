@@ -12,26 +12,27 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct, field
 
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from infrastructure.config.keys import Table, load_schema_tree
-from infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
-from infrastructure.config.policy_file import PolicyPlace, read_policy
-from infrastructure.config.policy_limits import PolicyLimits
-from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
-from infrastructure.config.project_trust import (
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
+from quorum.infrastructure.config.hook_table import describe_former_names
+from quorum.infrastructure.config.keys import Table, load_schema_tree
+from quorum.infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
+from quorum.infrastructure.config.policy_file import PolicyPlace, read_policy
+from quorum.infrastructure.config.policy_limits import PolicyLimits
+from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from quorum.infrastructure.config.project_trust import (
     WHY,
     Restrained,
     accept_assignments,
     describe_passwords,
     restrict,
 )
-from infrastructure.config.quorum_table import explain_unreachable_rule
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
-from infrastructure.config.validation import (
+from quorum.infrastructure.config.quorum_table import explain_unreachable_rule
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_file import TomlFile
+from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value
+from quorum.infrastructure.config.validation import (
     MOST_PROBLEMS,
     Assignment,
     Checked,
@@ -140,6 +141,7 @@ def load_settings(
     if policy.file is not None:
         stack.hold_to(policy)
         settings = stack.convert()
+    stack.warnings += describe_former_names(settings.hooks)
     origins = {format_key(path): stack.find_origin(path) for path, _ in list_setting_values(settings)}
     return LoadedSettings(
         settings=settings,

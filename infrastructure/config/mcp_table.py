@@ -5,8 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.web_address import is_web_address
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.web_address import is_web_address
 
 SERVER_NAME = r"\A[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z"
 _VARIABLE = r"\A[A-Za-z_][A-Za-z0-9_]*\Z"

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from domain.text.nearest import find_nearest_word
-from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import format_literal
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_text import format_literal
 
 LIST_ROLES = ("decision_fallback", "review", "participants")
 ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)

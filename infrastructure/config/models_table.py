@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.conversation.effort import Effort
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import format_literal
+from quorum.domain.conversation.effort import Effort
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.toml_text import format_literal
 
 _MODEL = r"\A([A-Za-z0-9_-]+/[!-~]+)?\Z"
 MODEL_NAME = r"\A[A-Za-z0-9_-]+/[!-~]+\Z"

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.toml_text import escape_unprintable
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
 

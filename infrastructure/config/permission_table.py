@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import format_literal, shorten_text
+from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.toml_text import format_literal, shorten_text
 
 _EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(git log *)"]'
 

@@ -11,13 +11,13 @@ from typing import Annotated, TypeVar, get_args
 import msgspec
 from msgspec import Meta, Struct, field
 
-from domain.errors import ConfigError
-from domain.review.mode import Mode
-from infrastructure.config.about import BARE_NAME, ProjectRule
-from infrastructure.config.guard_table import GuardName
-from infrastructure.config.keys import ANY_NAME, Key, find_node
-from infrastructure.config.mcp_table import SERVER_NAME
-from infrastructure.config.policy_table import (
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
+from quorum.infrastructure.config.guard_table import GuardName
+from quorum.infrastructure.config.keys import ANY_NAME, Key, find_node
+from quorum.infrastructure.config.mcp_table import SERVER_NAME
+from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
     MIN_FAMILIES,
     MIN_REVIEWERS,
@@ -31,9 +31,15 @@ from infrastructure.config.policy_table import (
     ProviderIdentity,
     ServerIdentity,
 )
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, format_literal, shorten_text
-from infrastructure.config.validation import MOST_PROBLEMS, Assignment, Checked, check_source, find_missing_keys
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal, shorten_text
+from quorum.infrastructure.config.validation import (
+    MOST_PROBLEMS,
+    Assignment,
+    Checked,
+    check_source,
+    find_missing_keys,
+)
 
 _T = TypeVar("_T")
 _PRICES = "prices"

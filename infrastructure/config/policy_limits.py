@@ -9,14 +9,14 @@ from typing import cast
 import msgspec
 from msgspec import Struct, field
 
-from domain.replacing import replace
-from domain.review.ballot import QuorumRule
-from domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
-from domain.review.mode import Mode
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import find_key
-from infrastructure.config.policy_file import PATHS, RAISED, RULE, SWITCHES
-from infrastructure.config.policy_table import (
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import find_key
+from quorum.infrastructure.config.policy_file import PATHS, RAISED, RULE, SWITCHES
+from quorum.infrastructure.config.policy_table import (
     MIN_FAMILIES,
     MIN_REVIEWERS,
     PROVIDERS,
@@ -24,10 +24,16 @@ from infrastructure.config.policy_table import (
     SERVERS,
     ManagedPolicy,
 )
-from infrastructure.config.project_trust import tighten_value
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.toml_text import KeyPath, format_key, format_literal, hide_credentials, shorten_text
-from infrastructure.config.validation import Assignment
+from quorum.infrastructure.config.project_trust import tighten_value
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.toml_text import (
+    KeyPath,
+    format_key,
+    format_literal,
+    hide_credentials,
+    shorten_text,
+)
+from quorum.infrastructure.config.validation import Assignment
 
 _REVIEWERS: KeyPath = ("models", "review")
 _ESCALATE: KeyPath = ("quorum", "escalate")

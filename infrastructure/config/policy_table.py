@@ -6,15 +6,15 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.conversation.spend_caps import SpendCap
-from domain.review.ballot import guess_family
-from domain.review.mode import Mode
-from infrastructure.config.guard_table import GuardName
-from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, format_literal
-from infrastructure.config.validation import Assignment
-from infrastructure.provider_types import CloudClient, ProviderType
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.review.ballot import guess_family
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.guard_table import GuardName
+from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
+from quorum.infrastructure.config.validation import Assignment
+from quorum.infrastructure.provider_types import CloudClient, ProviderType
 
 MODES: KeyPath = ("review", "modes")
 MIN_REVIEWERS: KeyPath = ("quorum", "min_reviewers")

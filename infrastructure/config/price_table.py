@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule
 
 _NEVER = ProjectRule.NEVER
 _HIGHEST = 1_000_000

@@ -9,13 +9,13 @@ from typing import Protocol, TypeAlias, cast
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.sessions.trust import Standing
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import Key, find_key, find_node
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import (
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import Key, find_key, find_node
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import (
     KeyPath,
     Position,
     format_key,
@@ -23,8 +23,8 @@ from infrastructure.config.toml_text import (
     hide_credentials,
     shorten_text,
 )
-from infrastructure.config.validation import Assignment, PlaceOf
-from infrastructure.config.web_address import is_web_address
+from quorum.infrastructure.config.validation import Assignment, PlaceOf
+from quorum.infrastructure.config.web_address import is_web_address
 
 _LONGEST_VALUE = 4000
 _HIDDEN = '"********"'

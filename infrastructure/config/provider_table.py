@@ -5,10 +5,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.calls.tool_parser import ToolParser
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.web_address import is_web_address
-from infrastructure.provider_types import (
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.web_address import is_web_address
+from quorum.infrastructure.provider_types import (
     PROVIDER_TYPES,
     CloudClient,
     ProviderType,

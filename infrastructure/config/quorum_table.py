@@ -5,11 +5,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.review.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
-from domain.review.escalation import DEFAULT_ESCALATE_BELOW
-from domain.review.lens import LONGEST_LENS, parse_lens
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.toml_text import format_literal
+from quorum.domain.review.ballot import DEFAULT_MIN_VOTES, BadQuorumRule, QuorumRule
+from quorum.domain.review.escalation import DEFAULT_ESCALATE_BELOW
+from quorum.domain.review.lens import LONGEST_LENS, parse_lens
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.toml_text import format_literal
 
 _NEVER = ProjectRule.NEVER
 _LENS_NAME = r"\A(review|[A-Za-z0-9_-]+/[!-~]+)\Z"

@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import ANY_NAME, Key, Table, load_schema_tree
-from infrastructure.config.loading import list_setting_values
-from infrastructure.config.paths import is_present
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, format_literal
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import ANY_NAME, Key, Table, load_schema_tree
+from quorum.infrastructure.config.loading import list_setting_values
+from quorum.infrastructure.config.paths import is_present
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 
 _WIDTH = 100
 _PREAMBLE = """\

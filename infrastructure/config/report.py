@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from domain.review.lens import list_unused_lenses
-from domain.sessions.trust import Standing
-from infrastructure.config.keys import find_key
-from infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, list_setting_values
-from infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
-from infrastructure.config.paths import ConfigLocations, is_present
-from infrastructure.config.policy_file import POLICY_PLACE
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import escape_unprintable, format_key, format_literal, hide_credentials
+from quorum.domain.review.lens import list_unused_lenses
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.keys import find_key
+from quorum.infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, list_setting_values
+from quorum.infrastructure.config.model_choice import ROLES, ModelRoles, choose_roles
+from quorum.infrastructure.config.paths import ConfigLocations, is_present
+from quorum.infrastructure.config.policy_file import POLICY_PLACE
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import (
+    escape_unprintable,
+    format_key,
+    format_literal,
+    hide_credentials,
+)
 
 _HIDDEN = '"********"'
 _COMMENT_COLUMN = 60

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from domain.review.mode import Mode
-from domain.review.path_policy import PROTECTED, SENSITIVE
-from infrastructure.config.about import About, ProjectRule
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
+from quorum.infrastructure.config.about import About, ProjectRule
 
 _MOST, _LONGEST = 500, 200
 

@@ -11,34 +11,34 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from domain.panel.consensus import ConsensusLevel, Strategy
-from domain.plan.phase import PhaseScope
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.code_review_table import CodeReviewTable
-from infrastructure.config.context_table import ContextTable
-from infrastructure.config.debate_table import DebateTable
-from infrastructure.config.diagnostics_table import (
+from quorum.domain.panel.consensus import ConsensusLevel, Strategy
+from quorum.domain.plan.phase import PhaseScope
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.code_review_table import CodeReviewTable
+from quorum.infrastructure.config.context_table import ContextTable
+from quorum.infrastructure.config.debate_table import DebateTable
+from quorum.infrastructure.config.diagnostics_table import (
     DiagnosticsTable,
     find_repeated_diagnostics,
     find_unfit_placeholder,
 )
-from infrastructure.config.discussion_table import DiscussionTable
-from infrastructure.config.drafting_table import DraftingTable
-from infrastructure.config.gate_table import GateTable
-from infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
-from infrastructure.config.hook_table import HookTable, find_program_problem
-from infrastructure.config.mcp_table import McpTable
-from infrastructure.config.models_table import ModelsTable
-from infrastructure.config.permission_table import PermissionTable
-from infrastructure.config.price_table import PRICES, ModelPriceTable
-from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
-from infrastructure.config.quorum_table import QuorumTable
-from infrastructure.config.review_table import ReviewTable
-from infrastructure.config.telemetry_table import TelemetryTable
-from infrastructure.config.tools_table import ToolsTable
-from infrastructure.config.tui_table import TuiTable
-from infrastructure.config.workspace_table import WorkspaceTable
-from infrastructure.storage_backend import accepts_url, describe_urls
+from quorum.infrastructure.config.discussion_table import DiscussionTable
+from quorum.infrastructure.config.drafting_table import DraftingTable
+from quorum.infrastructure.config.gate_table import GateTable
+from quorum.infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
+from quorum.infrastructure.config.hook_table import HookTable, find_program_problem
+from quorum.infrastructure.config.mcp_table import McpTable
+from quorum.infrastructure.config.models_table import ModelsTable
+from quorum.infrastructure.config.permission_table import PermissionTable
+from quorum.infrastructure.config.price_table import PRICES, ModelPriceTable
+from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.quorum_table import QuorumTable
+from quorum.infrastructure.config.review_table import ReviewTable
+from quorum.infrastructure.config.telemetry_table import TelemetryTable
+from quorum.infrastructure.config.tools_table import ToolsTable
+from quorum.infrastructure.config.tui_table import TuiTable
+from quorum.infrastructure.config.workspace_table import WorkspaceTable
+from quorum.infrastructure.storage_backend import accepts_url, describe_urls
 
 _NEVER = ProjectRule.NEVER
 

@@ -10,9 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.errors import ConfigError
-from infrastructure.config.toml_statements import Statement, find_innermost, parse_statements
-from infrastructure.config.toml_text import KeyPath, Position, format_key, format_literal
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.toml_statements import Statement, find_innermost, parse_statements
+from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, format_literal
 
 _TOKENS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'|(?P<comment>#[^\n]*)",

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from domain.text.late_pattern import compile_late
-from infrastructure.config.toml_statements import parse_statements
-from infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.config.toml_statements import parse_statements
+from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 
 _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32

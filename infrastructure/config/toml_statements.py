@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from infrastructure.config.toml_text import KeyPath, Position
+from quorum.infrastructure.config.toml_text import KeyPath, Position
 
 _LONGEST_LINES = 200
 _MOST_EFFORT = 20_000_000  # characters that are parsed to find out where statements end

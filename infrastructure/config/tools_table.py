@@ -5,16 +5,16 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from domain.review.mode import Mode
-from domain.text.output import COMMAND_LIMITS
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.custom_tool_table import (
+from quorum.domain.review.mode import Mode
+from quorum.domain.text.output import COMMAND_LIMITS
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.custom_tool_table import (
     NAME_EXPECTED,
     TOOL_NAME,
     CustomToolTable,
     find_unfit_command,
 )
-from infrastructure.config.web_table import WebTable
+from quorum.infrastructure.config.web_table import WebTable
 
 PlannerName: TypeAlias = Literal["serializable", "partition", "risk_split", "all_parallel"]
 

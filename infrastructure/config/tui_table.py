@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct, field
 
-from infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule
 
 LayoutName: TypeAlias = Literal["auto", "default", "wide", "stacked", "minimal"]
 

@@ -4,8 +4,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from infrastructure.config.about import About, ProjectRule
-from infrastructure.config.web_address import is_web_address
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.web_address import is_web_address
 
 SearchName: TypeAlias = Literal["", "searxng", "brave"]
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import About, ProjectRule
 
 _MOST = 50
 

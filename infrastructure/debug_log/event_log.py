@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from enum import Enum
 
-from application.ports.people import Observer
-from domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
+from quorum.application.ports.people import Observer
+from quorum.domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
 
 _log = logging.getLogger("quorum.events")
 _NAMES = frozenset(

@@ -13,9 +13,9 @@ from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from domain.errors import ConfigError
-from domain.text.printable import make_printable
-from infrastructure.config.paths import locate_state_folder
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.paths import locate_state_folder
 
 MOST_BYTES = 2_000_000
 """Of one file; a run keeps two: what it logged last, and what it logged before that."""

@@ -10,16 +10,19 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from application.cancellation import run_shielded
-from domain.calls.diagnostics import read_lines
-from domain.errors import DiagnosticsFailed, ToolError
-from domain.shell.sandbox import SandboxOn
-from infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
-from infrastructure.execution.commands.declared_program import expand_declared_command, find_declared_program
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.commands.process import Ending, SupervisedProcess
-from infrastructure.execution.sandbox.confinement import Launch
-from infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.application.cancellation import run_shielded
+from quorum.domain.calls.diagnostics import read_lines
+from quorum.domain.errors import DiagnosticsFailed, ToolError
+from quorum.domain.shell.sandbox import SandboxOn
+from quorum.infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
+from quorum.infrastructure.execution.commands.declared_program import (
+    expand_declared_command,
+    find_declared_program,
+)
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
+from quorum.infrastructure.execution.sandbox.confinement import Launch
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 OUTPUT_BYTES = 1_000_000
 

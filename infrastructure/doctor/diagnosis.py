@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from domain.errors import ConfigError
-from domain.review.path_policy import PathPolicy
-from domain.shell.sandbox import SandboxOff
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.model_choice import StoredKey, choose_roles, find_no_stored_key
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.tools_table import RunCommandTable
-from infrastructure.doctor.extras import check_extras
-from infrastructure.doctor.finding import Finding, fail, report_ok, warn
-from infrastructure.doctor.machine import check_machine, check_python
-from infrastructure.doctor.probe import plan_questions
-from infrastructure.doctor.probe import probe as ask_providers
-from infrastructure.doctor.providers import check_readiness, check_roles, is_set_up
-from infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.sandbox import SandboxOff
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.model_choice import StoredKey, choose_roles, find_no_stored_key
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.tools_table import RunCommandTable
+from quorum.infrastructure.doctor.extras import check_extras
+from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
+from quorum.infrastructure.doctor.machine import check_machine, check_python
+from quorum.infrastructure.doctor.probe import plan_questions
+from quorum.infrastructure.doctor.probe import probe as ask_providers
+from quorum.infrastructure.doctor.providers import check_readiness, check_roles, is_set_up
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 
 async def diagnose(

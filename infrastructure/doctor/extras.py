@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from infrastructure.doctor.finding import Finding, report_ok, warn
-from infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.doctor.finding import Finding, report_ok, warn
+from quorum.infrastructure.extras import is_installed, render_install_command
 
 
 def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:

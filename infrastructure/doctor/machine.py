@@ -10,11 +10,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from application.program_lookup import find_program
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.toml_file import escape_path
-from infrastructure.debug_log.log_file import locate_debug_log_folder
-from infrastructure.doctor.finding import Finding, fail, report_ok, warn
+from quorum.application.program_lookup import find_program
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.debug_log.log_file import locate_debug_log_folder
+from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
 
 _GET_CHILD_SUBREAPER = 37
 

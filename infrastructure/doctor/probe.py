@@ -10,20 +10,20 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from domain.conversation.history import Conversation
-from domain.conversation.response import Usage
-from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.amounts import format_amount, format_duration
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.model_choice import StoredKey, find_no_stored_key
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
-from infrastructure.doctor.tool_probe import probe_tools, report_tools
-from infrastructure.managed_policy import build_model_check
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.settings_conversion import build_provider_settings
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.doctor.finding import Finding, FindingState, fail, report_ok, warn
+from quorum.infrastructure.doctor.tool_probe import probe_tools, report_tools
+from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.settings_conversion import build_provider_settings
 
 LIMIT_SECS = 30.0
 _PROMPT = "Reply with: ok"

@@ -9,19 +9,25 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from application.program_lookup import explain_missing, find_program
-from domain.conversation.history import Conversation
-from domain.errors import ConfigError, ProviderError
-from infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
-from infrastructure.config.model_choice import OFFLINE_MODEL, ROLES, ModelRoles, StoredKey, find_no_stored_key
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.toml_file import escape_path
-from infrastructure.doctor.finding import Finding, fail, report_ok, warn
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.managed_policy import build_model_check
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.provider_types import find_public_service, get_traits
-from infrastructure.settings_conversion import build_provider_settings
+from quorum.application.program_lookup import explain_missing, find_program
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ConfigError, ProviderError
+from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
+from quorum.infrastructure.config.model_choice import (
+    OFFLINE_MODEL,
+    ROLES,
+    ModelRoles,
+    StoredKey,
+    find_no_stored_key,
+)
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.managed_policy import build_model_check
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.provider_types import find_public_service, get_traits
+from quorum.infrastructure.settings_conversion import build_provider_settings
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
 _COPILOT_INSTALLATION = "npm install -g @github/copilot"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.calls.tool_parser import ToolParser
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError
-from domain.text.amounts import format_amount
-from domain.text.json_text import count_json_bytes
-from domain.text.json_value import JsonObject
-from domain.textual_calls.forms import list_argument_schemas
-from domain.textual_calls.leaked_call import find_leaked_call
-from infrastructure.doctor.finding import Finding, report_ok, warn
-from infrastructure.models.registry import ProviderRegistry
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_text import count_json_bytes
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.textual_calls.forms import list_argument_schemas
+from quorum.domain.textual_calls.leaked_call import find_leaked_call
+from quorum.infrastructure.doctor.finding import Finding, report_ok, warn
+from quorum.infrastructure.models.registry import ProviderRegistry
 
 _NAME = "read_file"
 _PROMPT = f"Call the tool {_NAME} with the path README.md. Say nothing else."

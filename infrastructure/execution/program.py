@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from application.cancellation import run_shielded
+from quorum.application.cancellation import run_shielded
 
 _BUFFER_BYTES = 1 << 16
 

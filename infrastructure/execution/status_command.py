@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from application.program_lookup import explain_missing, filter_environment, find_program
-from domain.errors import QuorumError
-from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.fed_process import start_with_payload
-from infrastructure.execution.commands.output import CommandOutput
+from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.commands.fed_process import start_with_payload
+from quorum.infrastructure.execution.commands.output import CommandOutput
 
 TIMEOUT_SECS = 5.0
 _MOST_BYTES = 16_000

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from domain.calls.found_file import FoundFile
-from infrastructure.file_index.index import FileIndex
-from infrastructure.file_index.listing import Listing, build_index, list_files
+from quorum.domain.calls.found_file import FoundFile
+from quorum.infrastructure.file_index.index import FileIndex
+from quorum.infrastructure.file_index.listing import Listing, build_index, list_files
 
 _FRESH_SECS = 3.0
 _PATIENCE_SECS = 0.05

@@ -16,8 +16,8 @@ from itertools import accumulate
 
 import re2
 
-from domain.calls.found_file import FoundFile
-from domain.text.fuzzy import fit
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.text.fuzzy import fit
 
 _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1

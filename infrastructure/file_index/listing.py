@@ -13,14 +13,14 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from application.program_lookup import filter_environment, find_program
-from domain.shell.git_commands import GIT_ENVIRONMENT
-from infrastructure.blocking import Stop
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.program import open_program
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
-from infrastructure.file_index.index import FileIndex
-from infrastructure.files.ignoring import IgnoreRules
+from quorum.application.program_lookup import filter_environment, find_program
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
+from quorum.infrastructure.file_index.index import FileIndex
+from quorum.infrastructure.files.ignoring import IgnoreRules
 
 MOST_FILES = 200_000
 _GIT_SECS, _WALK_SECS = 20.0, 10.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from domain.errors import ConfigError
-from domain.review.path_policy import PathPolicy, is_git_folder_name
-from domain.review.workspace_roots import is_below_any
-from infrastructure.files.workspace import escape_path
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.files.workspace import escape_path
 
 
 class AddableFolders:

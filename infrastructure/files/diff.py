@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal
 
-from infrastructure.files.encoding import UTF_8, Encoding, detect
+from quorum.infrastructure.files.encoding import UTF_8, Encoding, detect
 
 _CONTEXT = 3
 # Above this product of changed line counts, comparing costs more than a shorter diff is worth.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from infrastructure.files.workspace import Location
+from quorum.infrastructure.files.workspace import Location
 
 _MOST_ENTRIES = 50_000
 

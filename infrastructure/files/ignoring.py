@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import re2
 from msgspec import Struct
 
-from domain.errors import ToolError
-from infrastructure.files.workspace import open_regular
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.workspace import open_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

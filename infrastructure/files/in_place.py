@@ -14,10 +14,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from domain.errors import StaleSeal, ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.workspace import require_regular
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.workspace import require_regular
 
 _FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _COPY = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

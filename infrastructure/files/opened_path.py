@@ -6,7 +6,7 @@ import os
 import sys
 import unicodedata
 
-from domain.errors import StaleSeal
+from quorum.domain.errors import StaleSeal
 
 _GET_PATH = 50  # F_GETPATH of macOS
 _LONGEST = 1024

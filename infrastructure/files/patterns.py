@@ -7,7 +7,7 @@ from typing import Any
 
 import re2
 
-from domain.errors import ToolError
+from quorum.domain.errors import ToolError
 
 _DIALECT = "patterns are in RE2 syntax, which has no lookaround, backreferences or possessive repetition"
 _EACH_LINE = "(?m)"

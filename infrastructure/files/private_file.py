@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.toml_file import escape_path
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.toml_file import escape_path
 
 PATIENCE_SECS = 5.0
 _PAUSE_SECS = 0.02

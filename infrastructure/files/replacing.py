@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
-from application.calls.decided_access import is_decided_path
-from domain.errors import StaleSeal, ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
-from infrastructure.files.hard_links import find_other_names
-from infrastructure.files.in_place import write_in_place
-from infrastructure.files.workspace import (
+from quorum.application.calls.decided_access import is_decided_path
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
+from quorum.infrastructure.files.hard_links import find_other_names
+from quorum.infrastructure.files.in_place import write_in_place
+from quorum.infrastructure.files.workspace import (
     Location,
     Workspace,
     escape_path,

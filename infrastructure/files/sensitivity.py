@@ -6,8 +6,8 @@ import os
 import stat
 from collections import deque
 
-from domain.review.path_policy import PathPolicy, extract_last_names
-from infrastructure.files.workspace import Location
+from quorum.domain.review.path_policy import PathPolicy, extract_last_names
+from quorum.infrastructure.files.workspace import Location
 
 _MOST_ENTRIES = 100_000
 

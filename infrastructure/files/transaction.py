@@ -10,11 +10,11 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from domain.errors import ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files.file_metadata import MetadataNotKept
-from infrastructure.files.in_place import write_in_place
-from infrastructure.files.replacing import (
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.file_metadata import MetadataNotKept
+from quorum.infrastructure.files.in_place import write_in_place
+from quorum.infrastructure.files.replacing import (
     is_bound_to_place,
     name_temporary,
     open_model,
@@ -24,7 +24,7 @@ from infrastructure.files.replacing import (
     sync_folder,
     write_new_file,
 )
-from infrastructure.files.workspace import Location, Workspace, translate_os_errors
+from quorum.infrastructure.files.workspace import Location, Workspace, translate_os_errors
 
 # File systems without hard links answer so; then the former content is copied.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS})

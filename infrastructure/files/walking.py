@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from infrastructure.blocking import Stop
-from infrastructure.files.ignoring import IgnoreRules
-from infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.ignoring import IgnoreRules
+from quorum.infrastructure.files.workspace import Location, Workspace
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Each level holds a descriptor open.

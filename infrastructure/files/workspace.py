@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from application.calls.decided_access import is_decided_path, list_granted_paths
-from domain.errors import ConfigError, StaleSeal, ToolError
-from domain.review.workspace_roots import WorkspaceRoots, is_below_any
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.opened_path import require_opened_at
+from quorum.application.calls.decided_access import is_decided_path, list_granted_paths
+from quorum.domain.errors import ConfigError, StaleSeal, ToolError
+from quorum.domain.review.workspace_roots import WorkspaceRoots, is_below_any
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import require_opened_at
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.

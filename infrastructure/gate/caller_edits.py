@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.calls.proposed_call import CallEffect, ProposedCall
-from domain.errors import ToolError
-from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.drafting import Draft, read_content
-from infrastructure.tools.builtin.file_text import decode_file, encode_file
-from infrastructure.tools.builtin.matching import replace_text
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin.drafting import Draft, read_content
+from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.tools.builtin.matching import replace_text
 
 _UNKNOWN = "the new content is not known: the caller changes one part of the file by its own rules"
 

@@ -10,23 +10,23 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect, ProposedCall
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition
-from domain.conversation.history import Conversation
-from domain.errors import StaleSeal, ToolError
-from domain.replacing import replace
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.sealing import seal_command
-from infrastructure.files.workspace import Location, Workspace, escape_path
-from infrastructure.gate.caller_edits import draft_change
-from infrastructure.tools.builtin.apply_patch import ApplyPatch
-from infrastructure.tools.builtin.drafting import build_seal
-from infrastructure.tools.builtin.reading import declare_reading
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.commands.sealing import seal_command
+from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
+from quorum.infrastructure.gate.caller_edits import draft_change
+from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
+from quorum.infrastructure.tools.builtin.drafting import build_seal
+from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 _SCHEMA: JsonObject = {"type": "object"}
 _LEFT = "allowed: the caller runs it"

@@ -10,33 +10,33 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Never, TypeAlias
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.gate.call_gate import CallGate
-from application.gate.decision_watch import DecisionWatch
-from application.ports.people import Approver
-from application.ports.tools import Tool
-from application.session.session_record import SessionRecord
-from domain.calls.hook import HookPoint
-from domain.calls.planners import PLANNERS
-from domain.calls.proposed_call import ProposedCall
-from domain.calls.tool import ToolDefinition, ToolSpec
-from domain.errors import LedgerError
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.sessions.past_session import ContinuedSession
-from domain.text.json_value import JsonObject
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.composition.session import SessionParts
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.files.workspace import Workspace
-from infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
-from infrastructure.secrets.key_ring import KeyRing
-from infrastructure.settings_conversion import build_output_limits
-from infrastructure.storage import open_record
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.gate.call_gate import CallGate
+from quorum.application.gate.decision_watch import DecisionWatch
+from quorum.application.ports.people import Approver
+from quorum.application.ports.tools import Tool
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.planners import PLANNERS
+from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.calls.tool import ToolDefinition, ToolSpec
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
+from quorum.infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.settings_conversion import build_output_limits
+from quorum.infrastructure.storage import open_record
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05

@@ -8,12 +8,13 @@ import inspect
 import sys
 import sysconfig
 from collections.abc import Mapping
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
-from domain.calls.hook import HookPoint
-from domain.errors import ConfigError
-from infrastructure.own_packages import find_name_conflict
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.hook_table import find_current_name
+from quorum.infrastructure.own_code import find_name_conflict, list_own_folders
 
 
 def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: Path) -> type:
@@ -22,12 +23,16 @@ def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: P
     A module in the workspace is refused: what stands there may be a stranger's, and a model can write it.
     Raises ConfigError where there is no such class or its module cannot be loaded.
     """
-    module_name, _, class_name = named.partition(":")
+    module_name, _, class_name = (find_current_name(named) or named).partition(":")
     if folder is not None and folder.is_dir() and str(folder) not in sys.path:
         sys.path.append(str(folder))  # at the end: it can shadow no module of the program
         importlib.invalidate_caches()
-    _refuse_workspace(module_name.partition(".")[0], where, folder, workspace)
+    top = module_name.partition(".")[0]
+    spec = None if top in sys.modules else _find_package(top)
+    _refuse_workspace(spec, where, folder, workspace)
     try:
+        if spec is not None and top not in sys.modules:
+            _load_package(top, spec)
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not (module_name == error.name or module_name.startswith(f"{error.name}.")):
@@ -71,17 +76,37 @@ def create_instance(kind: type, settings: Mapping[str, object], *, where: str) -
     return made
 
 
-def _refuse_workspace(top: str, where: str, folder: Path | None, workspace: Path) -> None:
-    if top in sys.modules:  # part of the running program already
-        return
+def _find_package(top: str) -> ModuleSpec | None:
+    """Where a module at the top of the import path is; in a checkout, quorum's layers are not meant by it."""
     spec = importlib.util.find_spec(top)
+    own = {Path(place).resolve() for place in list_own_folders()}
+    if own.isdisjoint(_list_locations(spec)):
+        return spec
+    checkout = {place.parent for place in own}
+    return PathFinder.find_spec(top, [entry for entry in sys.path if Path(entry).resolve() not in checkout])
+
+
+def _load_package(top: str, spec: ModuleSpec) -> None:
+    if spec.loader is None:
+        return
+    module = sys.modules[top] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[top]
+        raise
+
+
+def _refuse_workspace(spec: ModuleSpec | None, where: str, folder: Path | None, workspace: Path) -> None:
     for location in _list_locations(spec):
         if not location.is_relative_to(workspace.resolve()):
             continue
-        if not any(location.is_relative_to(place) for place in _list_trusted_folders(folder)):
+        if spec is not None and not any(
+            location.is_relative_to(place) for place in _list_trusted_folders(folder)
+        ):
             own = f"; put it into {folder}" if folder is not None else ""
             raise ConfigError(
-                f"{where}: the module {top} is in the workspace, from which no hook is loaded{own}"
+                f"{where}: the module {spec.name} is in the workspace, from which no hook is loaded{own}"
             )
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from msgspec import Struct, field
 
-from domain.calls.hook import (
+from quorum.domain.calls.hook import (
     Abort,
     AnyAnswer,
     Continue,
@@ -18,8 +18,8 @@ from domain.calls.hook import (
     Skip,
     describe_point,
 )
-from domain.errors import HookFailure
-from domain.text.json_value import JsonValue
+from quorum.domain.errors import HookFailure
+from quorum.domain.text.json_value import JsonValue
 
 _WORDS: Mapping[type, str] = {
     Continue: "continue",

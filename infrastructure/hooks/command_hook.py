@@ -9,17 +9,17 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from application.calls.hooks import HookSubject, UniformHook, edit, encode_subject, find_point
-from domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, describe_point
-from domain.errors import HookFailure, ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.execution.commands.declared_program import find_declared_program
-from infrastructure.execution.commands.fed_process import start_with_payload
-from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import Ending, SupervisedProcess
-from infrastructure.execution.sandbox.confinement import Confinement, Launch
-from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.hooks.command_answer import CommandAnswer, read_answer
+from quorum.application.calls.hooks import HookSubject, UniformHook, edit, encode_subject, find_point
+from quorum.domain.calls.hook import AnyAnswer, Continue, HookPoint, Skip, describe_point
+from quorum.domain.errors import HookFailure, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.commands.declared_program import find_declared_program
+from quorum.infrastructure.execution.commands.fed_process import start_with_payload
+from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
+from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.hooks.command_answer import CommandAnswer, read_answer
 
 OUTPUT_BYTES = 1_000_000
 _ERROR_BYTES = 4_000

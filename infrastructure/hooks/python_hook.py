@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import cast
 
-from application.calls.hooks import (
+from quorum.application.calls.hooks import (
     Hook,
     HookSubject,
     UniformHook,
@@ -17,9 +17,9 @@ from application.calls.hooks import (
     find_point,
     restore,
 )
-from domain.calls.hook import AnyAnswer, ContinueWithMessages, HookPoint, describe_point
-from domain.errors import HookFailure, QuorumError
-from infrastructure.hooks.blocking_call import run_in_daemon_thread
+from quorum.domain.calls.hook import AnyAnswer, ContinueWithMessages, HookPoint, describe_point
+from quorum.domain.errors import HookFailure, QuorumError
+from quorum.infrastructure.hooks.blocking_call import run_in_daemon_thread
 
 
 class PythonHook(UniformHook):

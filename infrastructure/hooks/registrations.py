@@ -7,19 +7,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from application.calls.hooks import Hook, UniformHook
-from domain.calls.hook import HookPoint, OnHookError
-from domain.calls.tool import RiskLevel
-from domain.errors import ConfigError
-from infrastructure.config.hook_table import HookTable
-from infrastructure.config.paths import locate_user_file
-from infrastructure.execution.commands.declared_program import expand_declared_command
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.hooks.class_loading import create_instance, load_hook_class
-from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.hooks.python_hook import PythonHook
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hooks import Hook, UniformHook
+from quorum.domain.calls.hook import HookPoint, OnHookError
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.hook_table import HookTable
+from quorum.infrastructure.config.paths import locate_user_file
+from quorum.infrastructure.execution.commands.declared_program import expand_declared_command
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.hooks.class_loading import create_instance, load_hook_class
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.hooks.python_hook import PythonHook
 
 
 def locate_hooks_folder(environ: Mapping[str, str]) -> Path | None:

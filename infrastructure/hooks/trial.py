@@ -10,20 +10,20 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from application.calls.hook_chain import HookChain
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
-from application.events.event_bus import EventBus
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import AssistantMessage, Message, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ConfigError, HookAborted, RequestSkipped
-from domain.events.event import Event, HookRan
-from domain.text.amounts import format_duration
-from domain.text.json_value import JsonValue
-from infrastructure.config.toml_text import escape_unprintable
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import ContinueWithMessages, HookPoint, Skip, describe_point
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ConfigError, HookAborted, RequestSkipped
+from quorum.domain.events.event import Event, HookRan
+from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _CONTEXT = ToolExecutionContext(call_id="trial", batch_id="trial", call_index=0, turn_index=0)
 _KEYS = ("tool", "arguments", "risk", "paths", "result", "outcome", "messages")

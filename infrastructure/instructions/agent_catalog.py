@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from application.ports.people import Approver
-from domain.errors import ToolError
-from domain.instructions.agent_definition import AgentDefinition
-from domain.instructions.offer_list import shorten
-from domain.sessions.trust import TrustContent
-from domain.text.amounts import format_amount
-from domain.text.nearest import find_nearest_word
-from infrastructure.instructions.agent_files import AgentFiles
-from infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.ports.people import Approver
+from quorum.domain.errors import ToolError
+from quorum.domain.instructions.agent_definition import AgentDefinition
+from quorum.domain.instructions.offer_list import shorten
+from quorum.domain.sessions.trust import TrustContent
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.infrastructure.instructions.agent_files import AgentFiles
+from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 
 class AgentCatalog:

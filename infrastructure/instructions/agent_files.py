@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from domain.calls.tool_aliases import translate_tool_name
-from domain.instructions.agent_definition import AgentDefinition, is_agent_name
-from domain.instructions.instruction import InstructionScope
-from domain.replacing import replace
-from domain.text.amounts import format_size
-from domain.text.late_pattern import compile_late
-from infrastructure.instructions.content_places import ContentPlaces
-from infrastructure.instructions.frontmatter import (
+from quorum.domain.calls.tool_aliases import translate_tool_name
+from quorum.domain.instructions.agent_definition import AgentDefinition, is_agent_name
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.instructions.content_places import ContentPlaces
+from quorum.infrastructure.instructions.frontmatter import (
     BadFrontmatter,
     Frontmatter,
     FrontmatterField,
@@ -21,8 +21,8 @@ from infrastructure.instructions.frontmatter import (
     parse_frontmatter,
     parse_text,
 )
-from infrastructure.instructions.markdown_files import list_markdown_files
-from infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import list_markdown_files
+from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""

@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.instructions.custom_command import CustomCommand, is_command_name
-from domain.instructions.instruction import InstructionScope
-from domain.replacing import replace
-from domain.text.amounts import format_size
-from infrastructure.instructions.content_places import ContentPlaces
-from infrastructure.instructions.frontmatter import (
+from quorum.domain.instructions.custom_command import CustomCommand, is_command_name
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.instructions.content_places import ContentPlaces
+from quorum.infrastructure.instructions.frontmatter import (
     BadFrontmatter,
     Frontmatter,
     FrontmatterField,
@@ -21,8 +21,8 @@ from infrastructure.instructions.frontmatter import (
     parse_text,
     parse_words,
 )
-from infrastructure.instructions.markdown_files import list_markdown_files
-from infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.instructions.markdown_files import list_markdown_files
+from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 
 FOLDERS = (".claude/commands", ".agents/commands")
 """Where a project and a person keep commands; of two of one name, that of the later folder counts."""

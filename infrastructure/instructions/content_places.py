@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from domain.instructions.instruction import InstructionScope
-from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
 
 
 class ContentPlaces:

@@ -11,13 +11,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import date
 from pathlib import Path
 
-from application.program_lookup import filter_environment, find_program
-from domain.instructions.environment import Environment, RepositoryState
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from domain.shell.sandbox import SandboxOn, SandboxState
-from domain.text.git_head import READ_BYTES, parse_git_file, parse_head
-from infrastructure.config.paths import list_folders_up_to_repository
-from infrastructure.files.workspace import escape_path
+from quorum.application.program_lookup import filter_environment, find_program
+from quorum.domain.instructions.environment import Environment, RepositoryState
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.shell.sandbox import SandboxOn, SandboxState
+from quorum.domain.text.git_head import READ_BYTES, parse_git_file, parse_head
+from quorum.infrastructure.config.paths import list_folders_up_to_repository
+from quorum.infrastructure.files.workspace import escape_path
 
 _STATUS = "git status --porcelain=v1 --untracked-files=normal"
 _PATIENCE_SECS = 2.0

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from domain.text.late_pattern import compile_late
-from infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
-from infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
+from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The names of an instruction file, the first that a folder has counts."""

@@ -8,16 +8,16 @@ import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from application.ports.people import Approver
-from domain.events.event import InstructionsLoaded
-from domain.instructions.instruction import InstructionFile, InstructionScope
-from domain.sessions.past_session import LedgerRecord
-from domain.text.printable import make_printable
-from infrastructure.config.paths import resolve_trusted_place
-from infrastructure.instructions.files import InstructionFiles
-from infrastructure.instructions.trust import list_wanted
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.ports.people import Approver
+from quorum.domain.events.event import InstructionsLoaded
+from quorum.domain.instructions.instruction import InstructionFile, InstructionScope
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.paths import resolve_trusted_place
+from quorum.infrastructure.instructions.files import InstructionFiles
+from quorum.infrastructure.instructions.trust import list_wanted
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 
 class TrustedInstructions:

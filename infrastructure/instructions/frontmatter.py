@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from domain.text.late_pattern import compile_late
-from domain.text.nearest import find_nearest_word
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.nearest import find_nearest_word
 
 if TYPE_CHECKING:
     import yaml

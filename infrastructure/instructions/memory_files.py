@@ -5,23 +5,23 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.errors import ConfigError, MemoryRefused, StaleSeal, ToolError
-from domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from domain.instructions.memory import MemoryDraft, append_bullet
-from domain.replacing import replace
-from domain.sessions.trust import TrustQuestion
-from domain.text.ages import shorten_home
-from domain.text.printable import make_printable
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.diff import render_unified_diff
-from infrastructure.files.encoding import UTF_8
-from infrastructure.files.workspace import Workspace
-from infrastructure.instructions.files import LARGEST_FILE, NAMES, InstructionFiles
-from infrastructure.instructions.text_file import decode_text
-from infrastructure.instructions.trust import list_wanted
-from infrastructure.tools.builtin.drafting import Draft, carry_out, read_content
-from infrastructure.tools.builtin.file_text import decode_file, encode_file
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.domain.errors import ConfigError, MemoryRefused, StaleSeal, ToolError
+from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft, append_bullet
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.encoding import UTF_8
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.instructions.files import LARGEST_FILE, NAMES, InstructionFiles
+from quorum.infrastructure.instructions.text_file import decode_text
+from quorum.infrastructure.instructions.trust import list_wanted
+from quorum.infrastructure.tools.builtin.drafting import Draft, carry_out, read_content
+from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 
 class MemoryFiles:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.instructions.offer_list import select_by_name
-from domain.sessions.trust import TrustContent
-from infrastructure.config.schema import Settings
-from infrastructure.instructions.agent_catalog import AGENTS
-from infrastructure.instructions.agent_files import AgentFiles
-from infrastructure.instructions.command_files import CommandFiles
-from infrastructure.instructions.skill_catalog import SKILLS
-from infrastructure.instructions.skill_folders import SkillFolders
-from infrastructure.instructions.trust import find_instruction_files, list_wanted
-from infrastructure.instructions.trusted_commands import list_wanted_commands
+from quorum.domain.instructions.offer_list import select_by_name
+from quorum.domain.sessions.trust import TrustContent
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.agent_catalog import AGENTS
+from quorum.infrastructure.instructions.agent_files import AgentFiles
+from quorum.infrastructure.instructions.command_files import CommandFiles
+from quorum.infrastructure.instructions.skill_catalog import SKILLS
+from quorum.infrastructure.instructions.skill_folders import SkillFolders
+from quorum.infrastructure.instructions.trust import find_instruction_files, list_wanted
+from quorum.infrastructure.instructions.trusted_commands import list_wanted_commands
 
 
 def list_wanted_contents(

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
-from application.ports.people import Approver
-from domain.errors import ToolError
-from domain.instructions.offer_list import shorten
-from domain.instructions.skill import Skill
-from domain.sessions.trust import TrustContent
-from domain.text.amounts import format_amount, format_size
-from infrastructure.instructions.skill_folders import SkillFolders, read_skill_file
-from infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.ports.people import Approver
+from quorum.domain.errors import ToolError
+from quorum.domain.instructions.offer_list import shorten
+from quorum.domain.instructions.skill import Skill
+from quorum.domain.sessions.trust import TrustContent
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.infrastructure.instructions.skill_folders import SkillFolders, read_skill_file
+from quorum.infrastructure.instructions.trusted_offers import SUMMARY_LENGTH, OfferKind, TrustedOffers
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 _LARGEST_FILE = 100_000  # characters of one file of a skill that the model reads at once
 

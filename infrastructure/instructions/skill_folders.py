@@ -9,13 +9,13 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.skill import Skill, SkillFile, is_skill_name
-from domain.replacing import replace
-from domain.text.amounts import format_size
-from infrastructure.instructions.content_places import ContentPlaces
-from infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
-from infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.skill import Skill, SkillFile, is_skill_name
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.instructions.content_places import ContentPlaces
+from quorum.infrastructure.instructions.frontmatter import BadFrontmatter, parse_frontmatter
+from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 
 FOLDERS = (".claude/skills", ".agents/skills")
 """Where a project and a person keep skills; of two of one name, that of the later folder counts."""

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.opened_path import read_opened_path
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.opened_path import read_opened_path
 
 
 def read_bytes(

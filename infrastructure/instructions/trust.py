@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from domain.instructions.instruction import InstructionFile, InstructionScope
-from domain.review.path_policy import PathPolicy
-from domain.sessions.trust import TrustContent
-from domain.text.amounts import format_amount, format_size
-from infrastructure.config.paths import resolve_trusted_place
-from infrastructure.config.schema import Settings
-from infrastructure.instructions.files import InstructionFiles
+from quorum.domain.instructions.instruction import InstructionFile, InstructionScope
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.sessions.trust import TrustContent
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.infrastructure.config.paths import resolve_trusted_place
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.files import InstructionFiles
 
 _LONGEST = 40_000  # characters of one file that are shown
 

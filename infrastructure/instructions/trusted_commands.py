@@ -7,15 +7,15 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from application.ports.people import Approver
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
-from domain.sessions.trust import TrustContent
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from infrastructure.config.paths import resolve_trusted_place
-from infrastructure.instructions.command_files import CommandFiles
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.ports.people import Approver
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.sessions.trust import TrustContent
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.paths import resolve_trusted_place
+from quorum.infrastructure.instructions.command_files import CommandFiles
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 
 class TrustedCommands:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
-from application.ports.people import Approver
-from domain.instructions.offer_list import Offered, select_by_name
-from domain.sessions.trust import TrustContent, TrustItem
-from domain.text.printable import make_printable
-from infrastructure.config.paths import resolve_trusted_place
-from infrastructure.trust.decisions import TrustDecisions
+from quorum.application.ports.people import Approver
+from quorum.domain.instructions.offer_list import Offered, select_by_name
+from quorum.domain.sessions.trust import TrustContent, TrustItem
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.paths import resolve_trusted_place
+from quorum.infrastructure.trust.decisions import TrustDecisions
 
 SUMMARY_LENGTH = 140  # characters of a description that stand in a summary of many
 _MOST_NAMED = 50

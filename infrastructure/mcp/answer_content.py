@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _LONGEST_SHOWN = 2_000
 

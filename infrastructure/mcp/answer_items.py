@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _NO_OBJECT = "it is no object"
 _NO_NAME = "it has no name"

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import make_printable
-from infrastructure.mcp.answer_content import fit_blocks, fit_resource_content
-from infrastructure.mcp.answer_items import fit_prompt, fit_resource, fit_template, fit_tool
-from infrastructure.mcp.json_lines import Piece, UnreadableText
-from infrastructure.tools.json_schema import find_mismatch
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.answer_content import fit_blocks, fit_resource_content
+from quorum.infrastructure.mcp.answer_items import fit_prompt, fit_resource, fit_template, fit_tool
+from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText
+from quorum.infrastructure.tools.json_schema import find_mismatch
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage

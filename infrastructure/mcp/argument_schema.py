@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct, field
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _UNFIT = re.compile(r"[^a-zA-Z0-9_.-]")
 _LONGEST_KEY = 64

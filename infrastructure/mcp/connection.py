@@ -12,14 +12,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, TypeVar
 
-from domain.errors import ToolError
-from domain.mcp.argument_query import ArgumentQuery
-from domain.mcp.server_status import ServerState
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
-from infrastructure.mcp.offer import NO_OFFER, ServerOffer, describe_failure, list_offer
-from infrastructure.mcp.open_calls import OpenCalls
+from quorum.domain.errors import ToolError
+from quorum.domain.mcp.argument_query import ArgumentQuery
+from quorum.domain.mcp.server_status import ServerState
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.offer import NO_OFFER, ServerOffer, describe_failure, list_offer
+from quorum.infrastructure.mcp.open_calls import OpenCalls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

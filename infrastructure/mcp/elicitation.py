@@ -15,9 +15,9 @@ from mcp_types import (
     ErrorData,
 )
 
-from domain.errors import FormError, LoginError, QuorumError
-from domain.mcp.form_schema import read_form, read_text
-from domain.mcp.server_question import (
+from quorum.domain.errors import FormError, LoginError, QuorumError
+from quorum.domain.mcp.form_schema import read_form, read_text
+from quorum.domain.mcp.server_question import (
     FieldValue,
     ServerAction,
     ServerAddress,
@@ -25,8 +25,8 @@ from domain.mcp.server_question import (
     ServerForm,
     ServerQuestion,
 )
-from infrastructure.mcp.oauth.safe_address import require_safe_address
-from infrastructure.mcp.open_calls import OpenCalls
+from quorum.infrastructure.mcp.oauth.safe_address import require_safe_address
+from quorum.infrastructure.mcp.open_calls import OpenCalls
 
 AskPerson = Callable[[ServerQuestion], Awaitable[ServerAnswer]]
 """Puts a question to the person, and records the answer."""

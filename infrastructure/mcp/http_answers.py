@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import httpx2
 from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT
 
-from domain.text.amounts import format_size
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import make_printable
-from infrastructure.mcp.answers import RequestId, ServerAnswers
-from infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers
+from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 
 LARGEST_ANSWER = 16 << 20
 """The bytes of one answer, or of one event of a stream, at the most."""

@@ -9,10 +9,10 @@ from types import TracebackType
 from mcp.client._transport import Transport, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
-from infrastructure.mcp.answers import ServerAnswers
-from infrastructure.mcp.http_answers import LARGEST_ANSWER, AnswerClient
-from infrastructure.mcp.oauth.login_store import LoginStore
-from infrastructure.mcp.oauth.session_auth import SessionAuth
+from quorum.infrastructure.mcp.answers import ServerAnswers
+from quorum.infrastructure.mcp.http_answers import LARGEST_ANSWER, AnswerClient
+from quorum.infrastructure.mcp.oauth.login_store import LoginStore
+from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth
 
 
 class HttpTransport:

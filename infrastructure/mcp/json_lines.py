@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonValue
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=lambda name: name)  # NaN has no JSON form
 _BEGINNING = re.compile(r'\{\s*(?:["}]|$)|\[\s*(?:[\[{"\]]|$)')

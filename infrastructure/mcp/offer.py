@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.mcp.offered_tool import OfferedTool, make_offered_tool
-from domain.text.printable import make_printable
-from infrastructure.mcp.pages import iterate_pages
-from infrastructure.mcp.prompt import list_prompts
-from infrastructure.mcp.resource import list_resource_templates, list_resources
+from quorum.domain.mcp.offered_prompt import OfferedPrompt
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.mcp.offered_tool import OfferedTool, make_offered_tool
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.pages import iterate_pages
+from quorum.infrastructure.mcp.prompt import list_prompts
+from quorum.infrastructure.mcp.resource import list_resource_templates, list_resources
 
 if TYPE_CHECKING:
     from mcp import Client

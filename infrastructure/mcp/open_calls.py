@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from domain.errors import FormError
-from domain.mcp.server_question import ServerAction, ServerAnswer
+from quorum.domain.errors import FormError
+from quorum.domain.mcp.server_question import ServerAction, ServerAnswer
 
 MOST_QUESTIONS = 10
 """As many questions a server may ask while it works on one call."""

@@ -11,11 +11,11 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from domain.errors import ConfigError
-from infrastructure.blocking import run_in_thread
-from infrastructure.config.paths import is_present, locate_state_folder
-from infrastructure.config.toml_file import escape_path
-from infrastructure.files.private_file import OwnFile
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.config.paths import is_present, locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.files.private_file import OwnFile
 
 FILE_NAME = "mcp-tools.json"
 _Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from domain.mcp.offered_prompt import MOST_PROMPTS, OfferedPrompt, PromptParameter, make_offered_prompt
-from domain.text.amounts import format_size
-from domain.text.printable import make_printable
-from infrastructure.mcp.pages import iterate_pages
+from quorum.domain.mcp.offered_prompt import MOST_PROMPTS, OfferedPrompt, PromptParameter, make_offered_prompt
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
     from mcp import Client

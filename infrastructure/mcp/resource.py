@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from domain.conversation.attached_file import AttachedFile
-from domain.mcp.offered_resource import MOST_RESOURCES, OfferedResource, make_offered_resource
-from domain.text.json_text import count_utf8_bytes
-from domain.text.printable import make_printable
-from infrastructure.mcp.pages import iterate_pages
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.mcp.offered_resource import MOST_RESOURCES, OfferedResource, make_offered_resource
+from quorum.domain.text.json_text import count_utf8_bytes
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.pages import iterate_pages
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from domain.secrets.known import NamedSecret
-from domain.text.late_pattern import compile_late
-from infrastructure.secrets.file_values import is_worth_hiding
-from infrastructure.secrets.known import find_header_secrets
+from quorum.domain.secrets.known import NamedSecret
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.secrets.file_values import is_worth_hiding
+from quorum.infrastructure.secrets.known import find_header_secrets
 
 _HEADER_NAME = compile_late(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = compile_late(r"[\x20-\x7e]*")

@@ -6,20 +6,20 @@ import base64
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from application.ports.workspace import AttachmentViewer
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition
-from domain.errors import AttachmentError, StaleSeal, ToolError
-from domain.mcp.offered_tool import OfferedTool
-from domain.text.amounts import format_size
-from domain.text.json_value import JsonObject
-from domain.text.output import ToolOutput
-from domain.text.printable import make_printable
-from infrastructure.attachments.files import build_attachment
-from infrastructure.mcp.argument_schema import adapt_schema
-from infrastructure.mcp.connection import ServerConnection
+from quorum.application.ports.workspace import AttachmentViewer
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.errors import AttachmentError, StaleSeal, ToolError
+from quorum.domain.mcp.offered_tool import OfferedTool
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.attachments.files import build_attachment
+from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.mcp.connection import ServerConnection
 
 if TYPE_CHECKING:
     from mcp_types import ContentBlock
@@ -89,7 +89,7 @@ class ServerTool:
             )
         if result.structured_content is None:
             return text
-        from infrastructure.mcp.structured_content import add_structure
+        from quorum.infrastructure.mcp.structured_content import add_structure
 
         return add_structure(text, result.structured_content)
 

@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from application.calls.tool_set import ToolSet
-from application.ports.workspace import AttachmentViewer
-from application.session.server_questions import ServerQuestions
-from domain.conversation.attached_file import AttachedFile
-from domain.errors import ConfigError, LoginError, ToolError
-from domain.mcp.argument_query import ArgumentQuery, choose_values
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.mcp.offered_tool import OfferedTool, find_changed_tools
-from domain.mcp.server_status import ServerState, ServerStatus
-from domain.sessions.trust import TrustItem, TrustQuestion
-from domain.text.printable import make_printable
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.mcp.connection import ServerConnection
-from infrastructure.mcp.open_calls import OpenCalls
-from infrastructure.mcp.pins import PinnedTools, compute_server_key
-from infrastructure.mcp.prompt import render_prompt
-from infrastructure.mcp.resource import attach_resource
-from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
-from infrastructure.mcp.server_tool import ServerTool
-from infrastructure.mcp.transports import describe_target, open_transport
-from infrastructure.mcp.usable_tools import select_usable_tools
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.ports.workspace import AttachmentViewer
+from quorum.application.session.server_questions import ServerQuestions
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.errors import ConfigError, LoginError, ToolError
+from quorum.domain.mcp.argument_query import ArgumentQuery, choose_values
+from quorum.domain.mcp.offered_prompt import OfferedPrompt
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.mcp.offered_tool import OfferedTool, find_changed_tools
+from quorum.domain.mcp.server_status import ServerState, ServerStatus
+from quorum.domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.mcp.connection import ServerConnection
+from quorum.infrastructure.mcp.open_calls import OpenCalls
+from quorum.infrastructure.mcp.pins import PinnedTools, compute_server_key
+from quorum.infrastructure.mcp.prompt import render_prompt
+from quorum.infrastructure.mcp.resource import attach_resource
+from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
+from quorum.infrastructure.mcp.server_tool import ServerTool
+from quorum.infrastructure.mcp.transports import describe_target, open_transport
+from quorum.infrastructure.mcp.usable_tools import select_usable_tools
 
 if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT
@@ -196,8 +196,8 @@ class McpServers:
         if server is None:
             known = ", ".join(each.name for each in self._servers) or "none"
             raise LoginError(f"there is no MCP server {name}; there is: {known}")
-        from infrastructure.mcp.oauth.login import run_login
-        from infrastructure.mcp.oauth.login_store import LoginStore
+        from quorum.infrastructure.mcp.oauth.login import run_login
+        from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 
         store = LoginStore(self._learn)
         await run_login(name, server.table, store=store, show=show, environ=self._environ)
@@ -324,7 +324,7 @@ class McpServers:
             return None
 
         def build(calls: OpenCalls) -> ElicitationFnT:
-            from infrastructure.mcp.elicitation import build_elicitation  # it loads the SDK
+            from quorum.infrastructure.mcp.elicitation import build_elicitation  # it loads the SDK
 
             return build_elicitation(name, table.url, calls, self._questions.ask)
 

@@ -18,12 +18,12 @@ from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from domain.text.amounts import format_size
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
-from infrastructure.execution.commands.process import SupervisedProcess
-from infrastructure.mcp.answers import ServerAnswers
-from infrastructure.mcp.json_lines import JsonLines, Piece, is_whole
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.mcp.answers import ServerAnswers
+from quorum.infrastructure.mcp.json_lines import JsonLines, Piece, is_whole
 
 # The supervisor gives every program an empty standard input: this takes over the one that was handed down.
 _WITH_STDIN = 'exec <"$0"; exec "$@"'

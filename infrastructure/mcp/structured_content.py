@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from domain.calls.summary import describe_structure, extract_text, is_long
-from domain.text.json_text import is_json
-from domain.text.json_value import JsonValue
-from domain.text.output import OutputLimits, Stored, Structured, ToolOutput
+from quorum.domain.calls.summary import describe_structure, extract_text, is_long
+from quorum.domain.text.json_text import is_json
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.output import OutputLimits, Stored, Structured, ToolOutput
 
 _LIMITS = OutputLimits()
 

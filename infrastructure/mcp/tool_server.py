@@ -11,7 +11,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:
     from mcp.server import ServerRequestContext

@@ -8,15 +8,15 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from application.program_lookup import explain_missing, filter_environment, find_program
-from domain.errors import ToolError
-from domain.text.printable import make_printable
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
+from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.domain.errors import ToolError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 if TYPE_CHECKING:
-    from infrastructure.mcp.connection import OpenTransport
+    from quorum.infrastructure.mcp.connection import OpenTransport
 
 
 def describe_target(table: McpServerTable) -> str:
@@ -60,15 +60,15 @@ def open_transport(
     if obstacle := find_obstacle(table, environ, secret_names, credentials):
         raise ToolError(obstacle)
     if table.url:
-        from infrastructure.mcp.http_transport import HttpTransport
-        from infrastructure.mcp.oauth.login_store import LoginStore
+        from quorum.infrastructure.mcp.http_transport import HttpTransport
+        from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 
         token = environ.get(table.bearer_token_env) if table.bearer_token_env else None
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         return HttpTransport(
             server, table.url, headers={**headers, **credentials.headers}, logins=LoginStore(learn)
         )
-    from infrastructure.mcp.stdio_transport import StdioTransport
+    from quorum.infrastructure.mcp.stdio_transport import StdioTransport
 
     environment = _build_environment(table, environ, secret_names, credentials)
     path = find_program(_locate_program(table), environment.get("PATH"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.mcp.offered_tool import OfferedTool, Selection, select_tools
-from infrastructure.mcp.argument_schema import adapt_schema
-from infrastructure.tools.json_schema import find_schema_problem
+from quorum.domain.mcp.offered_tool import OfferedTool, Selection, select_tools
+from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.tools.json_schema import find_schema_problem
 
 
 def select_usable_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str]) -> Selection:

@@ -11,33 +11,33 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_nev
 
 import httpx2
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.document import DocumentLimits
-from domain.conversation.image import ImageLimits
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError
-from domain.replacing import replace
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
-from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.failures import find_direct_cause
-from infrastructure.models.shared.json_fields import parse_foreign_json
-from infrastructure.models.shared.model_listing import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.document import DocumentLimits
+from quorum.domain.conversation.image import ImageLimits
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
+from quorum.infrastructure.models.shared.answer_reading import AnswerReader, read_answer
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.failures import find_direct_cause
+from quorum.infrastructure.models.shared.json_fields import parse_foreign_json
+from quorum.infrastructure.models.shared.model_listing import (
     ModelPage,
     build_no_listing,
     explain_listing_refusal,
     read_all_pages,
     read_page,
 )
-from infrastructure.models.shared.network_loading import (
+from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     build_http_client,
     load_event_loop,
     load_sdk_lazily,
     read_certificates,
 )
-from infrastructure.models.shared.request_body import post_body
+from quorum.infrastructure.models.shared.request_body import post_body
 
 if TYPE_CHECKING:
     from openai import AsyncAPIResponse, AsyncOpenAI

@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from application.events.event_bus import EventBus
-from application.instructions.system_prompt import SystemPrompt
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession, PromptPanels
-from application.panel.drafts import DraftPolicy
-from application.panel.panel import Panel
-from application.ports.models import LlmSession, MessageShaper
-from application.turn.reasoning_efforts import ReasoningEfforts
-from application.turn.switchable_session import OpenSession
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.panel.consensus import Strategy
-from domain.panel.debate_record import DebatePolicy
+from quorum.application.events.event_bus import EventBus
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.drafts import DraftPolicy
+from quorum.application.panel.panel import Panel
+from quorum.application.ports.models import LlmSession, MessageShaper
+from quorum.application.turn.reasoning_efforts import ReasoningEfforts
+from quorum.application.turn.switchable_session import OpenSession
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.panel.consensus import Strategy
+from quorum.domain.panel.debate_record import DebatePolicy
 
 if TYPE_CHECKING:  # what several models answer is loaded where they do
-    from application.panel.debate import Debate
-    from application.panel.discussion import Discussion
-    from application.panel.draft_ensemble import DraftEnsemble
-    from application.panel.ensemble import Ensemble
-    from application.panel.panel_session import PanelSession
-    from application.panel.plan_ensemble import PlanEnsemble
+    from quorum.application.panel.debate import Debate
+    from quorum.application.panel.discussion import Discussion
+    from quorum.application.panel.draft_ensemble import DraftEnsemble
+    from quorum.application.panel.ensemble import Ensemble
+    from quorum.application.panel.panel_session import PanelSession
+    from quorum.application.panel.plan_ensemble import PlanEnsemble
 
 
 class Opening(Struct, frozen=True):
@@ -74,8 +74,8 @@ def make_prompt_panels(
     """What makes the panels that answer prompts of this conversation, in a session that works in `root`."""
 
     def open_ensemble() -> Ensemble:
-        from application.panel.ensemble import Ensemble
-        from application.panel.ensemble_forms import ANSWERING_ROLE
+        from quorum.application.panel.ensemble import Ensemble
+        from quorum.application.panel.ensemble_forms import ANSWERING_ROLE
 
         return Ensemble(
             panel,
@@ -98,8 +98,8 @@ def make_prompt_panels(
         )
 
     def open_plan_ensemble() -> PlanEnsemble:
-        from application.panel.plan_ensemble import PlanEnsemble
-        from application.panel.plan_ensemble_forms import PLANNING_ROLE
+        from quorum.application.panel.plan_ensemble import PlanEnsemble
+        from quorum.application.panel.plan_ensemble_forms import PLANNING_ROLE
 
         return PlanEnsemble(
             panel,
@@ -112,8 +112,8 @@ def make_prompt_panels(
         )
 
     def open_draft_ensemble() -> DraftEnsemble:
-        from application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
-        from application.panel.draft_ensemble_forms import DRAFTING_ROLE
+        from quorum.application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
+        from quorum.application.panel.draft_ensemble_forms import DRAFTING_ROLE
 
         return DraftEnsemble(
             panel,
@@ -143,8 +143,8 @@ def _open_debate(
     events: EventBus,
     policy: DebatePolicy,
 ) -> Debate:
-    from application.panel.debate import Debate
-    from application.panel.debate_forms import DEBATING_ROLE
+    from quorum.application.panel.debate import Debate
+    from quorum.application.panel.debate_forms import DEBATING_ROLE
 
     return Debate(
         panel,
@@ -182,7 +182,7 @@ def make_discussion_opener(
     """Opens discussions of this conversation, each with the model that is to be its moderator."""
 
     def open_discussion(model: str) -> Discussion:
-        from application.panel.discussion import Discussion
+        from quorum.application.panel.discussion import Discussion
 
         return Discussion(
             panel,

@@ -7,22 +7,22 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
-from application.conversation_session import open_session
-from application.ports.models import LlmExchange, LlmSession, MessageShaper
-from application.ports.storage import ContentStore, RequestPacer
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.request_rate import RequestRate
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.local_pacer import LocalPacer
-from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
-from infrastructure.models.shared.effort_levels import list_efforts
-from infrastructure.models.shared.provider import ApiProvider, Provider
-from infrastructure.provider_types import find_public_service
+from quorum.application.conversation_session import open_session
+from quorum.application.ports.models import LlmExchange, LlmSession, MessageShaper
+from quorum.application.ports.storage import ContentStore, RequestPacer
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.request_rate import RequestRate
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.local_pacer import LocalPacer
+from quorum.infrastructure.models.shared.api_client import ApiClient, ProviderSettings
+from quorum.infrastructure.models.shared.effort_levels import list_efforts
+from quorum.infrastructure.models.shared.provider import ApiProvider, Provider
+from quorum.infrastructure.provider_types import find_public_service
 
 if TYPE_CHECKING:
-    from infrastructure.models.clouds.endpoint import Endpoint
+    from quorum.infrastructure.models.clouds.endpoint import Endpoint
 
 
 class ProviderRegistry:
@@ -89,7 +89,7 @@ class ProviderRegistry:
         return tuple(name for name in self.providers if self._is_configured(self._settings[name]))
 
     def _is_configured(self, settings: ProviderSettings) -> bool:
-        from infrastructure.models.shared.stored_keys import list_key_variables
+        from quorum.infrastructure.models.shared.stored_keys import list_key_variables
 
         variables = list_key_variables(settings, find_public_service(settings.type).key_env)
         if not variables:
@@ -156,7 +156,7 @@ class ProviderRegistry:
     def _build(self, provider: str, settings: ProviderSettings) -> Provider:
         client: ApiClient
         if settings.client:
-            from infrastructure.models.clouds.selection import check_type
+            from quorum.infrastructure.models.clouds.selection import check_type
 
             check_type(provider, settings)
         if settings.tool_parser and settings.type != "openai-chat":
@@ -166,17 +166,17 @@ class ProviderRegistry:
             )
         match settings.type:
             case "anthropic":
-                from infrastructure.models.anthropic.client import AnthropicMessages
+                from quorum.infrastructure.models.anthropic.client import AnthropicMessages
 
                 endpoint = self._build_endpoint(provider, settings)
                 client = AnthropicMessages(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai":
-                from infrastructure.models.openai_responses.client import OpenAiResponses
+                from quorum.infrastructure.models.openai_responses.client import OpenAiResponses
 
                 endpoint = self._build_endpoint(provider, settings)
                 client = OpenAiResponses(endpoint, max_output_tokens=settings.max_output_tokens)
             case "openai-chat":
-                from infrastructure.models.openai_chat.client import OpenAiChat
+                from quorum.infrastructure.models.openai_chat.client import OpenAiChat
 
                 endpoint = self._build_endpoint(provider, settings)
                 client = OpenAiChat(
@@ -190,20 +190,20 @@ class ProviderRegistry:
                         f"provider {provider} needs the SDK of GitHub Copilot, which is not installed; "
                         f"install it with: {render_install_command('copilot')}"
                     )
-                from infrastructure.models.copilot.provider import CopilotProvider
+                from quorum.infrastructure.models.copilot.provider import CopilotProvider
 
                 return CopilotProvider(
                     provider, settings, self._get_environment(provider, settings), self._contents
                 )
             case "offline":
-                from infrastructure.models.offline import OfflineApiClient
+                from quorum.infrastructure.models.offline import OfflineApiClient
 
                 client = OfflineApiClient()
             case never:
                 assert_never(never)
         pace = None
         if settings.requests_per_minute:
-            from infrastructure.models.shared.pacing import RequestPace
+            from quorum.infrastructure.models.shared.pacing import RequestPace
 
             pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
         return ApiProvider(
@@ -217,16 +217,16 @@ class ProviderRegistry:
     def _build_endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)
         if settings.client:
-            from infrastructure.models.clouds.selection import build_cloud_endpoint
+            from quorum.infrastructure.models.clouds.selection import build_cloud_endpoint
 
             return build_cloud_endpoint(provider, settings, environ, public)
-        from infrastructure.models.clouds.endpoint import Endpoint
+        from quorum.infrastructure.models.clouds.endpoint import Endpoint
 
         return Endpoint.of(provider, settings, environ, public)
 
     def _get_environment(self, provider: str, settings: ProviderSettings) -> Mapping[str, str]:
         """The environment with the provider's key from the keyring, where its variable is not set."""
-        from infrastructure.models.shared.stored_keys import WithStoredKey, list_key_variables
+        from quorum.infrastructure.models.shared.stored_keys import WithStoredKey, list_key_variables
 
         variables = list_key_variables(settings, find_public_service(settings.type).key_env)
         return WithStoredKey(self._environ, variables, provider, self._stored_key)

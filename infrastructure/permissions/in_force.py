@@ -8,18 +8,18 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from application.events.event_bus import EventBus
-from application.review.rule_book import FileListing, RuleBook
-from domain.replacing import replace
-from domain.review.guards import GuardSettings
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule
-from infrastructure.config.paths import locate_user_file
-from infrastructure.config.permission_table import PermissionTable
-from infrastructure.config.schema import Settings
-from infrastructure.execution.shell.parsing import parse
-from infrastructure.execution.shell.script import read_script
-from infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.rule_book import FileListing, RuleBook
+from quorum.domain.replacing import replace
+from quorum.domain.review.guards import GuardSettings
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.infrastructure.config.paths import locate_user_file
+from quorum.infrastructure.config.permission_table import PermissionTable
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.execution.shell.parsing import parse
+from quorum.infrastructure.execution.shell.script import read_script
+from quorum.infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile
 
 MOST_ENTRIES = 2_000
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "__pycache__"})

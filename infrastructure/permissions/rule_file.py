@@ -8,15 +8,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule
-from domain.review.rule_examples import ReadCommand, find_failing_example
-from domain.review.saved_rule import SavedRule
-from infrastructure.blocking import run_in_thread
-from infrastructure.config.paths import is_present
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
-from infrastructure.permissions.rule_toml import PlacedRule, read_rules, render_rules
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.rule_examples import ReadCommand, find_failing_example
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.config.paths import is_present
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
+from quorum.infrastructure.permissions.rule_toml import PlacedRule, read_rules, render_rules
 
 FILE_NAME = "permissions.toml"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, BadRule, Rule
-from domain.review.saved_rule import SavedRule
-from infrastructure.config.toml_file import TomlFile
-from infrastructure.config.toml_text import Position, escape_unprintable, format_literal, shorten_text
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, BadRule, Rule
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.config.toml_file import TomlFile
+from quorum.infrastructure.config.toml_text import Position, escape_unprintable, format_literal, shorten_text
 
 _USER = "user"
 _PREAMBLE = """\

@@ -7,18 +7,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from application.ports.tools import Tool, ToolSchemaPort
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from domain.errors import ConfigError
-from domain.review.permissions import COMMAND_TOOL, Answer
-from domain.review.questions import RulePreview, RuleScope
-from domain.review.saved_rule import HeldRule
-from domain.text.late_pattern import compile_late
-from infrastructure.blocking import run_in_thread
-from infrastructure.permissions.rule_file import RuleFile
-from infrastructure.permissions.rule_toml import PlacedRule
-from infrastructure.permissions.trial import try_call
+from quorum.application.ports.tools import Tool, ToolSchemaPort
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import COMMAND_TOOL, Answer
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.saved_rule import HeldRule
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.permissions.rule_file import RuleFile
+from quorum.infrastructure.permissions.rule_toml import PlacedRule
+from quorum.infrastructure.permissions.trial import try_call
 
 _CALL = compile_late(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
 _STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)

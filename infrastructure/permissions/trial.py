@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from application.ports.tools import CommandTool, Tool, ToolSchemaPort
-from application.review.review import Review
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from domain.text.json_value import JsonObject
-from domain.text.nearest import find_nearest_word
-from infrastructure.config.toml_text import escape_unprintable
-from infrastructure.permissions.rule_toml import PlacedRule
+from quorum.application.ports.tools import CommandTool, Tool, ToolSchemaPort
+from quorum.application.review.review import Review
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.infrastructure.config.toml_text import escape_unprintable
+from quorum.infrastructure.permissions.rule_toml import PlacedRule
 
 
 async def try_call(

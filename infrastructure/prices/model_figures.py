@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from domain.conversation.cost import Price, PriceTable, strip_date
-from domain.conversation.output_limits import find_output_limit
-from infrastructure.config.context_table import ModelWindowTable
-from infrastructure.config.price_table import ModelPriceTable
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.prices.published import load_published_prices
-from infrastructure.provider_types import (
+from quorum.domain.conversation.cost import Price, PriceTable, strip_date
+from quorum.domain.conversation.output_limits import find_output_limit
+from quorum.infrastructure.config.context_table import ModelWindowTable
+from quorum.infrastructure.config.price_table import ModelPriceTable
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.prices.published import load_published_prices
+from quorum.infrastructure.provider_types import (
     DEFAULT_ANTHROPIC_OUTPUT_TOKENS,
     find_public_service,
     get_traits,

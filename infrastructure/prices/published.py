@@ -12,9 +12,9 @@ from importlib import resources
 import msgspec
 from msgspec import Struct
 
-from domain.conversation.cost import LongPrompt, Price
-from domain.errors import ConfigError
-from domain.text.late_pattern import compile_late
+from quorum.domain.conversation.cost import LongPrompt, Price
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.late_pattern import compile_late
 
 _FILE = "prices.toml"
 _MODEL = compile_late(r"[a-z]+/[!-~]+")

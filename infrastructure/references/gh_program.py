@@ -8,14 +8,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from application.program_lookup import explain_missing, filter_environment, find_as_shell_does, find_program
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
-from domain.text.reference import find_repository
-from infrastructure.config.paths import list_folders_up_to_repository
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.commands.fed_process import start_with_payload
+from quorum.application.program_lookup import (
+    explain_missing,
+    filter_environment,
+    find_as_shell_does,
+    find_program,
+)
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
+from quorum.domain.text.reference import find_repository
+from quorum.infrastructure.config.paths import list_folders_up_to_repository
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.fed_process import start_with_payload
 
 TIMEOUT_SECS = 15.0
 _MOST_BYTES = 4_000_000

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.conversation.attached_file import AttachedFile
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import make_printable
-from domain.text.reference import Reference
-from infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.domain.text.reference import Reference
+from quorum.infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
 
 _FIELDS = "title,state,author,body,comments,url"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.references.gh_program import decode_objects, find_own_repository, run_gh
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.references.gh_program import decode_objects, find_own_repository, run_gh
 
 MOST_PULL_REQUESTS = 1000
 _FIELDS = "number,title,headRefOid,baseRefOid"

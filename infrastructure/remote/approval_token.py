@@ -8,7 +8,7 @@ import secrets
 import select
 import stat
 
-from domain.errors import ConfigError
+from quorum.domain.errors import ConfigError
 
 _FIRST = 3  # the ones before are standard input, output and error
 _BYTES = 32

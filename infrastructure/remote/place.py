@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.remote.peer import identify_peer
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.remote.peer import identify_peer
 
 LONGEST_PATH = 107 if sys.platform == "linux" else 103
 """In bytes: what the kernel's address of a Unix socket has room for."""

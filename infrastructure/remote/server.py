@@ -15,10 +15,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from infrastructure.execution.commands.orphans import read_markers
-from infrastructure.execution.commands.supervisor import ProcessTable, list_processes
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
-from infrastructure.remote.peer import Peer, identify_peer
+from quorum.infrastructure.execution.commands.orphans import read_markers
+from quorum.infrastructure.execution.commands.supervisor import ProcessTable, list_processes
+from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
+from quorum.infrastructure.remote.peer import Peer, identify_peer
 
 Answer: TypeAlias = Callable[[bytes], Awaitable[bytes | None]]
 """What a body comes to; None where nothing is to be sent. It never raises."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from infrastructure.remote.peer import Peer
+from quorum.infrastructure.remote.peer import Peer
 
 _TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _MAPPED_BYTES = b"\0" * 10 + b"\xff\xff"

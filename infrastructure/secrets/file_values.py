@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, urlsplit
 
-from domain.secrets.forms import is_plain_name, is_random, is_stand_in
-from domain.secrets.key_variables import is_public_name, is_secret_name_in_file
-from domain.secrets.known import LONGEST, NamedSecret
-from domain.text.late_pattern import compile_late
+from quorum.domain.secrets.forms import is_plain_name, is_random, is_stand_in
+from quorum.domain.secrets.key_variables import is_public_name, is_secret_name_in_file
+from quorum.domain.secrets.known import LONGEST, NamedSecret
+from quorum.domain.text.late_pattern import compile_late
 
 _KEY_BEGINS = compile_late(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = compile_late(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")

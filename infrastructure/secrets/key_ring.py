@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from domain.errors import ConfigError
-from infrastructure.extras import is_installed, render_install_command
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.extras import is_installed, render_install_command
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend

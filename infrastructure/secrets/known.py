@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from domain.events.masking import SecretMask
-from domain.review.path_policy import PathPolicy, extract_last_names
-from domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
-from domain.secrets.known import NamedSecret
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
-from infrastructure.config.schema import Settings
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.workspace import SYSTEM_FOLDERS
-from infrastructure.secrets.file_values import (
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.path_policy import PathPolicy, extract_last_names
+from quorum.domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
+from quorum.domain.secrets.known import NamedSecret
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.workspace import SYSTEM_FOLDERS
+from quorum.infrastructure.secrets.file_values import (
     find_assigned_secrets,
     find_passwords,
     find_secrets,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Never
 
-from application.ports.storage import BlobStore, OpenedSession, SessionArchive
-from application.session.session_record import SessionRecord
-from domain.errors import LedgerError
-from domain.events.masking import SecretMask
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.past_session import SessionChoice
-from infrastructure.local_pacer import LocalPacer
+from quorum.application.ports.storage import BlobStore, OpenedSession, SessionArchive
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.infrastructure.local_pacer import LocalPacer
 
 
 def build_empty_record(outputs: BlobStore | None) -> SessionRecord:

@@ -15,9 +15,9 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from application.ports.people import Observer
-from domain.events.event import Event, SessionFinished
-from infrastructure.telemetry.session_spans import SessionSpans
+from quorum.application.ports.people import Observer
+from quorum.domain.events.event import Event, SessionFinished
+from quorum.infrastructure.telemetry.session_spans import SessionSpans
 
 _log = logging.getLogger(__name__)
 _SCOPE = "quorum"

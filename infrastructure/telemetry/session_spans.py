@@ -10,8 +10,8 @@ from typing import TypeAlias
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 
-from domain.conversation.response import Usage
-from domain.events.event import (
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -31,9 +31,9 @@ from domain.events.event import (
     UsageCounted,
     VoteCast,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
-from infrastructure.telemetry import names
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from quorum.infrastructure.telemetry import names
 
 Attribute: TypeAlias = str | int | float | tuple[str, ...]
 _AGENT = "quorum"

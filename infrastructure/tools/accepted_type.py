@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _NOTES = frozenset({"type", "description", "title"})
 _PLAIN: dict[str, Any] = {"string": str, "number": float, "integer": int, "boolean": bool}

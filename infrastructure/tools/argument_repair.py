@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
-from domain.text.json_text import name_json_type
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.nearest import count_edits, find_nearest_word
+from quorum.domain.text.json_text import name_json_type
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.nearest import count_edits, find_nearest_word
 
 _INTEGER = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?")

@@ -10,16 +10,16 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from application.ports.tools import Tool
-from domain.calls.tool import RiskLevel
-from domain.calls.tool_traits import find_traits
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError
-from domain.plan.phase import FAIL_TASK, RUN_TASK
-from domain.text.nearest import find_nearest_word
-from infrastructure.config.schema import Settings
-from infrastructure.own_packages import find_name_conflict
-from infrastructure.tools.registration import ToolSource, check_tools
+from quorum.application.ports.tools import Tool
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConfigError
+from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.own_code import find_name_conflict
+from quorum.infrastructure.tools.registration import ToolSource, check_tools
 
 _PLUGIN_GROUP = "quorum.tools"
 

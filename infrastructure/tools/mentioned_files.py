@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from application.calls.decided_access import hold_to_access
-from application.ports.workspace import MentionTarget
-from domain.conversation.attached_file import AttachedFile
-from domain.errors import ToolError
-from domain.replacing import replace
-from domain.text.amounts import format_size
-from domain.text.mention import LineRange, split_lines
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.workspace import Location, Workspace, escape_path
-from infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
-from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.reading import declare_reading
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.ports.workspace import MentionTarget
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.errors import ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.mention import LineRange, split_lines
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
+from quorum.infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
+from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
+from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 LARGEST_BYTES = 50_000_000
 """A longer file is not read before a prompt is sent, which would have to wait for it."""

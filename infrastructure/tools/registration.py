@@ -8,14 +8,14 @@ from typing import cast
 
 from msgspec import Struct
 
-from application.ports.tools import SealingTool, Tool
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ConfigError
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
-from domain.text.output import ToolOutput
+from quorum.application.ports.tools import SealingTool, Tool
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.output import ToolOutput
 
 _NAME = compile_late(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"

@@ -7,11 +7,11 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from domain.calls.tool_traits import ToolTraits, use_built_in_traits
+from quorum.domain.calls.tool_traits import ToolTraits, use_built_in_traits
 
 if TYPE_CHECKING:  # who only asks for traits imports no session
-    from application.ports.tools import Tool
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.application.ports.tools import Tool
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 MODULES: Final = {
     "read_file": ".builtin.read_file",

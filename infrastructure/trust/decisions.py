@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
-from domain.text.printable import make_printable
-from infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
 
 AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
 

@@ -10,14 +10,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.sessions.trust import Standing, TrustQuestion
-from infrastructure.blocking import run_in_thread
-from infrastructure.config.paths import is_present, locate_state_folder
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import escape_unprintable, format_literal
-from infrastructure.files.private_file import PATIENCE_SECS, OwnFile
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import Standing, TrustQuestion
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.config.paths import is_present, locate_state_folder
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, format_literal
+from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 FILE_NAME = "trust.toml"
 _PREAMBLE = """\

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from domain.errors import ToolError, WorktreeRefused
-from domain.text.printable import make_printable
-from domain.worktrees.worktree import (
+from quorum.domain.errors import ToolError, WorktreeRefused
+from quorum.domain.text.printable import make_printable
+from quorum.domain.worktrees.worktree import (
     BRANCH_PREFIX,
     OpenedWorktree,
     Worktree,
@@ -19,7 +19,7 @@ from domain.worktrees.worktree import (
     WorktreeLoss,
     is_worktree_name,
 )
-from infrastructure.worktrees.git_writer import GitWriter
+from quorum.infrastructure.worktrees.git_writer import GitWriter
 
 _MOST_NAMED = 5
 _NAME_RULE = "a worktree's name is at most 40 letters, digits, _ and -, and not diff, merge or drop"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from domain.errors import ToolError
-from domain.text.printable import make_printable
-from infrastructure.blocking import Stop
-from infrastructure.changes.git_reader import GitReader
-from infrastructure.worktrees.named_settings import list_possible_keys
+from quorum.domain.errors import ToolError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.worktrees.named_settings import list_possible_keys
 
 _LONGEST_REASON = 300
 _NAMED = re.compile(r"(?P<kind>filter|merge|branch)\.(?P<name>.+)\.[^.]+", re.DOTALL | re.IGNORECASE)

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable
 
-from domain.errors import ToolError
+from quorum.domain.errors import ToolError
 
 _MOST_FILES = 100
 _INCLUDED = re.compile(r"include(?:if\..+)?\.path", re.DOTALL)

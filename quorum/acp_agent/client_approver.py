@@ -18,22 +18,6 @@ from acp.schema import (
 )
 from pydantic import ValidationError
 
-from application.ports.people import ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
-from domain.review.questions import (
-    Approve,
-    ApproveAlways,
-    ApproveFolder,
-    NobodyThere,
-    Reject,
-    RejectAndInterrupt,
-    ReviewAnswer,
-    ReviewRequest,
-    RulePreview,
-    RuleScope,
-)
-from domain.sessions.trust import TrustQuestion
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.questions import (
     describe_review,
@@ -51,6 +35,22 @@ from quorum.acp_agent.tool_calls import (
     find_locations,
     identify_call,
 )
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from quorum.domain.review.questions import (
+    Approve,
+    ApproveAlways,
+    ApproveFolder,
+    NobodyThere,
+    Reject,
+    RejectAndInterrupt,
+    ReviewAnswer,
+    ReviewRequest,
+    RulePreview,
+    RuleScope,
+)
+from quorum.domain.sessions.trust import TrustQuestion
 from quorum.errors import complain
 
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 from quorum.acp_agent.shown_text import show_line
+from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 

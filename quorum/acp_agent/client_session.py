@@ -9,15 +9,15 @@ from contextlib import suppress
 from acp.exceptions import RequestError
 from acp.schema import AvailableCommandsUpdate, Cost, PromptResponse, UsageUpdate
 
-from application.session.agent_session import AgentSession
-from domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
-from domain.events.report import RunReport
 from quorum.acp_agent.client_approver import ClientApprover
 from quorum.acp_agent.endings import build_response
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.slash_commands import SlashCommands, list_commands
 from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
+from quorum.domain.events.report import RunReport
 from quorum.errors import complain
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603

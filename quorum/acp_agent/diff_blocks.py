@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from acp.schema import FileEditToolCallContent
 
-from domain.text.unified_diff import DiffLine, parse_diff
 from quorum.acp_agent.shown_text import show_text
+from quorum.domain.text.unified_diff import DiffLine, parse_diff
 
 _FILE = re.compile(r"(?:---|\+\+\+) (?:[ab]/)?(?P<name>[^\t]+)")
 _NOWHERE = "/dev/null"

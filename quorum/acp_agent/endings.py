@@ -5,10 +5,10 @@ from __future__ import annotations
 from acp.exceptions import RequestError
 from acp.schema import PromptResponse, StopReason, Usage
 
-from domain.conversation.response import StopKind
-from domain.conversation.spend_caps import SpendCap
-from domain.events.report import RunReport, RunStatus
 from quorum.acp_agent.tool_calls import convert_json
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.events.report import RunReport, RunStatus
 
 _TOKEN_STOPS = frozenset(
     {StopKind.MAX_TOKENS.value, SpendCap.TOKENS.value, SpendCap.TURN_TOKENS.value},

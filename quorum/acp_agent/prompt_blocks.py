@@ -20,15 +20,15 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from application.turn.attachments import Attachments
-from domain.conversation.attachment import Attachment
-from domain.errors import AttachmentError
-from domain.text.mention import format_mention, looks_like_attachment
-from infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
-from infrastructure.blocking import run_in_thread
 from quorum.acp_agent.shown_text import fence, show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
-from tui.attachments.mentions import append_labels, find_mentioned_attachments
+from quorum.application.turn.attachments import Attachments
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.errors import AttachmentError
+from quorum.domain.text.mention import format_mention, looks_like_attachment
+from quorum.infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
 
 PromptBlock: TypeAlias = (
     TextContentBlock

@@ -39,8 +39,6 @@ from acp.schema import (
     ToolCallUpdate,
 )
 
-from domain.errors import LedgerError, ModeRefused, QuorumError
-from domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession
@@ -51,6 +49,8 @@ from quorum.acp_agent.session_modes import list_modes, set_mode
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
+from quorum.domain.errors import LedgerError, ModeRefused, QuorumError
+from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
 from quorum.version import __version__
 

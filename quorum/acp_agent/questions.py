@@ -6,16 +6,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from application.ports.people import ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.events.masking import MaskedPacket
-from domain.review.ballot import Ballot, Vote, sort_dissent_first
-from domain.review.lens import format_reviewer
-from domain.review.questions import ReviewRequest, RulePreview
-from domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.acp_agent.diff_blocks import render_diff
 from quorum.acp_agent.shown_text import fence, show_line, show_text
 from quorum.acp_agent.tool_calls import CallContent, build_text_content, convert_json, render_title
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.review.ballot import Ballot, Vote, sort_dissent_first
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.questions import ReviewRequest, RulePreview
+from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _HIDDEN = "Secrets are shown as [secret:NAME]; what runs, and its digest, hold them as they are."

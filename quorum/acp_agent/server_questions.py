@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from acp.schema import PermissionOption
 
-from domain.mcp.server_question import (
+from quorum.acp_agent.shown_text import show_line, show_text
+from quorum.acp_agent.tool_calls import CallContent, build_text_content
+from quorum.domain.mcp.server_question import (
     FieldKind,
     FieldValue,
     ServerAction,
@@ -13,8 +15,6 @@ from domain.mcp.server_question import (
     ServerForm,
     ServerQuestion,
 )
-from quorum.acp_agent.shown_text import show_line, show_text
-from quorum.acp_agent.tool_calls import CallContent, build_text_content
 
 _MOST_OPTIONS = 8
 _DECLINE = "decline"

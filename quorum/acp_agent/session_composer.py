@@ -8,27 +8,27 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from application.ports.people import Approver, Observer
-from application.ports.storage import Storage
-from application.session.agent_session import AgentSession
-from application.session.session_folders import WantedFolder, list_option_folders
-from application.session.session_record import SessionRecord
-from domain.errors import LedgerError
-from domain.events.event import FolderOrigin
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
-from infrastructure.bootstrap import build_session, open_session
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.container import Container
-from infrastructure.mcp.server_credentials import ServerCredentials
-from infrastructure.storage import open_storage
-from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.ports.storage import Storage
+from quorum.application.session.agent_session import AgentSession
+from quorum.application.session.session_folders import WantedFolder, list_option_folders
+from quorum.application.session.session_record import SessionRecord
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import FolderOrigin
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
 from quorum.errors import complain, mask_complaints
+from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.mcp.server_credentials import ServerCredentials
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
-from tui.keys.commands import RESERVED_NAMES
+from quorum.tui.keys.commands import RESERVED_NAMES
 
 
 class OpenedRecord(NamedTuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from acp.schema import SessionMode, SessionModeState
 
-from application.session.agent_session import AgentSession
-from domain.errors import ModeRefused
-from domain.review.mode import Mode
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.errors import ModeRefused
+from quorum.domain.review.mode import Mode
 
 
 async def list_modes(agent: AgentSession) -> SessionModeState:

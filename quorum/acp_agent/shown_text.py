@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 _BACKTICKS = re.compile(r"`{3,}")
 

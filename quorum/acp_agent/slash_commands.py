@@ -12,12 +12,12 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
-from application.session.agent_session import AgentSession
-from domain.errors import CommandRefused
-from domain.events.report import RunReport
-from domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.acp_agent.shown_text import show_line
-from tui.keys.commands import PROMPT_COMMANDS, RESERVED_NAMES
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.errors import CommandRefused
+from quorum.domain.events.report import RunReport
+from quorum.domain.instructions.custom_command import CustomCommand, parse_command
+from quorum.tui.keys.commands import PROMPT_COMMANDS, RESERVED_NAMES
 
 
 class OwnCommand(NamedTuple):

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from acp.schema import ToolCallProgress
 
-from application.view.session_view import SessionView
-from domain.calls.execution import ToolExecutionContext
-from domain.events import event as ev
-from domain.events.reading import event_from_json
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.tool_calls import find_call, identify_call, start_call, update_call
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events import event as ev
+from quorum.domain.events.reading import event_from_json
 
 _FOLLOWED = frozenset(
     event.type

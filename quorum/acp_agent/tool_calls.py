@@ -18,12 +18,12 @@ from acp.schema import (
     ToolKind,
 )
 
-from application.view.entries import Batch, Call, Entry, Kept, NoticeKind, Phase
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.tool_traits import OutputKind, find_traits
-from domain.text.json_value import JsonObject, JsonValue
 from quorum.acp_agent.diff_blocks import render_diff, split_hunks
 from quorum.acp_agent.shown_text import fence, show_line, show_text
+from quorum.application.view.entries import Batch, Call, Entry, Kept, NoticeKind, Phase
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 

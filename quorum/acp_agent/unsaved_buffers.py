@@ -9,7 +9,7 @@ from pathlib import Path
 from acp.exceptions import RequestError
 from pydantic import ValidationError
 
-from domain.review.questions import ReviewRequest
+from quorum.domain.review.questions import ReviewRequest
 
 ReadBuffer = Callable[[str], Awaitable[str]]
 

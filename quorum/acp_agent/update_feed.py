@@ -16,17 +16,6 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from application.panel.code_review_text import render_review_result
-from application.session.session_record import SessionRecord
-from application.view.endings import PROCESS_ENDED
-from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, NoticeKind, Phase, PromptEntry
-from application.view.panel_entry import PanelEntry
-from application.view.present import Step, StepStatus
-from application.view.session_view import SessionView
-from domain.calls.execution import ToolExecutionContext
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.response import ReasoningBlock
-from domain.events import event as ev
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.shown_text import show_line, show_text
 from quorum.acp_agent.subagent_calls import SubagentCalls
@@ -38,6 +27,26 @@ from quorum.acp_agent.tool_calls import (
     start_call,
     update_call,
 )
+from quorum.application.panel.code_review_text import render_review_result
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.view.endings import PROCESS_ENDED
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    Notice,
+    NoticeKind,
+    Phase,
+    PromptEntry,
+)
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.present import Step, StepStatus
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.response import ReasoningBlock
+from quorum.domain.events import event as ev
 
 _TITLE_LETTERS = 80
 

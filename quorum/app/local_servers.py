@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.errors import ConfigError
-from infrastructure.config.config_file import ConfigFileEdit
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import KeyPath
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.provider_types import ProviderType
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.config_file import ConfigFileEdit
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.provider_types import ProviderType
 from quorum.settings import load, open_own_file
-from tui.agent.local_servers import LocalServerProposal
+from quorum.tui.agent.local_servers import LocalServerProposal
 
 _TYPE: ProviderType = "openai-chat"
 _MODEL: KeyPath = ("models", "decision")

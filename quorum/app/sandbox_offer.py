@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from domain.errors import ConfigError
-from domain.review.mode import Mode
-from domain.shell.sandbox import SandboxOn
-from infrastructure.config.loading import DEFAULT_ORIGIN
 from quorum.app.settings_service import PROJECT, FileSettingsService
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.mode import Mode
+from quorum.domain.shell.sandbox import SandboxOn
+from quorum.infrastructure.config.loading import DEFAULT_ORIGIN
 
 if TYPE_CHECKING:
-    from application.ports.people import Approver
-    from infrastructure.config.loading import LoadedSettings
-    from infrastructure.execution.sandbox.sandbox import Sandbox
+    from quorum.application.ports.people import Approver
+    from quorum.infrastructure.config.loading import LoadedSettings
+    from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 
 class SandboxOffer:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing
-from infrastructure.config.account import (
+from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.account import (
     SettingAccount,
     explain_project_refusal,
     format_value,
@@ -19,15 +20,14 @@ from infrastructure.config.account import (
     parse_setting_path,
     parse_typed_value,
 )
-from infrastructure.config.config_file import ConfigFile
-from infrastructure.config.keys import find_key
-from infrastructure.config.loading import LoadedSettings, list_setting_values
-from infrastructure.config.paths import locate
-from infrastructure.config.toml_file import TomlFile, escape_path
-from infrastructure.config.toml_text import KeyPath, format_key, format_literal
-from quorum.command_line.options import StartOptions
+from quorum.infrastructure.config.config_file import ConfigFile
+from quorum.infrastructure.config.keys import find_key
+from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
+from quorum.infrastructure.config.paths import locate
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.settings import check_keys, load
-from tui.agent.settings_service import Setting, Target, Written
+from quorum.tui.agent.settings_service import Setting, Target, Written
 
 PROJECT = "the project's file"
 _KEYS = ("tui", "keys")
@@ -122,8 +122,8 @@ def _build_setting(account: SettingAccount) -> Setting:
 
 def _list_keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
-    from tui.keys.keymap import is_remappable, list_key_actions
-    from tui.keys.names import label_key
+    from quorum.tui.keys.keymap import is_remappable, list_key_actions
+    from quorum.tui.keys.names import label_key
 
     present = {each.name: each for each in found if each.table == format_key(_KEYS)}
     listed: set[str] = set()

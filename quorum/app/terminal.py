@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from quorum.errors import UsageError
 
 if TYPE_CHECKING:
-    from tui.terminal.early_prompt import EarlyPrompt
+    from quorum.tui.terminal.early_prompt import EarlyPrompt
 
 # How long a thread that computes, as one that imports or searches does, keeps the others waiting, the keys
 # among them. Python's own interval is ten times as long, and a typed letter needs three threads in turn.
@@ -42,7 +42,7 @@ def take_terminal(
     if is_tour or wants_reader(overrides):
         yield None
         return
-    from tui.terminal.early_prompt import show_early_prompt
+    from quorum.tui.terminal.early_prompt import show_early_prompt
 
     prompt = show_early_prompt(sys.stdin.fileno(), sys.stderr.fileno(), os.environ)
     try:

@@ -7,13 +7,13 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from application.ports.storage import SessionArchive
-from domain.errors import WorktreeRefused
-from domain.text.printable import make_printable
-from domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
-from infrastructure.config.paths import locate_worktrees
-from infrastructure.trust.decisions import TrustDecisions
-from infrastructure.worktrees.git_worktrees import GitWorktrees
+from quorum.application.ports.storage import SessionArchive
+from quorum.domain.errors import WorktreeRefused
+from quorum.domain.text.printable import make_printable
+from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
+from quorum.infrastructure.config.paths import locate_worktrees
+from quorum.infrastructure.trust.decisions import TrustDecisions
+from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
 
 _MOST_NAMED = 3
 

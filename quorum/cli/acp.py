@@ -12,7 +12,7 @@ from quorum.errors import UsageError
 
 def _serve(options: StartOptions, _root: Path) -> int:
     """Serve the client on the standard streams; the exit code. Raises UsageError without the SDK."""
-    from infrastructure.extras import is_installed, render_install_command
+    from quorum.infrastructure.extras import is_installed, render_install_command
     from quorum.starting import explain_start_failures
 
     if not is_installed("acp"):

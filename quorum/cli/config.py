@@ -14,8 +14,8 @@ from quorum.command_line.shared import LIMITS, MODE, MODELS, PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from infrastructure.config.loading import LoadedSettings
-    from infrastructure.config.paths import ConfigLocations
+    from quorum.infrastructure.config.loading import LoadedSettings
+    from quorum.infrastructure.config.paths import ConfigLocations
 
 _NAME_CELLS, _KEY_CELLS = 24, 30
 
@@ -30,14 +30,14 @@ class SettingOptions(StartOptions):
 
 
 def _show(options: StartOptions, root: Path) -> int:
-    from infrastructure.config.report import show
+    from quorum.infrastructure.config.report import show
 
     print(show(_load_readable(options, root)))
     return 0
 
 
 def _check(options: StartOptions, root: Path) -> int:
-    from infrastructure.config.report import check
+    from quorum.infrastructure.config.report import check
     from quorum.settings import load
 
     print(check(_sound(load(options, root)), os.environ))
@@ -45,15 +45,15 @@ def _check(options: StartOptions, root: Path) -> int:
 
 
 def _print_path(options: StartOptions, root: Path) -> int:
-    from infrastructure.config.report import render_config_path
+    from quorum.infrastructure.config.report import render_config_path
 
     print(render_config_path(_find_locations(options, root)))
     return 0
 
 
 def _write_reference(options: StartOptions, _root: Path) -> int:
-    from infrastructure.config.paths import locate_user_file
-    from infrastructure.config.reference import write_reference
+    from quorum.infrastructure.config.paths import locate_user_file
+    from quorum.infrastructure.config.reference import write_reference
 
     target = options.config_file or locate_user_file(os.environ)
     if target is None:
@@ -85,8 +85,8 @@ def _sound(loaded: LoadedSettings) -> LoadedSettings:
 
 def _write(options: SettingOptions, root: Path) -> int:
     """Set one key of a file, or take it out."""
-    from domain.text.printable import make_printable
     from quorum.app.settings_service import PROJECT, FileSettingsService
+    from quorum.domain.text.printable import make_printable
 
     service = FileSettingsService(options, root)
     named = [target for target in service.targets if (target.name == PROJECT) is options.project]
@@ -100,9 +100,9 @@ def _trust(options: StartOptions, root: Path) -> int:
     """Show what the project's file wants, and trust it as it is now."""
     import asyncio
 
-    from domain.errors import ConfigError
-    from domain.text.printable import make_printable
-    from infrastructure.trust.decisions import open_trust_decisions
+    from quorum.domain.errors import ConfigError
+    from quorum.domain.text.printable import make_printable
+    from quorum.infrastructure.trust.decisions import open_trust_decisions
     from quorum.settings import build_trust_question, load, load_trusting
 
     locations = _find_locations(options, root)
@@ -139,11 +139,11 @@ def _untrust(options: StartOptions, root: Path) -> int:
     """Trust none of the files any more that would be read in this folder."""
     import asyncio
 
-    from domain.text.printable import make_printable
-    from infrastructure.config.paths import FILE_NAME, resolve_trusted_place
-    from infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
-    from infrastructure.instructions.project_contents import list_wanted_contents
-    from infrastructure.trust.trust_file import open_trust_file
+    from quorum.domain.text.printable import make_printable
+    from quorum.infrastructure.config.paths import FILE_NAME, resolve_trusted_place
+    from quorum.infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
+    from quorum.infrastructure.instructions.project_contents import list_wanted_contents
+    from quorum.infrastructure.trust.trust_file import open_trust_file
 
     folders = [file.parent for file in _find_locations(options, root).project_search]
     places = [
@@ -160,9 +160,9 @@ def _untrust(options: StartOptions, root: Path) -> int:
 
 
 def _explain_nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
-    from domain.sessions.trust import Standing
-    from domain.text.printable import make_printable
-    from infrastructure.instructions.project_contents import list_wanted_contents
+    from quorum.domain.sessions.trust import Standing
+    from quorum.domain.text.printable import make_printable
+    from quorum.infrastructure.instructions.project_contents import list_wanted_contents
 
     if list_wanted_contents(root, os.environ, loaded.settings):
         return "all that this project brings along is trusted as it is now"
@@ -175,15 +175,15 @@ def _explain_nothing_to_trust(loaded: LoadedSettings, root: Path) -> str:
 
 
 def _find_locations(options: StartOptions, root: Path) -> ConfigLocations:
-    from infrastructure.config.paths import locate
+    from quorum.infrastructure.config.paths import locate
 
     return locate(cwd=root, environ=os.environ, config_file=options.config_file)
 
 
 def _render_keys(loaded: LoadedSettings) -> Iterator[str]:
     """All of them, by context; a key that the settings changed is listed with the usual one."""
-    from domain.text.printable import make_printable
-    from tui.keys.keymap import build_keymap, group_by_context
+    from quorum.domain.text.printable import make_printable
+    from quorum.tui.keys.keymap import build_keymap, group_by_context
 
     yield 'To change a key, set its name under [tui.keys], such as redraw = "f5" (docs/keyboard-shortcuts.md).'
     for title, rows in group_by_context(build_keymap(loaded.settings.tui.keys)):
@@ -197,7 +197,7 @@ def _render_keys(loaded: LoadedSettings) -> Iterator[str]:
 
 
 def _join_keys(keys: tuple[str, ...]) -> str:
-    from tui.keys.names import label_key
+    from quorum.tui.keys.names import label_key
 
     return ", ".join(map(label_key, keys))
 

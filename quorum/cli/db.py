@@ -13,8 +13,8 @@ from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from infrastructure.config.schema import StorageTable
-    from infrastructure.storage_backend import SchemaState
+    from quorum.infrastructure.config.schema import StorageTable
+    from quorum.infrastructure.storage_backend import SchemaState
 
 LEFT_OUT = 1
 """The exit code of `copy` where something was not copied."""
@@ -39,7 +39,7 @@ def _load_table(options: StartOptions, root: Path) -> StorageTable:
 
 
 def _print_status(options: StartOptions, root: Path) -> int:
-    from infrastructure.storage import read_schema_state
+    from quorum.infrastructure.storage import read_schema_state
 
     state = read_schema_state(_load_table(options, root), os.environ)
     print(f"{state.place}: {_describe(state)}")
@@ -47,7 +47,7 @@ def _print_status(options: StartOptions, root: Path) -> int:
 
 
 def _upgrade(options: StartOptions, root: Path) -> int:
-    from infrastructure.storage import upgrade_schema
+    from quorum.infrastructure.storage import upgrade_schema
 
     before = upgrade_schema(_load_table(options, root), os.environ)
     print(f"{before.place}: {_describe_upgrade(before)}")
@@ -55,11 +55,11 @@ def _upgrade(options: StartOptions, root: Path) -> int:
 
 
 def _copy(options: CopyOptions, root: Path) -> int:
-    from domain.errors import ConfigError
-    from domain.text.amounts import format_amount
-    from infrastructure.config.schema import StorageTable
-    from infrastructure.storage import URL_SETTING, copy_sessions, list_storage_paths
-    from infrastructure.storage_backend import accepts_url, describe_urls
+    from quorum.domain.errors import ConfigError
+    from quorum.domain.text.amounts import format_amount
+    from quorum.infrastructure.config.schema import StorageTable
+    from quorum.infrastructure.storage import URL_SETTING, copy_sessions, list_storage_paths
+    from quorum.infrastructure.storage_backend import accepts_url, describe_urls
 
     table = _load_table(options, root)
     source = StorageTable(url=table.url if options.source is None else options.source, blobs=table.blobs)

@@ -22,11 +22,11 @@ def _print_diagnosis(options: DoctorOptions, root: Path) -> int:
     """Print what was found; 1 where something fails, else 0."""
     import asyncio
 
-    from domain.errors import ConfigError
-    from infrastructure.config.loading import LoadedSettings
-    from infrastructure.doctor.diagnosis import diagnose
-    from infrastructure.doctor.finding import render_findings
-    from infrastructure.secrets.key_ring import KeyRing
+    from quorum.domain.errors import ConfigError
+    from quorum.infrastructure.config.loading import LoadedSettings
+    from quorum.infrastructure.doctor.diagnosis import diagnose
+    from quorum.infrastructure.doctor.finding import render_findings
+    from quorum.infrastructure.secrets.key_ring import KeyRing
     from quorum.settings import load
 
     loaded: LoadedSettings | ConfigError

@@ -19,9 +19,9 @@ from quorum.errors import UsageError, complain
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from application.ports.fleet import Fleet
-    from domain.fleet.fleet_session import FleetRequest, FleetSession
-    from infrastructure.config.loading import LoadedSettings
+    from quorum.application.ports.fleet import Fleet
+    from quorum.domain.fleet.fleet_session import FleetRequest, FleetSession
+    from quorum.infrastructure.config.loading import LoadedSettings
 
 _WATCH_SECS = 2.0
 _CLEAR = "\x1b[H\x1b[2J"
@@ -73,7 +73,7 @@ class ChosenSessions(StartOptions):
 @contextmanager
 def _open_fleet(options: StartOptions, root: Path) -> Iterator[tuple[Fleet, LoadedSettings]]:
     """The fleet of the database that `[storage] url` names. Raises ConfigError and LedgerError."""
-    from infrastructure.storage import open_fleet
+    from quorum.infrastructure.storage import open_fleet
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
@@ -110,7 +110,7 @@ def _work(options: WorkOptions, root: Path) -> int:
 
 
 def _advance(options: AdvanceOptions, root: Path) -> int:
-    from domain.errors import LedgerError
+    from quorum.domain.errors import LedgerError
     from quorum.fleet.advance import BUSY, advance_fleet_session
 
     session_id = options.session_id
@@ -152,8 +152,8 @@ def _gather_requests(options: SubmitOptions, root: Path) -> list[FleetRequest]:
 
 
 def _print_status(options: StatusOptions, root: Path) -> int:
-    from infrastructure.wall_clock import read_wall_clock_ms
     from quorum.fleet.report import encode_session, render_fleet
+    from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
     with _open_fleet(options, root) as (fleet, loaded):
         mask = _build_mask(loaded, root)
@@ -192,10 +192,10 @@ def _print_status(options: StatusOptions, root: Path) -> int:
 def _print_results(options: ChosenSessions, root: Path) -> int:
     import asyncio
 
-    from domain.errors import LedgerError
-    from infrastructure.storage import open_storage
+    from quorum.domain.errors import LedgerError
     from quorum.fleet.report import encode_result
     from quorum.headless.printer import render_json_line
+    from quorum.infrastructure.storage import open_storage
 
     with _open_fleet(options, root) as (fleet, loaded):
         mask = _build_mask(loaded, root)
@@ -245,7 +245,7 @@ def _choose(sessions: Sequence[FleetSession], names: Sequence[str]) -> tuple[Fle
 
 
 def _build_mask(loaded: LoadedSettings, root: Path) -> Callable[[str], str]:
-    from infrastructure.storage import open_storage
+    from quorum.infrastructure.storage import open_storage
     from quorum.session_store import SessionStore
 
     storage = open_storage(loaded.settings.storage, os.environ)

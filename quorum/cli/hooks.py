@@ -25,9 +25,9 @@ def _print_trial(options: HookTestOptions, root: Path) -> int:
     """Print what the hook makes of the call; always 0. Raises ConfigError."""
     import asyncio
 
-    from infrastructure.hooks.registrations import build_hook_registrations
-    from infrastructure.hooks.trial import find_registration, read_call, try_hook
-    from infrastructure.settings_conversion import list_key_names
+    from quorum.infrastructure.hooks.registrations import build_hook_registrations
+    from quorum.infrastructure.hooks.trial import find_registration, read_call, try_hook
+    from quorum.infrastructure.settings_conversion import list_key_names
     from quorum.settings import load
 
     call = read_call(options.call)

@@ -15,8 +15,8 @@ from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from infrastructure.config.provider_table import ProviderTable
-    from infrastructure.secrets.key_ring import KeyRing
+    from quorum.infrastructure.config.provider_table import ProviderTable
+    from quorum.infrastructure.secrets.key_ring import KeyRing
 
 INTERRUPTED = 130
 
@@ -29,7 +29,7 @@ class KeyOptions(StartOptions):
 
 
 def _open(options: StartOptions, root: Path) -> tuple[Mapping[str, ProviderTable], KeyRing]:
-    from infrastructure.secrets.key_ring import KeyRing
+    from quorum.infrastructure.secrets.key_ring import KeyRing
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=False)
@@ -50,7 +50,7 @@ def _list_keys(options: StartOptions, root: Path) -> int:
 
 
 def _set_key(options: KeyOptions, root: Path) -> int:
-    from domain.errors import ConfigError
+    from quorum.domain.errors import ConfigError
 
     tables, ring = _open(options, root)
     _check_name(options.provider, tables)
@@ -61,7 +61,7 @@ def _set_key(options: KeyOptions, root: Path) -> int:
 
 
 def _remove_key(options: KeyOptions, root: Path) -> int:
-    from domain.errors import ConfigError
+    from quorum.domain.errors import ConfigError
 
     tables, ring = _open(options, root)
     if not ring.remove(options.provider):
@@ -72,7 +72,7 @@ def _remove_key(options: KeyOptions, root: Path) -> int:
 
 
 def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dict[str, None]) -> str:
-    from domain.errors import ConfigError
+    from quorum.domain.errors import ConfigError
 
     variable = _find_variable(table)
     if variable and os.environ.get(variable, "").strip():
@@ -91,9 +91,9 @@ def _render_source(name: str, table: ProviderTable, ring: KeyRing, troubles: dic
 
 def _find_variable(table: ProviderTable) -> str:
     """The environment variable of a provider's key; "" where there is none."""
-    from infrastructure.models.shared.stored_keys import list_key_variables
-    from infrastructure.provider_types import find_public_service
-    from infrastructure.settings_conversion import build_provider_settings
+    from quorum.infrastructure.models.shared.stored_keys import list_key_variables
+    from quorum.infrastructure.provider_types import find_public_service
+    from quorum.infrastructure.settings_conversion import build_provider_settings
 
     usual = find_public_service(table.type).key_env
     return min(list_key_variables(build_provider_settings({"one": table})["one"], usual), default="")
@@ -130,8 +130,8 @@ def _read_key(name: str) -> str:
 
 
 def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
-    from domain.errors import ConfigError
-    from domain.text.nearest import find_nearest_word
+    from quorum.domain.errors import ConfigError
+    from quorum.domain.text.nearest import find_nearest_word
 
     if name not in tables:
         near = find_nearest_word(name, tuple(tables))
@@ -141,7 +141,7 @@ def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
 
 def _check_use(name: str, table: ProviderTable) -> None:
     """A key that nobody would read is not taken in."""
-    from domain.errors import ConfigError
+    from quorum.domain.errors import ConfigError
 
     if not _find_variable(table):
         raise ConfigError(

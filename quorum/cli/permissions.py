@@ -14,7 +14,7 @@ from quorum.command_line.values import refuse_value
 from quorum.errors import complain
 
 if TYPE_CHECKING:
-    from infrastructure.container import Container
+    from quorum.infrastructure.container import Container
 
 CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 """The exit code of `quorum permissions check` for each answer."""
@@ -36,9 +36,9 @@ class RemoveRuleOptions(StartOptions):
 
 
 def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Container:
-    from application.review.non_interactive_approver import NonInteractiveApprover
-    from infrastructure.bootstrap import build_unused
+    from quorum.application.review.non_interactive_approver import NonInteractiveApprover
     from quorum.headless.printer import Unobserved
+    from quorum.infrastructure.bootstrap import build_unused
     from quorum.settings import load
 
     loaded = load(options, root, needs_project=needs_project)
@@ -51,7 +51,7 @@ def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Conta
 def _check_call(options: CheckCallOptions, root: Path) -> int:
     import asyncio
 
-    from infrastructure.permissions.trial import try_call
+    from quorum.infrastructure.permissions.trial import try_call
 
     # Without a project's file that cannot be read no answer about a call holds.
     container = _compose(options, root, needs_project=True)
@@ -72,8 +72,8 @@ def _check_call(options: CheckCallOptions, root: Path) -> int:
 
 
 def _list_rules(options: StartOptions, root: Path) -> int:
-    from infrastructure.permissions.in_force import open_rule_file
-    from infrastructure.permissions.trial import render_rule_list
+    from quorum.infrastructure.permissions.in_force import open_rule_file
+    from quorum.infrastructure.permissions.trial import render_rule_list
 
     container = _compose(options, root, needs_project=False)
     file = open_rule_file(os.environ)
@@ -84,9 +84,9 @@ def _list_rules(options: StartOptions, root: Path) -> int:
 def _remove_rule(options: RemoveRuleOptions, root: Path) -> int:
     import asyncio
 
-    from domain.errors import ConfigError
-    from infrastructure.permissions.in_force import open_rule_file
-    from infrastructure.permissions.trial import find_saved_rule
+    from quorum.domain.errors import ConfigError
+    from quorum.infrastructure.permissions.in_force import open_rule_file
+    from quorum.infrastructure.permissions.trial import find_saved_rule
 
     _compose(options, root, needs_project=False)
     if (file := open_rule_file(os.environ)) is None:

@@ -56,7 +56,7 @@ def _parse_port(text: str) -> int:
 
 def _serve(options: ServeOptions, root: Path) -> int:
     """Serve until a signal; the exit code is that of the signal. Raises UsageError."""
-    from infrastructure.extras import is_installed, render_install_command
+    from quorum.infrastructure.extras import is_installed, render_install_command
 
     if not all(map(is_installed, _PACKAGES)):
         raise UsageError(

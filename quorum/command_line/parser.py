@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
-from domain.text.printable import make_printable
 from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, CommandGroup
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.command_line.table import APP_MODULE, COMMANDS
+from quorum.domain.text.printable import make_printable
 
 USAGE_ERROR = 2
 _GAP = 4

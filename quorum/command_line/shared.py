@@ -6,7 +6,7 @@ from pathlib import Path
 
 from quorum.command_line.command import Argument, ArgumentGroup, argument, flag
 from quorum.command_line.values import parse_count, parse_dollars, parse_session_name
-from tui.keys.choices import CONSENSUS_LEVELS, EFFORTS, MODES, SCOPES, STRATEGIES
+from quorum.tui.keys.choices import CONSENSUS_LEVELS, EFFORTS, MODES, SCOPES, STRATEGIES
 
 RESUME = "--resume"
 SESSION_HELP = "a session id, a unique prefix of it, or latest"

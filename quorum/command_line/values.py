@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 _AMOUNT = compile_late(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
 _NAME = compile_late(r"[0-9A-Za-z][\w.-]*")

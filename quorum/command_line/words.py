@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from domain.text.late_pattern import compile_late
 from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, CommandGroup
 from quorum.command_line.parser import load_app, load_command
 from quorum.command_line.table import COMMANDS
+from quorum.domain.text.late_pattern import compile_late
 
 _BARE_WORD = compile_late(r"[A-Za-z][A-Za-z-]*")
 _LETTERS_PER_EDIT = 3
@@ -59,7 +59,7 @@ def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
     """
     if not _BARE_WORD.fullmatch(word):
         return None
-    from domain.text.nearest import count_edits
+    from quorum.domain.text.nearest import count_edits
 
     distances = {name: count_edits(word.lower(), name) for name in names}
     near = {name: edits for name, edits in distances.items() if edits <= len(name) // _LETTERS_PER_EDIT}

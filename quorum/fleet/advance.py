@@ -7,20 +7,20 @@ import os
 import threading
 from pathlib import Path
 
-from application.session.advance import Ended, LeftOpen, SessionAdvance
-from application.session.agent_session import AgentSession
-from domain.errors import LedgerError
-from domain.events.event import TurnFinished
-from domain.events.report import RunReport, RunStatus
-from domain.fleet.fleet_session import FleetSession
-from domain.replacing import replace
-from domain.sessions.past_session import ContinuedSession
-from infrastructure.config.loading import LoadedSettings
+from quorum.application.session.advance import Ended, LeftOpen, SessionAdvance
+from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import SessionOptions
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnFinished
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.fleet.fleet_session import FleetSession
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.errors import complain
 from quorum.headless.leave_open import advance_opened, end_process
 from quorum.headless.printer import HeadlessPrinter
 from quorum.headless.session import SessionInUseElsewhere, close_session, compose_session
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures

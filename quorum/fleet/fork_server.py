@@ -23,9 +23,9 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 import quorum.version
-from infrastructure.execution.process_privacy import close_process_to_inspection
-from infrastructure.extras import is_installed
 from quorum.errors import complain
+from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.extras import is_installed
 
 _STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _RESTART_SECS = 1.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from domain.events.event import TurnFinished
-from domain.fleet.fleet_session import FleetSession, FleetState
-from domain.sessions.past_session import LedgerRecord
-from domain.text.ages import format_wait
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
+from quorum.domain.events.event import TurnFinished
+from quorum.domain.fleet.fleet_session import FleetSession, FleetState
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.ages import format_wait
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table
 
 _NARROWEST = 20

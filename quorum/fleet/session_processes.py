@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from application.ports.fleet import SessionBusy
-from application.session.advance import REVIEW_OPEN
-from domain.fleet.fleet_session import Advance, FleetSession, FleetState
-from domain.text.printable import make_printable
+from quorum.application.ports.fleet import SessionBusy
+from quorum.application.session.advance import REVIEW_OPEN
 from quorum.command_line.options import StartOptions
+from quorum.domain.fleet.fleet_session import Advance, FleetSession, FleetState
+from quorum.domain.text.printable import make_printable
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER
 

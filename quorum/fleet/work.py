@@ -17,13 +17,13 @@ from quorum.errors import ForkedCommand, complain
 from quorum.fleet.fork_server import ForkedSession, ForkedWorker, ForkServer
 
 if TYPE_CHECKING:
-    from application.ports.fleet import Fleet
-    from infrastructure.config.loading import LoadedSettings
+    from quorum.application.ports.fleet import Fleet
+    from quorum.infrastructure.config.loading import LoadedSettings
 
 OF_WORKERS = (
     "quorum.settings",
     "quorum.fleet.session_processes",
-    "infrastructure.store.postgres.fleet_worker",
+    "quorum.infrastructure.store.postgres.fleet_worker",
 )
 OF_SESSIONS = (
     "quorum.__main__",
@@ -31,14 +31,14 @@ OF_SESSIONS = (
     "quorum.cli.fleet",
     "quorum.cli.app",
     "quorum.fleet.advance",
-    "tui.keys.commands",
-    "infrastructure.bootstrap",
-    "infrastructure.container",
-    "infrastructure.models.clouds.endpoint",
-    "infrastructure.models.shared.stored_keys",
-    "infrastructure.store.postgres.database",
-    "infrastructure.store.postgres.fleet",
-    "domain.review.hazards.inspection",
+    "quorum.tui.keys.commands",
+    "quorum.infrastructure.bootstrap",
+    "quorum.infrastructure.container",
+    "quorum.infrastructure.models.clouds.endpoint",
+    "quorum.infrastructure.models.shared.stored_keys",
+    "quorum.infrastructure.store.postgres.database",
+    "quorum.infrastructure.store.postgres.fleet",
+    "quorum.domain.review.hazards.inspection",
     # what is loaded at its first use
     "anyio.streams.tls",
     "httpcore2",
@@ -47,13 +47,13 @@ OF_SESSIONS = (
     "tree_sitter_bash",
 )
 OF_PROVIDERS = {
-    "anthropic": ("infrastructure.models.anthropic.client", "anthropic.resources.messages"),
-    "openai": ("infrastructure.models.openai_responses.client", "openai.resources.responses"),
-    "openai-chat": ("infrastructure.models.openai_chat.client", "openai.resources.chat.completions"),
+    "anthropic": ("quorum.infrastructure.models.anthropic.client", "anthropic.resources.messages"),
+    "openai": ("quorum.infrastructure.models.openai_responses.client", "openai.resources.responses"),
+    "openai-chat": ("quorum.infrastructure.models.openai_chat.client", "openai.resources.chat.completions"),
 }
 """By the type of a provider in the settings."""
 
-_OF_BUCKETS = ("infrastructure.store.objects.former_contents", "obstore.store")
+_OF_BUCKETS = ("quorum.infrastructure.store.objects.former_contents", "obstore.store")
 
 
 def fork_processes(options: StartOptions) -> ForkedWorker | int:
@@ -93,8 +93,8 @@ async def advance_sessions(
 
     When it says so again, they are left to other workers at once. Raises LedgerError.
     """
-    from infrastructure.storage import uses_bucket
     from quorum.fleet.session_processes import SessionProcesses
+    from quorum.infrastructure.storage import uses_bucket
 
     processes = SessionProcesses(options, root, parent)
     settings = loaded.settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from domain.calls.proposed_call import CallEffect, ProposedCall
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 from quorum.gate.shell_arguments import find_shell_text
 

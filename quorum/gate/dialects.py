@@ -9,11 +9,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from domain.calls.proposed_call import ProposedCall
-from domain.review.gate_decision import GateDecision
-from domain.review.permissions import Answer
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
+from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.permissions import Answer
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.hook_callers import HookCaller, recognize_caller
 from quorum.gate.own_calls import read_own_call

@@ -7,19 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from application.ports.people import Approver, ReviewContext
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.replacing import replace
-from domain.review.gate_decision import GateDecision
-from domain.review.questions import ReviewAnswer, ReviewRequest
+from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
+from quorum.domain.replacing import replace
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.questions import ReviewAnswer, ReviewRequest
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload
-from tui.session.approver import ReviewHost, ScreenApprover
+from quorum.tui.session.approver import ReviewHost, ScreenApprover
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 _LOOK_SECS = 0.1
 _IDLE_SECS = 10.0

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from application.ports.people import Approver
-from domain.errors import LedgerError, QuorumError
-from domain.review.gate_decision import GateDecision
-from domain.review.permissions import Answer
+from quorum.application.ports.people import Approver
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import LedgerError, QuorumError
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.permissions import Answer
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
 from quorum.gate.resident_key import select_common
@@ -22,9 +22,9 @@ from quorum.gate.session_release import ask_residents_to_release
 from quorum.gate.unasked_approver import UnaskedApprover
 
 if TYPE_CHECKING:
-    from application.gate.call_gate import CallGate
-    from application.session.session_record import SessionRecord
-    from infrastructure.config.loading import LoadedSettings
+    from quorum.application.gate.call_gate import CallGate
+    from quorum.application.session.session_record import SessionRecord
+    from quorum.infrastructure.config.loading import LoadedSettings
 
 MakeApprover: TypeAlias = Callable[[str, Path], Approver]
 """The person for the calls of a caller, named, in a workspace."""
@@ -121,7 +121,7 @@ class GateSessions:
                     await _close(slot)
 
     async def _decide(self, request: CallerRequest, root: Path, slot: _SessionSlot) -> GateDecision:
-        from infrastructure.gate.settings_state import read_settings_state
+        from quorum.infrastructure.gate.settings_state import read_settings_state
 
         settings = await asyncio.to_thread(read_settings_state, root, self._options.config_file)
         if slot.open is not None and slot.open.settings != settings:
@@ -136,7 +136,7 @@ class GateSessions:
         return await gate.decide(request.call)
 
     async def _open(self, request: CallerRequest, root: Path, settings: object) -> _Open:
-        from infrastructure.gate.sessions import build_call_gate, open_caller_record
+        from quorum.infrastructure.gate.sessions import build_call_gate, open_caller_record
 
         caller = request.caller
         loaded = await asyncio.to_thread(self._load, self._options, root)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 
 class HookCaller(StrEnum):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.calls.proposed_call import CallEffect, ProposedCall
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.tools.table import find_built_in_traits
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.caller_calls import is_server_tool, name_unknown
 from quorum.gate.payload import BadPayload, read_optional, require, require_fields
 from quorum.gate.shell_arguments import find_shell_text
+from quorum.infrastructure.tools.table import find_built_in_traits
 
 
 def read_own_call(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import BinaryIO, NoReturn, TypeVar
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 MOST_BYTES = 4 << 20
 

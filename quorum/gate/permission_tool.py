@@ -7,12 +7,12 @@ import json
 import os
 from pathlib import Path
 
-from domain.replacing import replace
-from domain.review.gate_decision import GateDecision
-from domain.review.permissions import Answer
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.printable import make_printable
 from quorum.command_line.options import StartOptions
+from quorum.domain.replacing import replace
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.permissions import Answer
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
 from quorum.gate import tui_client
 from quorum.gate.dialects import DIALECTS, PRE_TOOL_USE
 from quorum.gate.gate_sessions import GateSessions, Load

@@ -14,17 +14,17 @@ import sys
 import time
 from typing import Any
 
-from infrastructure.remote.framing import (
+from quorum.gate import held_call
+from quorum.gate.plain_arguments import read_folder, read_plain
+from quorum.gate.resident_key import ResidentKey, identify_resident
+from quorum.infrastructure.remote.framing import (
     MOST_ANSWER_BYTES,
     MOST_BODY_BYTES,
     FrameError,
     FrameReader,
     encode_frame,
 )
-from infrastructure.remote.peer import identify_peer
-from quorum.gate import held_call
-from quorum.gate.plain_arguments import read_folder, read_plain
-from quorum.gate.resident_key import ResidentKey, identify_resident
+from quorum.infrastructure.remote.peer import identify_peer
 
 _GREETING_SECS, _GRACE_SECS, _CHUNK_BYTES = 1.0, 2.0, 1 << 16
 _NO_ANSWER = "what decides about calls of other agents has taken this one and given no answer in time"

@@ -9,8 +9,8 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.remote.framing import encode_frame
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.remote.framing import encode_frame
 
 RELEASE = "gate.release"
 _WAIT_SECS = 0.5

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _COMMAND_WORDS = frozenset(

@@ -10,16 +10,16 @@ import os
 import socket
 import sys
 
-from infrastructure.remote.framing import (
+from quorum.gate import held_call
+from quorum.gate.plain_arguments import read_folder, read_plain
+from quorum.infrastructure.remote.framing import (
     MOST_ANSWER_BYTES,
     MOST_BODY_BYTES,
     FrameError,
     FrameReader,
     encode_frame,
 )
-from infrastructure.remote.peer import identify_peer
-from quorum.gate import held_call
-from quorum.gate.plain_arguments import read_folder, read_plain
+from quorum.infrastructure.remote.peer import identify_peer
 
 _CONNECT_SECS, _GRACE_SECS, _CHUNK_BYTES = 2.0, 3.0, 1 << 16
 # Of the caller's environment nothing else bears on what its commands do to a repository.

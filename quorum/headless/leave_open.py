@@ -9,15 +9,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import NoReturn
 
-from application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
-from application.session.agent_session import AgentSession
-from domain.errors import ConfigError, ConversationError
-from domain.events.report import RunReport, RunStatus
-from infrastructure.config.loading import LoadedSettings
+from quorum.application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
+from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import PromptOptions
+from quorum.domain.errors import ConfigError, ConversationError
+from quorum.domain.events.report import RunReport, RunStatus
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, watch_reader
 from quorum.headless.session import add_attachments, close_session, compose_session, read_prompt
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures

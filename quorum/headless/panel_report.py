@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from domain.conversation.session_kind import SessionKind
-from domain.events.event import (
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import (
     Event,
     PanelEvent,
     PanelStarted,
     ResponseCompleted,
     SessionStarted,
 )
-from domain.events.report import usage_to_json
-from domain.panel.cost_estimate import CostEstimate
-from domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
-from domain.panel.panel_answer import AnswerStatus, Participant
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import rank_answers
-from domain.panel.synthesis import Point, Synthesis
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.events.report import usage_to_json
+from quorum.domain.panel.cost_estimate import CostEstimate
+from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
+from quorum.domain.panel.panel_answer import AnswerStatus, Participant
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import rank_answers
+from quorum.domain.panel.synthesis import Point, Synthesis
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # loaded with the first panel: few runs have one
-    from application.view.entries import Entry
-    from application.view.panel_entry import PanelEntry, PanelMember
-    from application.view.panels import Panels
+    from quorum.application.view.entries import Entry
+    from quorum.application.view.panel_entry import PanelEntry, PanelMember
+    from quorum.application.view.panels import Panels
 
 
 class PanelReport:
@@ -64,7 +64,7 @@ class PanelReport:
                 return
 
     def _follow_panel(self, event: PanelEvent) -> None:
-        from application.view.panels import Panels
+        from quorum.application.view.panels import Panels
 
         if self._panels is None:
             self._panels = Panels(self._entries, clock=lambda: 0.0)
@@ -75,7 +75,7 @@ class PanelReport:
         """The last one."""
         if not self._entries:
             return None
-        from application.view.panel_entry import PanelEntry
+        from quorum.application.view.panel_entry import PanelEntry
 
         last = self._entries[-1]
         return last if isinstance(last, PanelEntry) else None

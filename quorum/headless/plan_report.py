@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.session_kind import SessionKind
-from domain.events.event import ChangeReviewed, Event, PanelStarted, PlanProposed, SessionStarted, TurnFinished
-from domain.panel.panel_form import PanelForm
-from domain.plan.plan_text import render_plan_text
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonObject
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.event import (
+    ChangeReviewed,
+    Event,
+    PanelStarted,
+    PlanProposed,
+    SessionStarted,
+    TurnFinished,
+)
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject
 
 
 class PlanReport:
@@ -69,7 +76,7 @@ class FinalReviewReport:
         """The review as Markdown; empty where there is none."""
         if self._result is None:
             return ""
-        from application.panel.code_review_text import render_review_result
+        from quorum.application.panel.code_review_text import render_review_result
 
         return render_review_result(self._result)
 
@@ -77,6 +84,6 @@ class FinalReviewReport:
         """`final_review`, with the fields of the record of a code review; empty as above."""
         if self._result is None:
             return {}
-        from application.export.review_record import render_result_fields
+        from quorum.application.export.review_record import render_result_fields
 
         return {"final_review": render_result_fields(self._result, self._models)}

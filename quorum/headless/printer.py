@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import assert_never
 
-from application.session.agent_session import AgentSession
-from application.view.debate_wording import describe_debate_step
-from application.view.endings import describe_unknown_stop
-from application.view.panel_wording import describe_panel_step
-from domain.calls.job import describe_job_end
-from domain.conversation.history import UserMessage
-from domain.errors import ConfigError
-from domain.events.event import (
+from quorum.application.session.agent_session import AgentSession
+from quorum.application.view.debate_wording import describe_debate_step
+from quorum.application.view.endings import describe_unknown_stop
+from quorum.application.view.panel_wording import describe_panel_step
+from quorum.command_line.options import OutputFormat
+from quorum.domain.calls.job import describe_job_end
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     CallFinished,
@@ -46,13 +47,12 @@ from domain.events.event import (
     SessionStarted,
     SubagentProgressed,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.sessions.past_session import LedgerRecord
-from domain.text.amounts import format_duration
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
-from domain.text.printable import make_printable
-from quorum.command_line.options import OutputFormat
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.printable import make_printable
 from quorum.headless.panel_report import PanelReport
 from quorum.headless.plan_report import FinalReviewReport, PlanReport
 from quorum.standard_streams import OutputLost

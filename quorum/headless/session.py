@@ -10,21 +10,21 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from application.session.agent_session import AgentSession
-from domain.errors import AttachmentError, LedgerError
-from infrastructure.config.loading import LoadedSettings
+from quorum.application.session.agent_session import AgentSession
 from quorum.command_line.options import PromptOptions, SessionOptions
+from quorum.domain.errors import AttachmentError, LedgerError
 from quorum.errors import UsageError, complain, mask_complaints
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures
 
 if TYPE_CHECKING:
-    from application.ports.people import Approver, Observer
-    from domain.conversation.session_kind import SessionKind
-    from domain.sessions.past_session import SessionChoice
-    from infrastructure.changes.repository_changes import ReadChange
-    from infrastructure.container import Container
+    from quorum.application.ports.people import Approver, Observer
+    from quorum.domain.conversation.session_kind import SessionKind
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.infrastructure.changes.repository_changes import ReadChange
+    from quorum.infrastructure.container import Container
 
 
 class SessionInUseElsewhere(UsageError):
@@ -61,7 +61,7 @@ def read_prompt(options: PromptOptions) -> str:
 async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
     """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
     where one cannot be shown."""
-    from tui.attachments.mentions import append_labels, find_mentioned_attachments
+    from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
 
     paths = [*(str(file.absolute()) for file in files), *find_mentioned_attachments(prompt, root)]
     try:
@@ -87,11 +87,11 @@ async def _answer(
 
 def _require_debaters(form: SessionKind, participants: Sequence[str]) -> None:
     """Refuse a debate that cannot begin, before anything of it is recorded. Raises UsageError."""
-    from domain.conversation.session_kind import SessionKind
+    from quorum.domain.conversation.session_kind import SessionKind
 
     if form is not SessionKind.DEBATE:
         return
-    from application.panel.debate import FEWEST_DEBATERS, TOO_FEW_DEBATERS
+    from quorum.application.panel.debate import FEWEST_DEBATERS, TOO_FEW_DEBATERS
 
     if len(participants) < FEWEST_DEBATERS:
         raise UsageError(TOO_FEW_DEBATERS)
@@ -129,10 +129,10 @@ async def compose_session(
     `choice` names another session than the options do. `reviews` is asked instead of nobody, if another process
     can resume the session. Raises UsageError where another process has it, and as `build_session` does.
     """
-    from application.review.non_interactive_approver import NonInteractiveApprover
-    from application.session.session_folders import list_option_folders
-    from infrastructure.bootstrap import build_session, open_session
-    from tui.keys.commands import RESERVED_NAMES
+    from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+    from quorum.application.session.session_folders import list_option_folders
+    from quorum.infrastructure.bootstrap import build_session, open_session
+    from quorum.tui.keys.commands import RESERVED_NAMES
 
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)
     try:

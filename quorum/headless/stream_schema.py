@@ -18,14 +18,14 @@ from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_typ
 from msgspec import Struct
 from msgspec.structs import fields as list_struct_fields
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.conversation.response import StopReason, Usage
-from domain.events.event import SCHEMA_VERSION, Event, SessionFinished
-from domain.events.report import CallRecord, RunReport
-from domain.struct_json import Amount
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.conversation.response import StopReason, Usage
+from quorum.domain.events.event import SCHEMA_VERSION, Event, SessionFinished
+from quorum.domain.events.report import CallRecord, RunReport
+from quorum.domain.struct_json import Amount
+from quorum.domain.text.json_value import JsonValue
 
 Schema: TypeAlias = dict[str, JsonValue]
 

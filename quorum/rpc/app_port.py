@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from domain.errors import QuorumError
+from quorum.domain.errors import QuorumError
 from quorum.rpc.approval import Hand
 from quorum.rpc.executions import describe_execution
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
@@ -14,15 +14,15 @@ from quorum.rpc.panes import describe_pane, find_tab
 from quorum.rpc.questions import open_question
 from quorum.rpc.screen_names import name_of_screen
 from quorum.rpc.wording import find_risk
+from quorum.tui.chat.chat_screen import ChatScreen
+from quorum.tui.keys.commands import NotACommand, find_action, find_prompt, is_command
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
 from quorum.version import __version__
-from tui.chat.chat_screen import ChatScreen
-from tui.keys.commands import NotACommand, find_action, find_prompt, is_command
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import REFUSAL, is_prompt
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
-    from tui.tabs.tab import Tab
+    from quorum.tui.app.app import QuorumApp
+    from quorum.tui.tabs.tab import Tab
 
 MOST_TABS = 16
 MOST_WAITING = 16
@@ -89,7 +89,7 @@ class AppPort:
 
     def list_keymaps(self) -> list[dict[str, object]]:
         """Every key, where it acts, and what it does. Imports every screen of the app."""
-        from tui.keys.keymap import list_key_actions, list_present_keys
+        from quorum.tui.keys.keymap import list_key_actions, list_present_keys
 
         return [
             {

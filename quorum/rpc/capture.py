@@ -14,7 +14,7 @@ from textual.geometry import Size
 from quorum.rpc.json_rpc import make_refusal
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 _PLACING = re.compile(r"\x1b\[\d+;\d+H")
 _PATIENCE_SECS = 5.0

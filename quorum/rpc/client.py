@@ -8,9 +8,9 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
-from infrastructure.remote.peer import identify_peer
 from quorum.errors import UsageError
+from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameError, FrameReader, encode_frame
+from quorum.infrastructure.remote.peer import identify_peer
 
 _CONNECT_SECS, _ANSWER_SECS = 5.0, 60.0
 _CHUNK_BYTES = 1 << 16

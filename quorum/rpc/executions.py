@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from domain.calls.execution import ToolExecution
+    from quorum.domain.calls.execution import ToolExecution
 
 
 def describe_execution(execution: ToolExecution, mask: Callable[[str], str]) -> dict[str, object]:

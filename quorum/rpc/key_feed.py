@@ -16,26 +16,26 @@ from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.keys import NamedKey
 from quorum.rpc.power import find_power
 from quorum.rpc.wording import find_risk
-from tui.agent.memory import MEMORY_MARK
-from tui.prompt_box.prompt import Prompt
+from quorum.tui.agent.memory import MEMORY_MARK
+from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 _PATIENCE_SECS = 10.0
 _LOOK_SECS = 0.05
 FREE_SCREENS = frozenset(
     {
-        "tui.screens.accounts.context_screen",
-        "tui.screens.accounts.cost_screen",
-        "tui.screens.accounts.sheet",
-        "tui.screens.help",
-        "tui.screens.model_picker.model_picker",
-        "tui.screens.pager.pager_screen",
-        "tui.screens.rewind.turn_list",
-        "tui.screens.session_picker.session_picker",
-        "tui.themes.picker",
-        "tui.screens.timeline.timeline_screen",
+        "quorum.tui.screens.accounts.context_screen",
+        "quorum.tui.screens.accounts.cost_screen",
+        "quorum.tui.screens.accounts.sheet",
+        "quorum.tui.screens.help",
+        "quorum.tui.screens.model_picker.model_picker",
+        "quorum.tui.screens.pager.pager_screen",
+        "quorum.tui.screens.rewind.turn_list",
+        "quorum.tui.screens.session_picker.session_picker",
+        "quorum.tui.themes.picker",
+        "quorum.tui.screens.timeline.timeline_screen",
     }
 )
 """Rooms of screens over the chat in which no key loosens anything."""

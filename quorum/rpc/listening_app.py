@@ -13,7 +13,7 @@ from quorum.rpc.key_feed import KeyFeed
 from quorum.rpc.methods import Methods
 from quorum.rpc.remote_gate import RemoteGate
 from quorum.rpc.settings import LoadSettings
-from tui.app.app import QuorumApp
+from quorum.tui.app.app import QuorumApp
 
 Serve: TypeAlias = Callable[[Callable[[bytes], Awaitable[bytes | None]]], Awaitable[None]]
 """Has bodies answered until it is cancelled."""

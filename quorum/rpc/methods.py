@@ -18,11 +18,11 @@ from quorum.rpc.power import find_power
 from quorum.rpc.questions import respond
 from quorum.rpc.remote_gate import DIALECTS, MOST_SECS, RemoteGate
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
-from tui.keys.choices import LAYOUTS
-from tui.keys.commands import COMMANDS
+from quorum.tui.keys.choices import LAYOUTS
+from quorum.tui.keys.commands import COMMANDS
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 API_VERSION = 1
 
@@ -301,7 +301,7 @@ class Methods:
         raise build_invalid_params(f"there is no setting {key!r}; config.keys lists them")
 
     async def _load_settings(self) -> tuple[RemoteSetting, ...]:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             return tuple(await asyncio.to_thread(self._load))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, assert_never
 from quorum.rpc.json_rpc import build_invalid_params
 
 if TYPE_CHECKING:
-    from application.view.entries import Call, Entry
-    from application.view.panel_entry import PanelMember
-    from tui.chat.chat_screen import ChatScreen
-    from tui.tabs.tab import Tab
-    from tui.tabs.tabs import Tabs
+    from quorum.application.view.entries import Call, Entry
+    from quorum.application.view.panel_entry import PanelMember
+    from quorum.tui.chat.chat_screen import ChatScreen
+    from quorum.tui.tabs.tab import Tab
+    from quorum.tui.tabs.tabs import Tabs
 
 _LONGEST_TEXT = 100_000
 
@@ -52,8 +52,8 @@ def read_pane(chat: ChatScreen, last: int) -> dict[str, object]:
 
 
 def _describe_entry(entry: Entry) -> dict[str, object]:
-    from application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
-    from application.view.panel_entry import PanelEntry
+    from quorum.application.view.entries import AnswerEntry, Batch, Notice, PromptEntry, Restoration
+    from quorum.application.view.panel_entry import PanelEntry
 
     shown: dict[str, object]
     match entry:

@@ -14,9 +14,9 @@ from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Input, OptionList, TextArea
 
-from domain.review.mode import Mode
-from tui.keys.commands import COMMANDS
-from tui.session.plan_words import PLAN_WORDS
+from quorum.domain.review.mode import Mode
+from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.session.plan_words import PLAN_WORDS
 
 Power: TypeAlias = Literal["free", "approval", "never"]
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from domain.mcp.form_values import check_answer
-from domain.review.questions import Approve, Reject, RuleOffer
+from quorum.domain.mcp.form_values import check_answer
+from quorum.domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import make_refusal
 from quorum.rpc.votes import render_comparison_json, render_earlier_plans_json, render_votes_json
-from tui.screens.review.dialog import ReviewDialog
-from tui.screens.review.text.facts import collect_facts
-from tui.screens.review.text.plan import find_plan_text
-from tui.screens.server_question.address_dialog import ServerAddressDialog
-from tui.screens.server_question.form_dialog import ServerFormDialog
-from tui.screens.spending.dialog import SpendDialog
-from tui.screens.trust.dialog import TrustDialog
+from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.screens.review.text.facts import collect_facts
+from quorum.tui.screens.review.text.plan import find_plan_text
+from quorum.tui.screens.server_question.address_dialog import ServerAddressDialog
+from quorum.tui.screens.server_question.form_dialog import ServerFormDialog
+from quorum.tui.screens.spending.dialog import SpendDialog
+from quorum.tui.screens.trust.dialog import TrustDialog
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 _Question: TypeAlias = ReviewDialog | TrustDialog | SpendDialog | ServerFormDialog | ServerAddressDialog
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
 from quorum.rpc.power import CAREFUL_MODES
-from tui.keys.choices import CONSENSUS_LEVELS, LAYOUTS, MODES, SCOPES, STRATEGIES
+from quorum.tui.keys.choices import CONSENSUS_LEVELS, LAYOUTS, MODES, SCOPES, STRATEGIES
 
 if TYPE_CHECKING:
-    from tui.app.app import QuorumApp
-    from tui.session.session import Session
+    from quorum.tui.app.app import QuorumApp
+    from quorum.tui.session.session import Session
 
 
 class RemoteSetting(NamedTuple):
@@ -106,8 +106,8 @@ class LiveSettings:
 
     async def _apply(self, key: str, value: object, hand: Hand) -> str:
         """Go by a value; why that cannot be, empty where it can. Raises RpcError."""
-        from domain.errors import QuorumError
-        from tui.settings.effects import apply_setting
+        from quorum.domain.errors import QuorumError
+        from quorum.tui.settings.effects import apply_setting
 
         if (key, value) in _LOOSENING:
             hand.demand(f"{key} = {value}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.ports.people import ReviewContext
-from domain.review.ballot import Ballot, sort_dissent_first
-from domain.review.questions import ReviewRequest
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.review.ballot import Ballot, sort_dissent_first
+from quorum.domain.review.questions import ReviewRequest
 
 
 def render_votes_json(review_context: ReviewContext) -> dict[str, object]:

@@ -12,8 +12,8 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
-from domain.text.printable import make_printable
-from infrastructure.execution.program import open_program
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.execution.program import open_program
 
 GREETING = b"__GANGLION__\n"
 DRIVER = "textual.drivers.web_driver:WebDriver"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
-from domain.text.printable import collapse_blanks, make_printable
+from quorum.domain.text.printable import collapse_blanks, make_printable
 
 
 def escape(text: str) -> str:

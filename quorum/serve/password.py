@@ -12,8 +12,8 @@ from collections.abc import Mapping, MutableMapping
 from getpass import getpass
 from pathlib import Path
 
-from infrastructure.secrets.key_ring import KeyRing
 from quorum.errors import UsageError
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 VARIABLE = "QUORUM_SERVE_PASSWORD"
 KEYRING_ENTRY = "serve-password"

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from infrastructure.remote.server import find_objection
-from infrastructure.remote.tcp_peer import SocketAddress, identify_tcp_peer
+from quorum.infrastructure.remote.server import find_objection
+from quorum.infrastructure.remote.tcp_peer import SocketAddress, identify_tcp_peer
 
 _ROOT = 0
 

@@ -6,16 +6,16 @@ import asyncio
 
 import pytest
 
-from application.review.deferring_approver import DeferringApprover
-from application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.conversation.response import LlmResponse
-from domain.errors import ConversationError
-from domain.events.event import CallFinished, ReviewDecided, TurnFinished, TurnStarted
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.application.review.deferring_approver import DeferringApprover
+from quorum.application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ConversationError
+from quorum.domain.events.event import CallFinished, ReviewDecided, TurnFinished, TurnStarted
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
 from tests.application.test_run_agent import Bench, writes
 from tests.application.test_session_resume import records_of, up_to
 from tests.support.builders import a_call, a_context, calls_response

@@ -1,10 +1,10 @@
 import pytest
 
-from application.turn.attachments import Attachments
-from domain.conversation.history import UserMessage
-from domain.errors import AttachmentError
-from domain.events.event import MessageAdded
-from domain.replacing import replace
+from quorum.application.turn.attachments import Attachments
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import AttachmentError
+from quorum.domain.events.event import MessageAdded
+from quorum.domain.replacing import replace
 from tests.support.fake_contents import FakeContents
 from tests.support.papers import a_document, pdf
 from tests.support.pictures import an_image, png

@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 import pytest
 
-from application.session.agent_session import AgentSession
-from domain.calls.execution import Orphan
-from domain.calls.job import JobPage, JobResult, JobStatus, JobStopper
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ToolError
-from domain.events.event import JobEnded, JobProgressed, JobStarted, SessionFinished, SessionResumed
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
-from domain.sessions.replay import replay_state
-from domain.text.output import Printed
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.calls.execution import Orphan
+from quorum.domain.calls.job import JobPage, JobResult, JobStatus, JobStopper
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted, SessionFinished, SessionResumed
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.text.output import Printed
 from tests.application.test_run_agent import Bench
 from tests.application.test_session_resume import records_of, up_to
 from tests.support.builders import a_context

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.events.event import SessionStarted
-from domain.replacing import replace
+from quorum.domain.events.event import SessionStarted
+from quorum.domain.replacing import replace
 from tests.application.test_run_agent import Bench
 from tests.support.records import no_record
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from domain.code_review.change import ChangeHunk
-from domain.code_review.code_review_policy import CodeReviewPolicy
-from domain.code_review.finding import FindingStanding
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError
-from domain.events.event import ChangeReviewed, FindingsTried, PanelAnswered, PanelConcluded, PartReviewed
-from domain.replacing import replace
-from domain.review.ballot import Verdict, Vote
-from domain.review.lens import Lens
-from domain.text.json_value import JsonValue
+from quorum.domain.code_review.change import ChangeHunk
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.finding import FindingStanding
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import (
+    ChangeReviewed,
+    FindingsTried,
+    PanelAnswered,
+    PanelConcluded,
+    PartReviewed,
+)
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Verdict, Vote
+from quorum.domain.review.lens import Lens
+from quorum.domain.text.json_value import JsonValue
 from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis, trial
 from tests.support.fake_gateway import Answers
 from tests.support.panel_room import answered

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from application.panel.discussion import Discussion
-from domain.conversation.history import Conversation, UserMessage
-from domain.events.event import PanelStarted
+from quorum.application.panel.discussion import Discussion
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.events.event import PanelStarted
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers
 from tests.support.panel_room import DOWN, PanelRoom, answered, reviews, text

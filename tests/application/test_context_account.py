@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.compaction import ContextBudget
-from domain.conversation.context_account import ContextKind, split_into_pieces
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import AssistantMessage, UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.compaction import ContextBudget
+from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
+from quorum.domain.conversation.response import END_TURN, LlmResponse, ReasoningBlock, TextBlock
 from tests.application.test_context_manager import MODEL, Rig
 
 

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls import batch_state, call_run, tool_runtime
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from application.turn.agent_limits import AgentLimits
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import Abort, Continue, HookAnswer, Skip
-from domain.calls.planners import PLANNERS, Planner, plan_parallel
-from domain.calls.tool import RiskLevel
-from domain.conversation.response import LlmResponse
-from domain.events.event import BatchPlanned
-from domain.review.mode import Mode
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
+from quorum.application.calls import batch_state, call_run, tool_runtime
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import Abort, Continue, HookAnswer, Skip
+from quorum.domain.calls.planners import PLANNERS, Planner, plan_parallel
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import BatchPlanned
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench, a_batch, outcomes, reader

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from application.calls.outputs import Outputs
-from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextManager
-from application.context.summariser import Summariser
-from application.events.event_bus import EventBus
-from application.ports.models import MessageShaper
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.compaction import ContextBudget, is_summary
-from domain.conversation.cost import Price, PriceTable
-from domain.conversation.history import (
+from quorum.application.calls.outputs import Outputs
+from quorum.application.context.context_gauge import ContextGauge
+from quorum.application.context.context_manager import ContextManager
+from quorum.application.context.summariser import Summariser
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.models import MessageShaper
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.compaction import ContextBudget, is_summary
+from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.history import (
     AssistantMessage,
     Conversation,
     Message,
@@ -23,8 +23,8 @@ from domain.conversation.history import (
     UserMessage,
     find_unpaired_call,
 )
-from domain.conversation.response import REFUSAL, LlmResponse, Usage
-from domain.errors import (
+from quorum.domain.conversation.response import REFUSAL, LlmResponse, Usage
+from quorum.domain.errors import (
     BlobError,
     ConversationError,
     HookAborted,
@@ -32,10 +32,10 @@ from domain.errors import (
     ProviderErrorKind,
     RequestSkipped,
 )
-from domain.events.event import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
-from domain.text.output import Content, OutputLimits, Text
+from quorum.domain.events.event import ConversationCompacted, ErrorOccurred, Event, RetryScheduled, UsageCounted
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.output import Content, OutputLimits, Text
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_gateway import FakeGateway

@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
-from application.panel.debate import Debate
-from application.panel.panel_session import NoPanelAnswer, PanelSession
-from domain.conversation.history import UserMessage
-from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.application.panel.debate import Debate
+from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     Event,
@@ -19,8 +19,8 @@ from domain.events.event import (
     PanelConcluded,
     PanelStarted,
 )
-from domain.panel.debate_record import DebatePolicy, Intensity
-from domain.text.json_value import JsonValue
+from quorum.domain.panel.debate_record import DebatePolicy, Intensity
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers
 from tests.support.fake_session import Step

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from application.review.review import Review
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel
-from domain.review.mode import Mode
-from domain.review.permissions import Answer, Subject
+from quorum.application.review.review import Review
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import Answer, Subject
 from tests.infrastructure.test_container import a_container
 
 

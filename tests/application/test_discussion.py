@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.panel.discussion import Discussion
-from application.panel.panel import Panel
-from domain.conversation.cost import Price, PriceTable
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, TextBlock
-from domain.errors import ConversationError, LedgerError, ProviderError
-from domain.events.event import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.discussion import Discussion
+from quorum.application.panel.panel import Panel
+from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, TextBlock
+from quorum.domain.errors import ConversationError, LedgerError, ProviderError
+from quorum.domain.events.event import (
     AnswerProgressed,
     PanelAnswered,
     PanelConcluded,
@@ -21,8 +21,8 @@ from domain.events.event import (
     PanelStarted,
     UsageCounted,
 )
-from domain.panel.panel_answer import AnswerStatus
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.panel.panel_answer import AnswerStatus
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers
 from tests.support.fake_session import Step

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession, PromptPanels
-from application.panel.draft_ensemble import DraftEnsemble
-from application.panel.drafts import DraftPolicy
-from application.panel.panel_session import PanelSession
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.events.event import ErrorOccurred, PanelConcluded, PanelStarted, TurnStarted
-from domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
-from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from domain.panel.panel_answer import AnswerStatus
-from domain.panel.panel_form import PanelForm
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.draft_ensemble import DraftEnsemble
+from quorum.application.panel.drafts import DraftPolicy
+from quorum.application.panel.panel_session import PanelSession
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import ErrorOccurred, PanelConcluded, PanelStarted, TurnStarted
+from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE, ExpandedCommand
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
+from quorum.domain.panel.panel_answer import AnswerStatus
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers
 from tests.support.panel_room import DOWN, PanelRoom, text

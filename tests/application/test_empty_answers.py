@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.entries import Notice
-from application.view.session_view import SessionView
-from domain.conversation.history import UserMessage
-from domain.conversation.response import (
+from quorum.application.view.entries import Notice
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     REFUSAL,
@@ -21,9 +21,9 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.events.event import EmptyAnswerReceived
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
+from quorum.domain.events.event import EmptyAnswerReceived
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
 from tests.application.test_run_agent import Bench, reads
 from tests.support.fake_session import Step
 

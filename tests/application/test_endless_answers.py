@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from application.answer_limit import MOST_CHARACTERS, AnswerTooLong, limit_answer
-from application.panel.debate import Debate
-from application.panel.discussion import Discussion
-from application.panel.ensemble import Ensemble
-from application.panel.panel_session import PanelSession
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.events.event import ObjectionsRaised, PanelAnswered, PanelReviewed
-from domain.panel.panel_answer import AnswerStatus
+from quorum.application.answer_limit import MOST_CHARACTERS, AnswerTooLong, limit_answer
+from quorum.application.panel.debate import Debate
+from quorum.application.panel.discussion import Discussion
+from quorum.application.panel.ensemble import Ensemble
+from quorum.application.panel.panel_session import PanelSession
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.events.event import ObjectionsRaised, PanelAnswered, PanelReviewed
+from quorum.domain.panel.panel_answer import AnswerStatus
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_session import Step
 from tests.support.panel_room import PanelRoom, reviews, text

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession, PromptPanels
-from application.panel.ensemble import Ensemble
-from application.panel.panel_session import NoPanelAnswer
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
-from domain.errors import ProviderError
-from domain.events.event import (
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.ensemble import Ensemble
+from quorum.application.panel.panel_session import NoPanelAnswer
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import (
     ConsensusChanged,
     ErrorOccurred,
     PanelAnswered,
@@ -23,9 +23,9 @@ from domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
-from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
-from domain.plan.phase import PhaseScope
-from domain.text.json_value import JsonValue
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples
 from tests.support.fake_gateway import Answers

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.events.event_bus import EventBus
-from domain.errors import LedgerError
-from domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
-from domain.events.masking import SecretMask
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import ErrorOccurred, Event, TextDelta, TurnStarted
+from quorum.domain.events.masking import SecretMask
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from application.answer_limit import MOST_CHARACTERS
-from application.panel.debate import Debate
-from application.panel.discussion import Discussion
-from application.panel.ensemble import Ensemble
-from application.panel.panel_session import NoPanelAnswer, PanelSession
-from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
-from domain.events.event import (
+from quorum.application.answer_limit import MOST_CHARACTERS
+from quorum.application.panel.debate import Debate
+from quorum.application.panel.discussion import Discussion
+from quorum.application.panel.ensemble import Ensemble
+from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     Event,

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from application.view.session_view import SessionView
-from domain.conversation.cost import Price
-from domain.conversation.history import AssistantMessage, UserMessage
-from domain.conversation.response import LlmResponse, Usage
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.cost import Price
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     ErrorOccurred,
     ModelChanged,
     ModelFellBack,
@@ -24,14 +24,14 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.exchange import ApiExchange
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import OFFERED, Bench, reads
 from tests.support.fake_session import FakeSession, Step
 from tests.support.recordings import FOLDER, needs_recordings, replay_module

@@ -5,17 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.fence import render_fenced
-from application.panel.debate_forms import render_for_rulings
-from application.panel.panel_forms import render_for_review, render_for_synthesis
-from application.review.ballot_paper import render_question
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.panel.debate_record import AnswerDefence, DebateRecord, ObjectionResponse, number_objections
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer
-from domain.panel.peer_review import Agreement, AnswerReview, PeerReview
-from domain.review.requested_scope import RequestedScope
-from domain.review.severity import Severity
+from quorum.application.fence import render_fenced
+from quorum.application.panel.debate_forms import render_for_rulings
+from quorum.application.panel.panel_forms import render_for_review, render_for_synthesis
+from quorum.application.review.ballot_paper import render_question
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.panel.debate_record import AnswerDefence, DebateRecord, ObjectionResponse, number_objections
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer
+from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.severity import Severity
 from tests.support.builders import a_call, a_context
 
 PANEL = "3f1c9a"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.access import Access
-from domain.calls.effects import ChangeKind, FileKind, FileState
-from domain.errors import LedgerError, RestoreError, ToolError
-from domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
-from domain.replacing import replace
-from infrastructure.store.snapshots.budget import BATCH_FILES, KeepLimits
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.effects import ChangeKind, FileKind, FileState
+from quorum.domain.errors import LedgerError, RestoreError, ToolError
+from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
+from quorum.domain.replacing import replace
+from quorum.infrastructure.store.snapshots.budget import BATCH_FILES, KeepLimits
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, plan_taking_back, tree
 
 

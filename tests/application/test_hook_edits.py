@@ -8,21 +8,29 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from application.calls.hook_registration import HookMatcher
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from application.calls.tool_runtime import ToolBatch
-from application.turn.agent_limits import AgentLimits
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookAnswer, Skip, TurnEndAnswer
-from domain.calls.tool import ToolParameter
-from domain.conversation.history import Message
-from domain.conversation.response import LlmResponse
-from domain.events.event import BatchPlanned, CallFinished, HookRan
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
-from infrastructure.hooks.python_hook import PythonHook
+from quorum.application.calls.hook_registration import HookMatcher
+from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from quorum.application.calls.tool_runtime import ToolBatch
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import (
+    Abort,
+    Continue,
+    ContinueWithMessages,
+    Finish,
+    HookAnswer,
+    Skip,
+    TurnEndAnswer,
+)
+from quorum.domain.calls.tool import ToolParameter
+from quorum.domain.conversation.history import Message
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import BatchPlanned, CallFinished, HookRan
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.hooks.python_hook import PythonHook
 from tests.application.test_hooks import Answering, registered
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
-from application.turn.agent_limits import AgentLimits
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import (
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import (
     Abort,
     Continue,
     ContinueWithMessages,
@@ -24,15 +24,15 @@ from domain.calls.hook import (
     Skip,
     TurnEndAnswer,
 )
-from domain.calls.planners import PLANNERS
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import AssistantMessage, Message, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ToolError
-from domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
-from domain.events.report import RunStatus
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.planners import PLANNERS
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import CallStarted, ErrorOccurred, HookRan, ReviewRequested
+from quorum.domain.events.report import RunStatus
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads
 from tests.application.test_tool_runtime import Bench as RuntimeBench

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from application.inbox.inbox import Inbox
-from application.inbox.inbox_approver import InboxApprover
-from application.ports.people import ReviewContext
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.errors import AnswerRefused, LedgerError
-from domain.events.event import (
+from quorum.application.inbox.inbox import Inbox
+from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.ports.people import ReviewContext
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.errors import AnswerRefused, LedgerError
+from quorum.domain.events.event import (
     Event,
     ResponseCompleted,
     ReviewDecided,
@@ -22,12 +22,19 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import Approve, DecisionLabel, NobodyThere, Reject, ReviewAnswer, ReviewRequest
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import (
+    Approve,
+    DecisionLabel,
+    NobodyThere,
+    Reject,
+    ReviewAnswer,
+    ReviewRequest,
+)
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import ContinuedSession, NewSession
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_ports import FakePerson

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from application.review.rule_book import RuleBook
-from domain.calls.packet import ReviewPacket
-from domain.calls.tool import ToolDefinition
-from domain.events.event import BatchPlanned, CallFinished, CallStarted, MessageAdded, ReviewRequested
-from domain.events.masking import SecretMask
-from domain.review.questions import Approve, Edit, ReviewAnswer, ReviewRequest
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.review.rule_book import RuleBook
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.events.event import BatchPlanned, CallFinished, CallStarted, MessageAdded, ReviewRequested
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.questions import Approve, Edit, ReviewAnswer, ReviewRequest
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, write
 

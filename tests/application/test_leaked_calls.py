@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.entries import AnswerEntry, Notice
-from application.view.session_view import SessionView
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.events.event import CallLeaked
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
+from quorum.application.view.entries import AnswerEntry, Notice
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import CallLeaked
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
 from tests.application.test_run_agent import READ, Bench, reads
 from tests.support.fake_session import Step
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.turn.left_out_attachments import LeftOutAttachments
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import AttachmentLeftOut
-from domain.events.reading import event_from_json
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
+from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.left_out_attachments import LeftOutAttachments
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import AttachmentLeftOut
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
 from tests.support.fake_ports import RecordingObserver
 from tests.support.pictures import an_image, png
 

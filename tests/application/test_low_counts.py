@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from application.context.context_gauge import ContextGauge
-from application.events.event_bus import EventBus
-from application.turn.dialogue import Dialogue
-from application.turn.switchable_session import SwitchableSession
-from domain.conversation.compaction import ContextBudget
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import AssistantMessage, Conversation, UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
-from domain.events.event import ErrorOccurred
+from quorum.application.context.context_gauge import ContextGauge
+from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.domain.conversation.compaction import ContextBudget
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
+from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
+from quorum.domain.events.event import ErrorOccurred
 from tests.application.test_run_agent import AlwaysCompacts
 from tests.support.fake_ports import RecordingObserver
 from tests.support.fake_providers import FakeProviders

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.review.masking_approver import MaskingApprover
-from application.review.review import OpenReviewContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.events.masking import MaskedPacket, SecretMask
-from domain.replacing import replace
-from domain.review.ballot import Vote
-from domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
-from domain.text.json_value import JsonValue
+from quorum.application.review.masking_approver import MaskingApprover
+from quorum.application.review.review import OpenReviewContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.events.masking import MaskedPacket, SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
 from tests.support.review_contexts import a_ballot, a_review_context, voted

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.instructions.memory import Memory
-from application.view.entries import Notice
-from application.view.session_view import SessionView
-from domain.conversation.session_kind import SessionKind
-from domain.errors import LedgerError, MemoryRefused
-from domain.events.event import ErrorOccurred, Event, MemoryAdded, MemoryApproved
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.memory import MemoryDraft
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
+from quorum.application.events.event_bus import EventBus
+from quorum.application.instructions.memory import Memory
+from quorum.application.view.entries import Notice
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError, MemoryRefused
+from quorum.domain.events.event import ErrorOccurred, Event, MemoryAdded, MemoryApproved
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.reviews import a_review

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.conversation_session import ConversationSession
-from application.ports.models import LlmSession
-from application.session.agent_session import AgentSession
-from application.turn.run_agent import RunAgent
-from application.turn.switchable_session import CONTINUE_PROMPT
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.effort import Effort
-from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
-from domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
-from domain.errors import ConversationError, ProviderError
-from domain.events.event import (
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.ports.models import LlmSession
+from quorum.application.session.agent_session import AgentSession
+from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.switchable_session import CONTINUE_PROMPT
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
+from quorum.domain.errors import ConversationError, ProviderError
+from quorum.domain.events.event import (
     Event,
     ModelChanged,
     ResponseCompleted,
@@ -30,9 +30,9 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.report import RunStatus
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.exchange import ApiExchange
+from quorum.domain.events.report import RunStatus
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import DOWN, OFFERED, Bench, cut, reads
 from tests.support.examples import examples
 from tests.support.fake_ports import FakeTool

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import pytest
 
-from application.export.narration import build_account
-from application.view.entries import Notice, NoticeKind
-from application.view.session_view import SessionView
-from domain.calls.execution import ToolExecutionContext
-from domain.fact import CallStage, CanonicalPlace, Fact
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import Replay
-from domain.struct_json import Unfit
+from quorum.application.export.narration import build_account
+from quorum.application.view.entries import Notice, NoticeKind
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.fact import CallStage, CanonicalPlace, Fact
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import Replay
+from quorum.domain.struct_json import Unfit
 from tests.support.builders import a_context
 from tests.support.past_sessions import a_summary
 

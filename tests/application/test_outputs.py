@@ -7,16 +7,16 @@ import threading
 
 import pytest
 
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import Hook, ResultDraft
-from application.calls.outputs import Outputs
-from application.ports.storage import LineSource
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.hook import Continue, HookAnswer
-from domain.errors import BlobError, ToolError
-from domain.events.event import ErrorOccurred, OutputStored
-from domain.text.json_value import JsonObject
-from domain.text.output import Content, Inline, OutputLimits, Stored, Structured, Text, ToolOutput
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import Hook, ResultDraft
+from quorum.application.calls.outputs import Outputs
+from quorum.application.ports.storage import LineSource
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.hook import Continue, HookAnswer
+from quorum.domain.errors import BlobError, ToolError
+from quorum.domain.events.event import ErrorOccurred, OutputStored
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Content, Inline, OutputLimits, Stored, Structured, Text, ToolOutput
 from tests.application.test_tool_runtime import Bench
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakeTool

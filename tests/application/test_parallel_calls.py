@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_tool_runtime import Bench, outcomes
 from tests.support.fake_ports import FakeTool
 

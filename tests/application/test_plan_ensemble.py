@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from application.panel.consensus_choice import ConsensusChoice
-from application.panel.consensus_session import ConsensusSession, PromptPanels
-from application.panel.drafts import DraftPolicy
-from application.panel.panel_session import PanelSession
-from application.panel.plan_choice_text import compare_plans
-from application.panel.plan_ensemble import PlanEnsemble
-from application.ports.changes import OnLook
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import UserMessage
-from domain.conversation.response import REFUSAL, LlmResponse, TextBlock
-from domain.events.event import (
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.drafts import DraftPolicy
+from quorum.application.panel.panel_session import PanelSession
+from quorum.application.panel.plan_choice_text import compare_plans
+from quorum.application.panel.plan_ensemble import PlanEnsemble
+from quorum.application.ports.changes import OnLook
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from quorum.domain.events.event import (
     AnswerProgressed,
     ErrorOccurred,
     PanelAnswered,
@@ -29,12 +29,12 @@ from domain.events.event import (
     PhaseScopeChanged,
     ReviewerLooked,
 )
-from domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from domain.panel.panel_answer import AnswerStatus
-from domain.panel.panel_form import PanelForm
-from domain.plan.phase import PhaseScope
-from domain.plan.plan_text import parse_plan_text
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
+from quorum.domain.panel.panel_answer import AnswerStatus
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan_text import parse_plan_text
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers
 from tests.support.fake_session import Step

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.review.quorum_policy import QuorumPolicy
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from application.review.voting import Voting
-from domain.calls.access import EXCLUSIVE
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn
-from domain.plan.phase import PhaseScope
-from domain.plan.reading import read_plan
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Subject
-from domain.review.plan_terms import CREATE_PLAN
-from domain.review.requested_scope import RequestedScope
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import PhaseScopeChanged, PlanApproved, PlanWithdrawn
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.reading import read_plan
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Subject
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.review.requested_scope import RequestedScope
 from tests.support.builders import a_context
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from application.calls.approval import AskedBefore
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.plan.plan_service import PlanService
-from domain.calls.execution import Outcome
-from domain.calls.planners import plan_serializable
-from domain.conversation.response import LlmResponse
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.calls.approval import AskedBefore
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.plan.plan_service import PlanService
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.planners import plan_serializable
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     ErrorOccurred,
     Event,
     PhaseScopeChanged,
@@ -29,17 +29,17 @@ from domain.events.event import (
     TurnStarted,
     VoteCast,
 )
-from domain.plan.phase import PhaseScope
-from domain.review.mode import Mode
-from domain.review.plan_objection import PlanObjection
-from domain.review.questions import NobodyThere, Reject
-from domain.review.requested_scope import RequestedScope
-from domain.review.severity import Severity
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.output import OutputLimits
-from infrastructure.tools.builtin.create_plan import CreatePlan
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.questions import NobodyThere, Reject
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.severity import Severity
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.builtin.create_plan import CreatePlan
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway
 from tests.support.fake_ports import FakePerson, RecordingObserver

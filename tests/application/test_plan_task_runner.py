@@ -8,28 +8,28 @@ from decimal import Decimal
 
 import pytest
 
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.plan.plan_service import PlanService
-from application.ports.subagents import SubagentStopped
-from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
-from domain.calls.access import has_conflict
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.tool import ToolCall
-from domain.conversation.response import Usage
-from domain.conversation.session_kind import SessionKind
-from domain.errors import LedgerError, PlanRefused
-from domain.events.event import PlanApproved, PlanWithdrawn, StateMerged
-from domain.events.report import CallRecord, RunReport, RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.plan.phase import ApprovedPlan, PhaseScope
-from domain.plan.plan import Plan
-from domain.plan.progress import TaskRefused, TaskStatus
-from domain.plan.reading import read_plan
-from domain.review.questions import DecisionLabel
-from domain.sessions.state import OpenCall
-from domain.subagents.subagent_task import SubagentTask
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.ports.subagents import SubagentStopped
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner, describe_access
+from quorum.domain.calls.access import has_conflict
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError, PlanRefused
+from quorum.domain.events.event import PlanApproved, PlanWithdrawn, StateMerged
+from quorum.domain.events.report import CallRecord, RunReport, RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.plan.phase import ApprovedPlan, PhaseScope
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.progress import TaskRefused, TaskStatus
+from quorum.domain.plan.reading import read_plan
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.state import OpenCall
+from quorum.domain.subagents.subagent_task import SubagentTask
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver

@@ -7,14 +7,14 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.run_state import RunState
-from domain.calls.tool import RiskLevel
-from domain.events.event import CallFinished, ErrorOccurred, StateMerged
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
-from domain.text.output import Inline, Printed, Stored, Structured, Text
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.run_state import RunState
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events.event import CallFinished, ErrorOccurred, StateMerged
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Inline, Printed, Stored, Structured, Text
 from tests.application.test_tool_runtime import Bench, outcomes, reader
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, World

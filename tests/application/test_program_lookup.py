@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from application import program_lookup
-from application.program_lookup import (
+from quorum.application import program_lookup
+from quorum.application.program_lookup import (
     explain_missing,
     filter_environment,
     filter_path,
     find_program,
     note_writable,
 )
-from domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.review.workspace_roots import WorkspaceRoots
 
 
 @pytest.fixture(autouse=True)

@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.ports.people import ReviewContext
-from domain.calls.execution import Outcome
-from domain.calls.planners import plan_serializable
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.planners import plan_serializable
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     ModeChanged,
     PlanApproved,
     PlanWithdrawn,
@@ -26,9 +26,9 @@ from domain.events.event import (
     ReviewRequested,
     VoteCast,
 )
-from domain.plan.plan import Plan, PlanTask
-from domain.review.mode import Mode
-from domain.review.questions import (
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import (
     Approve,
     ApproveEdits,
     Edit,
@@ -38,9 +38,9 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from domain.review.requested_scope import RequestedScope
-from domain.text.output import OutputLimits
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import Answers, ballot
 from tests.support.fake_ports import FakePerson, FakeWriter, RecordingObserver, World

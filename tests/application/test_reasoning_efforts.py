@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
-from domain.conversation.effort import Effort, find_effort, format_model
-from domain.conversation.response import LlmResponse
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ProviderError
-from domain.events.event import ModelChanged, SessionStarted
+from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
+from quorum.domain.conversation.effort import Effort, find_effort, format_model
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import ModelChanged, SessionStarted
 from tests.application.test_run_agent import Bench
 from tests.support.fake_session import FakeSession
 

@@ -2,10 +2,10 @@ from typing import cast
 
 import pytest
 
-from application.calls.hooks import CallDraft
-from application.recording_hook import RecordingHook, SeenCall, SeenRequest, SeenResult, SeenTurnEnd
-from domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
-from domain.conversation.history import Message, UserMessage
+from quorum.application.calls.hooks import CallDraft
+from quorum.application.recording_hook import RecordingHook, SeenCall, SeenRequest, SeenResult, SeenTurnEnd
+from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
+from quorum.domain.conversation.history import Message, UserMessage
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
 
 

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import Message, UserMessage
-from domain.errors import ConversationError, RestoreError
-from domain.events.event import MessageAdded, SessionRedone, TurnStarted
-from domain.sessions.restoration import RestorePlan
-from domain.sessions.state import PastUndo
+from quorum.domain.conversation.history import Message, UserMessage
+from quorum.domain.errors import ConversationError, RestoreError
+from quorum.domain.events.event import MessageAdded, SessionRedone, TurnStarted
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.sessions.state import PastUndo
 from tests.support.rewind_rig import RewindRig
 
 

@@ -2,18 +2,18 @@ from typing import cast
 
 import pytest
 
-from application.calls.hook_chain import HookChain
-from application.ports.workspace import MentionSource
-from application.review.review import Review
-from application.turn.mentions import (
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.ports.workspace import MentionSource
+from quorum.application.review.review import Review
+from quorum.application.turn.mentions import (
     MOST_CHARACTERS_OF_REFERENCES,
     MOST_REFERENCE_CHARACTERS,
     MOST_REFERENCES,
     Mentions,
 )
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.text.reference import Reference
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.text.reference import Reference
 
 
 class FakeReferences:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from application.turn.repeated_calls import RepeatedCalls
-from domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.application.turn.repeated_calls import RepeatedCalls
+from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from tests.support.builders import a_call
 
 

@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from application.view.entries import Notice
-from application.view.session_view import SessionView
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.view.entries import Notice
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     ErrorOccurred,
     RequestRepeated,
     ResponseCompleted,
@@ -21,12 +21,12 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from infrastructure.models.shared.exchange import ApiExchange
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.fake_session import Step
 from tests.support.session_rigs import open_api_client

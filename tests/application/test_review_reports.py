@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from application.export.review_annotations import render_annotations
-from application.export.review_sarif import build_sarif
-from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
-from domain.code_review.review_result import ReviewResult
-from domain.review.ballot import Verdict
-from domain.review.severity import Severity
+from quorum.application.export.review_annotations import render_annotations
+from quorum.application.export.review_sarif import build_sarif
+from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.review.ballot import Verdict
+from quorum.domain.review.severity import Severity
 
 TEXT: dict[str, Any] = {
     "type": "object",

@@ -7,21 +7,21 @@ from decimal import Decimal
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.review.ballot_paper import BALLOT_TOOL
-from application.review.non_interactive_approver import NonInteractiveApprover
-from application.review.quorum_policy import QuorumPolicy
-from application.review.reviewer_poll import MOST_FAILURES, PolledBallot, ReviewerPoll, make_questions
-from application.spending.metered_gateway import MeteredGateway
-from application.spending.spend_limiter import SpendLimiter
-from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
-from domain.conversation.cost import PriceTable
-from domain.conversation.response import LlmResponse
-from domain.conversation.spend_caps import SpendCap, SpendCaps
-from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.review.ballot import InScope, Vote
-from domain.review.lens import parse_lens
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.ballot_paper import BALLOT_TOOL
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import MOST_FAILURES, PolledBallot, ReviewerPoll, make_questions
+from quorum.application.spending.metered_gateway import MeteredGateway
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
+from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import InScope, Vote
+from quorum.domain.review.lens import parse_lens
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import FakeGateway
 

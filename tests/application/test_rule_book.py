@@ -5,17 +5,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from application.review.rule_book import FileListing, RuleBook
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.errors import ConfigError
-from domain.review.approved_call import ApprovedCall
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from domain.review.questions import RuleScope
-from domain.review.rule_examples import find_failing_example, judge_by_words
-from domain.review.saved_rule import SavedRule
-from infrastructure.execution.shell.parsing import parse
+from quorum.application.review.rule_book import FileListing, RuleBook
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.approved_call import ApprovedCall
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.questions import RuleScope
+from quorum.domain.review.rule_examples import find_failing_example, judge_by_words
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.execution.shell.parsing import parse
 
 _PATHS = PathPolicy(roots=("/w",))
 _READ_ONLY = Rule.parse("run_command(read-only)", Answer.ALLOW, "default")

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal, SealedFile
-from domain.calls.tool import RiskLevel, ToolParameter
-from domain.events.event import SessionRewound, TurnStarted
-from domain.review.questions import (
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.tool import RiskLevel, ToolParameter
+from quorum.domain.events.event import SessionRewound, TurnStarted
+from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveRest,
@@ -26,12 +26,12 @@ from domain.review.questions import (
     ReviewRequest,
     RuleScope,
 )
-from domain.review.rule_examples import judge_by_words
-from domain.shell.command_line import ShellVerdict
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.execution.shell.parsing import parse
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.review.rule_examples import judge_by_words
+from quorum.domain.shell.command_line import ShellVerdict
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.execution.shell.parsing import parse
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, FakeTool, RecordingObserver
 from tests.support.past_sessions import records_of

@@ -9,42 +9,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls.hook_chain import HookChain
-from application.calls.hook_registration import HookRegistration
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.jobs.background_jobs import BackgroundJobs
-from application.panel.consensus_choice import ConsensusChoice
-from application.plan.plan_service import PlanService
-from application.ports.background import BackgroundWork
-from application.ports.models import LlmSession
-from application.ports.people import Observer
-from application.session.agent_session import AgentSession
-from application.session.rewind import Rewind
-from application.session.session_folders import SessionFolders
-from application.session.session_models import SessionModels
-from application.session.session_record import SessionRecord
-from application.spending.metered_gateway import MeteredGateway
-from application.spending.spend_limiter import SpendLimiter
-from application.subagents.plan_task_runner import PlanTaskRunner
-from application.turn.agent_limits import AgentLimits
-from application.turn.attachments import Attachments
-from application.turn.dialogue import Dialogue
-from application.turn.fallback_models import FallbackModels
-from application.turn.reasoning_efforts import ReasoningEfforts
-from application.turn.run_agent import RunAgent
-from application.turn.steering import PendingMessages
-from application.turn.switchable_session import SwitchableSession
-from application.turn.user_commands import UserCommandRunner
-from application.view.endings import describe_ending
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import Planner, plan_serializable
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.cost import Price, PriceTable
-from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
-from domain.conversation.response import (
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.ports.background import BackgroundWork
+from quorum.application.ports.models import LlmSession
+from quorum.application.ports.people import Observer
+from quorum.application.session.agent_session import AgentSession
+from quorum.application.session.rewind import Rewind
+from quorum.application.session.session_folders import SessionFolders
+from quorum.application.session.session_models import SessionModels
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.spending.metered_gateway import MeteredGateway
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.attachments import Attachments
+from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.fallback_models import FallbackModels
+from quorum.application.turn.reasoning_efforts import ReasoningEfforts
+from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.steering import PendingMessages
+from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.user_commands import UserCommandRunner
+from quorum.application.view.endings import describe_ending
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.planners import Planner, plan_serializable
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -57,10 +57,10 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.session_kind import SessionKind
-from domain.conversation.spend_caps import SpendCaps
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.spend_caps import SpendCaps
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     BatchPlanned,
     ErrorOccurred,
     Event,
@@ -69,16 +69,16 @@ from domain.events.event import (
     TurnFinished,
     UsageCounted,
 )
-from domain.events.masking import SecretMask
-from domain.events.report import RunReport, RunStatus
-from domain.panel.consensus import Consensus
-from domain.replacing import replace
-from domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
-from domain.review.workspace_roots import WorkspaceRoots
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.panel.consensus import Consensus
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
+from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples
 from tests.support.fake_ledger import FakeLedger

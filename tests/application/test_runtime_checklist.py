@@ -7,15 +7,15 @@ import random
 
 import pytest
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
-from domain.calls.planners import PLANNERS, Planner, partition
-from domain.calls.run_state import Modifier, RunState
-from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.errors import IllegalTransition, ToolError
-from domain.events.event import CallFinished, CallProgressed, StateMerged
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext, ToolStatus
+from quorum.domain.calls.planners import PLANNERS, Planner, partition
+from quorum.domain.calls.run_state import Modifier, RunState
+from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.domain.errors import IllegalTransition, ToolError
+from quorum.domain.events.event import CallFinished, CallProgressed, StateMerged
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_tool_runtime import Bench, outcomes, reader
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, World

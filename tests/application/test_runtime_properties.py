@@ -10,21 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.calls.hook_chain import HookChain
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import PlannedCall, plan_serializable
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition
-from domain.errors import ToolError
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.planners import PlannedCall, plan_serializable
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.errors import ToolError
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.examples import examples
 from tests.support.fake_ports import FakePerson

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import CallDraft, Hook
-from domain.calls.access import Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import Continue, HookAnswer, Skip
-from domain.calls.planners import PLANNERS
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonObject
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import CallDraft, Hook
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import Continue, HookAnswer, Skip
+from quorum.domain.calls.planners import PLANNERS
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_tool_runtime import Bench, outcomes
 from tests.support.fake_ports import FakePerson, FakeTool
 

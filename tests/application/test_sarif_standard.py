@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from jsonschema.validators import validator_for
 
-from application.export.review_sarif import build_sarif
-from domain.code_review.finding import FindingKind, Ruling, Severity
-from domain.text.json_value import JsonObject
+from quorum.application.export.review_sarif import build_sarif
+from quorum.domain.code_review.finding import FindingKind, Ruling, Severity
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_review_reports import SARIF, finding, result
 
 _PUBLISHED = "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from application.context.context_manager import ContextManager
-from application.view.session_view import SessionView
-from domain.conversation.history import ToolResults, UserMessage
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import PromptProgressed, TextDelta
+from quorum.application.context.context_manager import ContextManager
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import PromptProgressed, TextDelta
 from tests.application.test_context_manager import MODEL, Rig, _result
 from tests.support.builders import a_call, calls_response
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.execution import Orphan, Outcome, ToolExecutionContext
-from domain.calls.seen_file import SeenFile
-from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
-from domain.conversation.response import LlmResponse
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     ErrorOccurred,
@@ -25,10 +25,10 @@ from domain.events.event import (
     SessionStarted,
     TurnStarted,
 )
-from domain.events.report import RunStatus
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from domain.text.json_value import JsonObject
+from quorum.domain.events.report import RunStatus
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_run_agent import DOWN, Bench, reads, writes
 from tests.support.builders import a_call, calls_response
 from tests.support.examples import examples

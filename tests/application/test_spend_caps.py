@@ -8,25 +8,25 @@ from decimal import Decimal
 
 import pytest
 
-from application.context.summariser import Summariser
-from application.events.event_bus import EventBus
-from application.review.quorum_policy import QuorumPolicy
-from application.review.voting import Voting
-from application.spending.metered_gateway import MeteredGateway
-from application.spending.spend_limiter import SpendLimiter
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.conversation.cost import Price, PriceTable
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse, Usage
-from domain.conversation.spend_caps import SpendCap, SpendCaps
-from domain.errors import SpendCapReached
-from domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
-from domain.events.reading import event_from_json
-from domain.events.report import RunStatus
-from domain.review.ballot import Vote
-from domain.review.requested_scope import RequestedScope
-from domain.sessions.past_session import LedgerRecord
+from quorum.application.context.summariser import Summariser
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.voting import Voting
+from quorum.application.spending.metered_gateway import MeteredGateway
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
+from quorum.domain.errors import SpendCapReached
+from quorum.domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.sessions.past_session import LedgerRecord
 from tests.application.test_run_agent import DOWN, Bench, reads
 from tests.support.builders import a_call, a_context
 from tests.support.fake_gateway import Answers, FakeGateway, ballot

@@ -8,22 +8,25 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from application.turn.agent_limits import AgentLimits
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
-from domain.conversation.response import LlmResponse
-from domain.errors import LedgerError, ProviderError
-from domain.events.event import Event, MessageAdded
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.review.questions import RejectAndInterrupt
-from domain.sessions.replay import replay_state
-from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import LedgerError, ProviderError
+from quorum.domain.events.event import Event, MessageAdded
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import RejectAndInterrupt
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from quorum.infrastructure.models.openai_responses.payload import (
+    build_responses_history,
+    build_responses_payload,
+)
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 from tests.application.test_run_agent import DOWN, READ, Bench, reads, writes
 from tests.application.test_session_resume import records_of
 from tests.support.examples import examples

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from application.events.stream_events import StreamEvents
-from domain.conversation.stream import Completed, Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
+from quorum.application.events.stream_events import StreamEvents
+from quorum.domain.conversation.stream import Completed, Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
 
 
 async def test_pieces_of_text_that_come_without_waiting_are_shown_as_one() -> None:

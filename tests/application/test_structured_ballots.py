@@ -17,32 +17,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.events.event_bus import EventBus
-from application.panel.code_review_forms import make_report_form, make_trial_form
-from application.panel.debate import Debate
-from application.panel.debate_forms import make_defence_form, make_objections_form, make_rulings_form
-from application.panel.panel_forms import make_review_form
-from application.panel.panel_session import PanelSession
-from application.review.ballot_paper import make_ballot_form
-from application.review.plan_ballot_paper import make_plan_ballot_paper
-from application.review.quorum_policy import QuorumPolicy
-from application.review.voting import Voting
-from application.structured_answer import AnswerForm, Unreadable, ask_in_form
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.code_review.code_review_policy import CodeReviewPolicy
-from domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding
-from domain.code_review.parts import split_change
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import ObjectionsRuled, PanelConcluded
-from domain.panel.debate_record import DebatePolicy, ObjectionRuling, number_objections
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
-from domain.plan.plan import Plan, PlanTask
-from domain.review.ballot import Ballot, QuorumRule, Vote, tally
-from domain.review.requested_scope import RequestedScope
-from domain.review.severity import Severity
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.code_review_forms import make_report_form, make_trial_form
+from quorum.application.panel.debate import Debate
+from quorum.application.panel.debate_forms import make_defence_form, make_objections_form, make_rulings_form
+from quorum.application.panel.panel_forms import make_review_form
+from quorum.application.panel.panel_session import PanelSession
+from quorum.application.review.ballot_paper import make_ballot_form
+from quorum.application.review.plan_ballot_paper import make_plan_ballot_paper
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.voting import Voting
+from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding
+from quorum.domain.code_review.parts import split_change
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ObjectionsRuled, PanelConcluded
+from quorum.domain.panel.debate_record import DebatePolicy, ObjectionRuling, number_objections
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.review.ballot import Ballot, QuorumRule, Vote, tally
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.code_review_bench import Bench, make_change
 from tests.support.examples import examples

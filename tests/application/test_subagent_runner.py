@@ -8,17 +8,17 @@ from decimal import Decimal
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.ports.people import Observer
-from application.ports.subagents import SubagentStopped
-from application.subagents.linked_ledger import LinkedLedger
-from application.subagents.subagent_progress import SubagentProgress
-from application.subagents.subagent_runner import SubagentRunner
-from domain.calls.effects import Effects
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.response import Usage
-from domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.people import Observer
+from quorum.application.ports.subagents import SubagentStopped
+from quorum.application.subagents.linked_ledger import LinkedLedger
+from quorum.application.subagents.subagent_progress import SubagentProgress
+from quorum.application.subagents.subagent_runner import SubagentRunner
+from quorum.domain.calls.effects import Effects
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     CallStarted,
     EffectsObserved,
     FilesKept,
@@ -28,9 +28,9 @@ from domain.events.event import (
     TextDelta,
     UsageCounted,
 )
-from domain.events.report import RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.subagents.subagent_task import SubagentTask
+from quorum.domain.events.report import RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import RecordingObserver

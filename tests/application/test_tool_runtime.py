@@ -6,24 +6,24 @@ from contextlib import suppress
 
 import pytest
 
-from application.calls.hook_chain import HookChain
-from application.calls.hook_registration import HookRegistration
-from application.calls.outputs import Outputs
-from application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.ports.storage import BlobStore
-from application.ports.tools import Tool
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.planners import Planner, plan_serializable
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall
-from domain.errors import ToolError
-from domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import (
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.storage import BlobStore
+from quorum.application.ports.tools import Tool
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.planners import Planner, plan_serializable
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import BatchPlanned, CallFinished, CallProgressed, CallStarted, ReviewRequested
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import (
     Approve,
     ApproveRest,
     DecisionLabel,
@@ -34,9 +34,9 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from domain.text.json_value import JsonObject
-from domain.text.output import OutputLimits
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, FakeTool, FakeWriter, RecordingObserver, World
 from tests.support.reviews import a_review
@@ -547,7 +547,7 @@ async def test_a_second_cancellation_does_not_cut_the_cleaning_up_short() -> Non
 async def test_a_tool_that_ignores_its_cancellation_is_given_up_as_unknown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("application.calls.tool_runtime.SETTLE_SECS", 0.05)
+    monkeypatch.setattr("quorum.application.calls.tool_runtime.SETTLE_SECS", 0.05)
     running, release = asyncio.Event(), asyncio.Event()
 
     async def stubborn(arguments: JsonObject, context: ToolExecutionContext) -> str:
@@ -605,7 +605,7 @@ async def test_the_review_is_requested_before_and_the_start_recorded_after_the_a
 
 
 def test_high_risk_is_the_default_of_a_definition() -> None:
-    from domain.calls.tool import ToolDefinition
+    from quorum.domain.calls.tool import ToolDefinition
 
     definition = ToolDefinition(name="x", description="", parameters=())
 

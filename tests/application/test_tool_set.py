@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from application.calls.tool_set import ToolSet
-from domain.text.json_value import JsonObject
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.tool_set import ToolSet
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.fake_ports import FakeTool
 
 

@@ -2,10 +2,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.turn.turn_diagnostics import TurnDiagnostics
-from domain.errors import DiagnosticsFailed
-from domain.events.event import DiagnosticsReported
+from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.domain.errors import DiagnosticsFailed
+from quorum.domain.events.event import DiagnosticsReported
 from tests.support.fake_ports import RecordingObserver
 
 A, B = "/ws/a.py", "/ws/b.py"

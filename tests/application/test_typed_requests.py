@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from application.calls.tool_runtime import ToolBatch
-from application.events.event_bus import EventBus
-from application.review.quorum_policy import QuorumPolicy
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from application.review.voting import Voting
-from domain.calls.access import EXCLUSIVE
-from domain.calls.tool import RiskLevel
-from domain.conversation.response import LlmResponse
-from domain.replacing import replace
-from domain.review.decision import Decision
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Subject
-from domain.review.plain_request import PlainRequest
-from domain.review.requested_scope import RequestedScope
-from domain.subagents.subagent_task import Asker
-from infrastructure.execution.shell.script import read_script
+from quorum.application.calls.tool_runtime import ToolBatch
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.replacing import replace
+from quorum.domain.review.decision import Decision
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.plain_request import PlainRequest
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.subagents.subagent_task import Asker
+from quorum.infrastructure.execution.shell.script import read_script
 from tests.application.test_quorum_review import Bench as RuntimeBench
 from tests.application.test_run_agent import Bench
 from tests.support.builders import a_call, a_context

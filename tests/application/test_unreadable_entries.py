@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from application.panel.code_review_forms import make_report_form
-from application.panel.debate_forms import make_objections_form
-from application.structured_answer import Unreadable
-from application.view.debate_wording import describe_debate_step
-from domain.code_review.parts import DiffPart
-from domain.events.event import ObjectionsRaised
-from domain.panel.panel_answer import Participant
-from domain.text.json_value import JsonObject
+from quorum.application.panel.code_review_forms import make_report_form
+from quorum.application.panel.debate_forms import make_objections_form
+from quorum.application.structured_answer import Unreadable
+from quorum.application.view.debate_wording import describe_debate_step
+from quorum.domain.code_review.parts import DiffPart
+from quorum.domain.events.event import ObjectionsRaised
+from quorum.domain.panel.panel_answer import Participant
+from quorum.domain.text.json_value import JsonObject
 from tests.application.test_discussion import Room, pair, reviews, text
 
 OBJECTION: JsonObject = {"claim": "it loses data", "evidence": "line 3", "severity": "high"}

@@ -7,12 +7,12 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.execution import Orphan, Outcome
-from domain.calls.user_command import CommandRun
-from domain.conversation.history import Message, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.domain.calls.execution import Orphan, Outcome
+from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.conversation.history import Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     Event,
     MessageAdded,
     ReviewRequested,
@@ -21,8 +21,8 @@ from domain.events.event import (
     UserCommandProgressed,
     UserCommandStarted,
 )
-from domain.events.report import RunStatus
-from domain.sessions.replay import replay_state
+from quorum.domain.events.report import RunStatus
+from quorum.domain.sessions.replay import replay_state
 from tests.application.test_run_agent import Bench, reads, writes
 from tests.application.test_session_resume import records_of, up_to
 from tests.application.test_steering import assert_legal_wherever_killed
@@ -105,7 +105,7 @@ async def test_while_a_review_waits_nothing_comes_between_calls_and_results() ->
 
     async def ask(request: object) -> object:
         await bench.front.user_commands.run("git status", visible_to_model=True)
-        from domain.review.questions import Approve
+        from quorum.domain.review.questions import Approve
 
         return Approve(request.packet.digest)  # type: ignore[attr-defined]
 

@@ -5,22 +5,22 @@ from decimal import Decimal
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.review.quorum_policy import QuorumPolicy
-from application.review.voting import Voting
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.conversation.cost import Price, PriceTable
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import UsageCounted, VoteCast
-from domain.replacing import replace
-from domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
-from domain.review.calibration import NO_CALIBRATION, Calibration, MeasuredShare, ReviewerCalibration
-from domain.review.lens import Lens, parse_lens
-from domain.review.requested_scope import RequestedScope
-from domain.text.json_value import JsonObject
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, StopReason, TextBlock, Usage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import UsageCounted, VoteCast
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
+from quorum.domain.review.calibration import NO_CALIBRATION, Calibration, MeasuredShare, ReviewerCalibration
+from quorum.domain.review.lens import Lens, parse_lens
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway, ballot
 from tests.support.fake_ports import RecordingObserver

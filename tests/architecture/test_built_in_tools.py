@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from domain.calls.tool_traits import ToolTraits
-from domain.review.permissions import READERS, WRITERS
-from infrastructure.tools.table import MODULES, find_built_in_traits
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.review.permissions import READERS, WRITERS
+from quorum.infrastructure.tools.table import MODULES, find_built_in_traits
 from tests.support.built_in_tools import ROOT, list_built_in_tools
 
 
@@ -33,7 +33,7 @@ def test_families_of_rules_about_paths_are_tools_that_declare_what_they_read_or_
 @pytest.mark.long
 def test_the_composition_root_has_the_screen_know_the_tools() -> None:
     program = (
-        "import infrastructure.bootstrap\nfrom domain.calls.tool_traits import find_traits\n"
+        "import quorum.infrastructure.bootstrap\nfrom quorum.domain.calls.tool_traits import find_traits\n"
         "print(find_traits('read_file').verb)"
     )
 

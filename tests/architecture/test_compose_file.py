@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from infrastructure.config.loading import list_setting_values, load_settings
-from infrastructure.config.toml_text import parse_key_path
-from infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.config.loading import list_setting_values, load_settings
+from quorum.infrastructure.config.toml_text import parse_key_path
+from quorum.infrastructure.store.postgres.address import parse_address
 
 FILE = Path(__file__).parents[2] / "docs" / "compose.yaml"
 GUIDE = FILE.with_name("beyond-one-machine.md")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from application.calls.hooks import Hook
 from docs.hook_points import PAGE, render
-from domain.calls.hook import Abort, HookPoint, describe_point
+from quorum.application.calls.hooks import Hook
+from quorum.domain.calls.hook import Abort, HookPoint, describe_point
 
 
 def test_the_page_about_hooks_lists_the_points_as_they_are() -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 SDKS = {"anthropic", "openai", "httpx2"}
 HEAVY = SDKS | {"dependency_injector", "msgspec", "jsonschema", "re2", "pathspec", "charset_normalizer"}
 STRUCTS = {"msgspec", "typing_extensions"}  # the one loads the other
-OURS = {"domain", "application", "infrastructure"}
+INNER = ("quorum.domain", "quorum.application", "quorum.infrastructure")
 MOST_DATACLASSES = 20  # each compiles its methods when it is defined; a struct does not
 
 
@@ -27,8 +27,8 @@ def loaded_by(statement: str) -> set[str]:
 
 def inner(loaded: set[str]) -> set[str]:
     """What of our inner layers is loaded, but for the small pure package that makes text safe to print."""
-    ours = {name for name in loaded if name.split(".")[0] in OURS and not name.startswith("domain.text")}
-    return ours - {"domain"}
+    ours = {name for name in loaded if name.startswith(INNER) and not name.startswith("quorum.domain.text")}
+    return ours - {"quorum.domain"}
 
 
 def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argument_parser() -> None:
@@ -39,7 +39,7 @@ def test_asking_for_the_version_loads_neither_a_screen_nor_an_sdk_nor_an_argumen
 
 @pytest.mark.long
 def test_the_app_paints_before_anything_of_ours_but_the_front_end_is_loaded() -> None:
-    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen, tui.app.app")
+    loaded = loaded_by("import quorum.__main__, quorum.cli.app.full_screen, quorum.tui.app.app")
 
     assert not inner(loaded) | loaded & (HEAVY | {"rich.markdown", "pygments", "markdown_it"})
 
@@ -54,17 +54,17 @@ def test_without_arguments_the_app_starts_without_a_parser() -> None:
 def test_nothing_of_the_remote_control_is_loaded_where_nobody_listens() -> None:
     loaded = loaded_by(
         "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
-        "infrastructure.bootstrap"
+        "quorum.infrastructure.bootstrap"
     )
 
-    assert not {name for name in loaded if name.startswith(("quorum.rpc", "infrastructure.remote"))}
+    assert not {name for name in loaded if name.startswith(("quorum.rpc", "quorum.infrastructure.remote"))}
 
 
 @pytest.mark.long
 def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> None:
     loaded = loaded_by(
         "import quorum.__main__, quorum.command_line.reading, quorum.cli.app.full_screen, "
-        "infrastructure.bootstrap"
+        "quorum.infrastructure.bootstrap"
     )
 
     assert not {name for name in loaded if name.split(".")[0] in {"aiohttp", "textual_serve"}}
@@ -74,20 +74,23 @@ def test_nothing_that_serves_a_browser_is_loaded_where_nobody_asks_for_it() -> N
 def test_asking_a_quorum_that_listens_loads_no_screen_and_nothing_heavy() -> None:
     loaded = loaded_by("import quorum.__main__, quorum.command_line.reading, quorum.cli.rpc")
 
-    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
+    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "quorum.application"})
 
 
 @pytest.mark.long
 def test_composing_a_session_loads_no_sdk_and_nothing_that_only_some_sessions_need() -> None:
-    loaded = loaded_by("import infrastructure.container")
+    loaded = loaded_by("import quorum.infrastructure.container")
 
     assert not loaded & {"anthropic", "openai", "textual", "jsonschema", "pydantic", "yaml"}
-    assert "domain.review.hazards.inspection" not in loaded  # until a command is looked at
+    assert "quorum.domain.review.hazards.inspection" not in loaded  # until a command is looked at
 
 
 @pytest.mark.long
 def test_what_opens_the_sessions_of_a_file_loads_no_library_of_databases() -> None:
-    opens = "infrastructure.gate.sessions, infrastructure.store.ledger.opening, infrastructure.storage"
+    opens = (
+        "quorum.infrastructure.gate.sessions, quorum.infrastructure.store.ledger.opening, "
+        "quorum.infrastructure.storage"
+    )
 
     loaded = loaded_by(f"import {opens}")
 
@@ -95,13 +98,13 @@ def test_what_opens_the_sessions_of_a_file_loads_no_library_of_databases() -> No
 
 
 def test_what_the_container_does_without_can_be_loaded_after_it() -> None:
-    loaded = loaded_by("import infrastructure.injection, sys, yaml, pydantic")
+    loaded = loaded_by("import quorum.infrastructure.injection, sys, yaml, pydantic")
 
     assert {"dependency_injector.providers", "yaml", "pydantic"} <= loaded
 
 
 def test_the_container_loads_no_web_framework() -> None:
-    loaded = loaded_by("import infrastructure.injection")
+    loaded = loaded_by("import quorum.infrastructure.injection")
 
     assert "dependency_injector.providers" in loaded
     assert not loaded & {"fastapi", "fast_depends", "starlette", "werkzeug", "anyio"}
@@ -111,12 +114,13 @@ def test_the_container_loads_no_web_framework() -> None:
 @pytest.mark.parametrize("package", ["domain", "application"])
 def test_the_inner_layers_load_nothing_but_the_standard_library_and_structs(package: str) -> None:
     modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in (ROOT / package).rglob("*.py")
+        ".".join(("quorum", *path.relative_to(ROOT).with_suffix("").parts))
+        for path in (ROOT / package).rglob("*.py")
     ]
 
     loaded = loaded_by("import " + ", ".join(modules))
 
-    outside = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - OURS
+    outside = {name.split(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"quorum"}
     public = {name for name in outside if not name.startswith("_")}
     assert public <= STRUCTS | {"sitecustomize", "usercustomize"}
 
@@ -126,17 +130,17 @@ def test_a_completion_loads_no_screen_no_database_library_and_nothing_heavy() ->
         "from quorum.__main__ import main; main(['completion', '--line', 'quorum sessions show ', 'bash'])"
     )
 
-    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "application"})
+    assert not loaded & (HEAVY | {"textual", "rich", "asyncio", "sqlalchemy", "quorum.application"})
 
 
 @pytest.mark.long
 def test_composing_a_session_defines_few_dataclasses() -> None:
     code = """
-import infrastructure.container, quorum.headless.session, json, sys
+import quorum.infrastructure.container, quorum.headless.session, json, sys
 print(json.dumps(sorted({
     value.__qualname__
     for name, module in list(sys.modules.items())
-    if name.split(".")[0] in {"domain", "application", "infrastructure", "quorum"}
+    if name.startswith(("quorum.domain", "quorum.application", "quorum.infrastructure"))
     for value in vars(module).values() if isinstance(value, type) and "__dataclass_fields__" in vars(value)
 })))
 """
@@ -150,7 +154,7 @@ print(json.dumps(sorted({
 
 def test_the_early_prompt_is_shown_before_anything_heavy_is_loaded() -> None:
     loaded = loaded_by(
-        "import quorum.__main__, quorum.standard_streams, quorum.app.terminal, tui.terminal.early_prompt"
+        "import quorum.__main__, quorum.standard_streams, quorum.app.terminal, quorum.tui.terminal.early_prompt"
     )
 
     assert not loaded & (

@@ -17,10 +17,10 @@ PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
 
 PLANTED = {
     "Imports point inwards": ("application/planted.py", "import quorum.headless.printer"),
-    "The screen sees no infrastructure": ("tui/planted.py", "import infrastructure.container"),
+    "The screen sees no infrastructure": ("tui/planted.py", "import quorum.infrastructure.container"),
     "The composition root alone names what keeps sessions": (
         "quorum/planted.py",
-        "def late():\n    from infrastructure.store.ledger.opening import open_database",
+        "def late():\n    from quorum.infrastructure.store.ledger.opening import open_database",
     ),
     "Domain and application know no SDK, no screen, no container": ("domain/planted.py", "import textual"),
     "One importer of anthropic": ("infrastructure/planted.py", "import anthropic"),
@@ -58,7 +58,7 @@ PLANTED = {
     "One importer of aiohttp and textual-serve": ("quorum/cli/planted.py", "def late():\n    import aiohttp"),
     "One importer of dependency_injector": ("tui/planted.py", "import dependency_injector"),
     "Infrastructure draws nothing": ("infrastructure/planted.py", "import rich"),
-    "No package imports in circles": ("domain/text/json_value.py", "import domain.calls.tool"),
+    "No package imports in circles": ("domain/text/json_value.py", "import quorum.domain.calls.tool"),
 }
 
 
@@ -78,8 +78,9 @@ def lint(tree: Path) -> subprocess.CompletedProcess[str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the packages; who changes it puts it back."""
     copy = tmp_path_factory.mktemp("tree")
+    ignored = shutil.ignore_patterns("__pycache__")
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, copy / package, symlinks=True, ignore=ignored)
     shutil.copy(ROOT / "pyproject.toml", copy)
     return copy
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-import tui
+import quorum.tui
 from docs.keys import PAGE, render
-from tui.keys.keymap import KEY_CONTEXTS, list_key_actions, load_nodes
-from tui.keys.names import label_key, parse_key
+from quorum.tui.keys.keymap import KEY_CONTEXTS, list_key_actions, load_nodes
+from quorum.tui.keys.names import label_key, parse_key
 
 
 def _classes() -> Iterator[type[DOMNode]]:
     """Every class of ours that has keys of its own."""
-    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+    for module in pkgutil.walk_packages(quorum.tui.__path__, "quorum.tui."):
         if module.name.startswith("quorum.cli") or module.name.endswith("__main__"):
             continue
         for _, found in inspect.getmembers(import_module(module.name), inspect.isclass):
@@ -73,7 +73,7 @@ def test_the_page_about_keys_lists_them_as_they_are() -> None:
 def _named_in_hints() -> set[tuple[str, str]]:
     """The keys that hints name, `{palette=ctrl+p}`: what they do, and what they usually are."""
     named: set[tuple[str, str]] = set()
-    for path in Path(tui.__path__[0]).rglob("*.py"):
+    for path in Path(quorum.tui.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 named |= set(re.findall(r"\{(\w+)=([^}\s]+)\}", node.value))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.config.keys import list_keys
+from quorum.infrastructure.config.keys import list_keys
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("domain", "application", "infrastructure", "tui", "quorum")
@@ -21,11 +21,13 @@ def test_every_module_that_a_text_names_is_there() -> None:
     settings = {".".join(map(str, key.path)) for key in list_keys()}
     named = {each for each in _list_names(ROOT) if each[1] not in NO_MODULES | settings}
 
-    assert ("quorum/fleet/work.py", "infrastructure.bootstrap") in named
+    assert ("quorum/fleet/work.py", "quorum.infrastructure.bootstrap") in named
     assert {(path, name) for path, name in named if not _is_there(name)} == set()
 
 
-@pytest.mark.parametrize("name", ["infrastructure.storage", "infrastructure.store.ledger", "tui.app.app.App"])
+@pytest.mark.parametrize(
+    "name", ["quorum.infrastructure.storage", "quorum.infrastructure.store.ledger", "quorum.tui.app.app.App"]
+)
 def test_modules_and_packages_are_there(name: str) -> None:
     assert _is_there(name) is not name.endswith("App")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
-from domain.replacing import replace
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
+from quorum.domain.replacing import replace
 from tests.contracts.test_images import CONTENT, OK, SHOT, Line, _say, _say_in, line
 
 __all__ = ["line"]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import generate_id
-from application.ports.storage import BlobStore
-from domain.errors import BlobError
-from domain.text.output import Structured, Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_blob_store, open_storage
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.storage import BlobStore
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_blob_store, open_storage
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.sqlite_blob_store import SqliteBlobStore
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import UserMessage
-from domain.conversation.stream import StreamRetry
-from domain.replacing import replace
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.replacing import replace
 from tests.contracts.test_images import CONTENT, NO_IMAGES, OK, SHOT, WHOLE_REQUESTS, Line, _say, line
 from tests.support.copilot_rig import CopilotRig
 from tests.support.sse_server import Reply, Say, ScriptedCall

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import UserMessage
-from domain.conversation.stream import StreamRetry
-from domain.errors import ProviderError
-from domain.replacing import replace
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.domain.replacing import replace
 from tests.contracts.test_images import OK, WHOLE_REQUESTS, Line, _say, line
 from tests.support.copilot_rig import CopilotRig
 from tests.support.papers import a_document, pdf

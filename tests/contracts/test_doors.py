@@ -23,12 +23,12 @@ from acp.schema import PermissionOption, ToolCallUpdate
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import TextContent
 
-from domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
-from domain.review.mode import Mode
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import LedgerRecord
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
+from quorum.domain.events.event import ReviewDecided, ReviewRequested, TurnFinished
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 from tests.support.acp_client import allow_once, reject_once, served_editor
 from tests.support.browser_client import serve_a_browser
 from tests.support.headless_run import QUORUM, configure, environment, run

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.models import LlmSession
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
-from domain.conversation.image import Image
-from domain.conversation.response import LlmResponse
-from domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
+from quorum.application.ports.models import LlmSession
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
+from quorum.domain.conversation.image import Image
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.fake_contents import FakeContents
 from tests.support.pictures import an_image, png

@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, UserMessage
-from domain.conversation.response import StopKind
-from domain.conversation.stream import Completed, CompletedResponse, Delta, Error, StreamedToolCall, StreamEvent
-from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.conversation.stream import (
+    Completed,
+    CompletedResponse,
+    Delta,
+    Error,
+    StreamedToolCall,
+    StreamEvent,
+)
+from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import FakeRig, FragileRig, Rig, SentResult, server_rig
 from tests.support.sse_server import Hang, Refuse, Reply, Say, ScriptedCall

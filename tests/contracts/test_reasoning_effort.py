@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
-from infrastructure.models.shared.exchange import ApiExchange
-from infrastructure.provider_types import PROVIDER_TYPES
+from quorum.application.conversation_session import ConversationSession
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
+from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.provider_types import PROVIDER_TYPES
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import ServerRig, server_rig
 from tests.support.sse_server import Dialect, Refuse, Say

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from domain.calls.execution import Outcome
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError
-from domain.events.event import ErrorOccurred
-from domain.events.report import RunStatus
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.exchange import ApiExchange
+from quorum.application.conversation_session import ConversationSession
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.events.report import RunStatus
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.exchange import ApiExchange
 from tests.application.test_run_agent import OFFERED, Bench
 from tests.support.session_rigs import ServerRig, server_rig
 from tests.support.sse_server import Dialect, Refuse, Say, ScriptedCall

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from application.ports.storage import RequestPacer
-from domain.request_rate import RequestRate
-from infrastructure.config.schema import StorageTable
-from infrastructure.local_pacer import LocalPacer
-from infrastructure.storage import open_storage
+from quorum.application.ports.storage import RequestPacer
+from quorum.domain.request_rate import RequestRate
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.local_pacer import LocalPacer
+from quorum.infrastructure.storage import open_storage
 from tests.support.fake_storage import FakePacer
 from tests.support.postgres_server import PostgresForTests
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.storage import (
+from quorum.application.ports.storage import (
     AnswerStore,
     BlobStore,
     ContentStore,
@@ -25,12 +25,12 @@ from application.ports.storage import (
     SessionArchive,
     Storage,
 )
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     EffectsObserved,
     Event,
     FilesKept,
@@ -40,25 +40,25 @@ from domain.events.event import (
     TurnStarted,
     UserCommandStarted,
 )
-from domain.events.masking import SecretMask
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.past_session import (
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import (
     ContinuedSession,
     LatestSession,
     NamedSession,
     NewSession,
     PickedSession,
 )
-from domain.text.output import Structured, Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import locate_blobs, open_blob_store
-from infrastructure.storage_backend import BlobPlace, load_backends
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.database import PostgresDatabase
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import locate_blobs, open_blob_store
+from quorum.infrastructure.storage_backend import BlobPlace, load_backends
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.database import PostgresDatabase
 from tests.support.bucket_server import BUCKET, BucketForTests
 from tests.support.builders import a_call
 from tests.support.fake_storage import FakeStorage

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access, has_conflict
-from domain.calls.planners import PlannedCall, plan_serializable
-from domain.calls.tool import RiskLevel
+from quorum.domain.calls.access import EXCLUSIVE, Access, has_conflict
+from quorum.domain.calls.planners import PlannedCall, plan_serializable
+from quorum.domain.calls.tool import RiskLevel
 
 PATHS = st.sampled_from(["/w/a", "/w/b", "/w/a/x", "/w/ab", "/w", "state:plan"])
 ACCESSES = st.builds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.text.amounts import format_duration, format_elapsed
+from quorum.domain.text.amounts import format_duration, format_elapsed
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.replacing import replace
-from domain.review.ballot import (
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import (
     BadQuorumRule,
     Ballot,
     InScope,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote
-from domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration, weigh
-from domain.review.escalation import count_votes
+from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote
+from quorum.domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration, weigh
+from quorum.domain.review.escalation import count_votes
 from tests.support.examples import examples
 
 RULES = ("majority", "unanimous", "67%", "atleast:1", "atleast:2")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import (
     CallFinished,
     ErrorOccurred,
     Event,
@@ -21,11 +21,11 @@ from domain.events.event import (
     TextDelta,
     TurnStarted,
 )
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import LedgerRecord
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_context
 from tests.support.examples import examples
 from tests.support.scripted_record import (

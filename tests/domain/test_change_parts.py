@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from domain.code_review.parts import (
+from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from quorum.domain.code_review.parts import (
     leave_out_generated,
     list_hidden_characters,
     list_left_out,

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from domain.code_review.review_result import PartReview, combine_votes
-from domain.review.ballot import Vote
+from quorum.domain.code_review.review_result import PartReview, combine_votes
+from quorum.domain.review.ballot import Vote
 
 
 def part(vote: Vote, confidence: float | None = None, reason: str = "r") -> PartReview:

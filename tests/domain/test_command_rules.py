@@ -2,9 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from domain.shell.command_spec import CommandSpec, NotReadOnly, Operands, PathUse, Reading, Style, parse_use
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from domain.shell.refused_options import list_refused_options
+from quorum.domain.shell.command_spec import (
+    CommandSpec,
+    NotReadOnly,
+    Operands,
+    PathUse,
+    Reading,
+    Style,
+    parse_use,
+)
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.shell.refused_options import list_refused_options
 
 SPEC = CommandSpec(options="-a -b -n= -f=@ -c=? -NUM --all --number= --file=@ --color=?")
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.compaction import (
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.compaction import (
     SummaryRoom,
     compact,
     find_cut,
@@ -19,12 +19,12 @@ from domain.conversation.compaction import (
     replace_outputs,
     select_outputs_to_shorten,
 )
-from domain.conversation.context_size import ContextMeter, estimate_bytes
-from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
-from domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
-from domain.conversation.transcript import render_transcript
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
+from quorum.domain.conversation.context_size import ContextMeter, estimate_bytes
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import MAX_TOKENS, PAUSE, LlmResponse, StopReason, TextBlock
+from quorum.domain.conversation.transcript import render_transcript
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.conversations import conversations, texts
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
-from domain.conversation.response import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     REFUSAL,
@@ -17,7 +17,7 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.errors import ConversationError
+from quorum.domain.errors import ConversationError
 from tests.support.builders import a_call, calls_response
 
 

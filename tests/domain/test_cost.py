@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, compute_cost
-from domain.conversation.response import Usage
-from domain.events.event import UsageCounted
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
+from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, Spending, compute_cost
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import UsageCounted
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
 
 PRICE = Price(input=Decimal(2), output=Decimal(10), cache_read=Decimal("0.10"), cache_write=Decimal("2.50"))
 LONG = replace(

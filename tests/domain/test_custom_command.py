@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.instructions.custom_command import (
+from quorum.domain.instructions.custom_command import (
     CustomCommand,
     choose_names,
     fill_placeholders,
@@ -12,7 +12,7 @@ from domain.instructions.custom_command import (
     is_command_name,
     parse_command,
 )
-from domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.instruction import InstructionScope
 
 
 def command(

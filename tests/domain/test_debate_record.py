@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.panel.debate_record import (
+from quorum.domain.panel.debate_record import (
     AnswerDefence,
     DebateRecord,
     Intensity,
@@ -14,7 +14,7 @@ from domain.panel.debate_record import (
     RuledObjection,
     number_objections,
 )
-from domain.review.severity import Severity
+from quorum.domain.review.severity import Severity
 
 UPHELD, REFUTED, OPEN = ObjectionRuling.UPHELD, ObjectionRuling.REFUTED, ObjectionRuling.OPEN
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.diagnostics import (
+from quorum.domain.calls.diagnostics import (
     MAX_BYTES,
     MAX_LINES,
     count_lines,
@@ -9,11 +9,11 @@ from domain.calls.diagnostics import (
     limit_lines,
     read_lines,
 )
-from domain.events.event import DiagnosticsReported, SessionStarted, TurnStarted
-from domain.events.reading import event_from_json
-from domain.review.mode import Mode
-from domain.sessions.canonical import render_canonical
-from domain.sessions.replay import replay_state
+from quorum.domain.events.event import DiagnosticsReported, SessionStarted, TurnStarted
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.replay import replay_state
 from tests.support.examples import examples
 from tests.support.past_sessions import records_of
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from domain.conversation.attachment import AttachmentLimits
-from domain.conversation.context_account import ContextKind, split_into_pieces
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.document import Document, DocumentLimits
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.image import Image, ImageLimits
-from domain.conversation.shown_attachments import remove_attachments
-from domain.events.event import MessageAdded
-from domain.events.reading import event_from_json
-from domain.sessions.replay import Replay
+from quorum.domain.conversation.attachment import AttachmentLimits
+from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.document import Document, DocumentLimits
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.image import Image, ImageLimits
+from quorum.domain.conversation.shown_attachments import remove_attachments
+from quorum.domain.events.event import MessageAdded
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.sessions.replay import Replay
 
 
 def paper(pages=12, *, name="report.pdf", size=1000, sha256="a" * 64):

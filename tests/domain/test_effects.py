@@ -1,4 +1,4 @@
-from domain.calls.effects import ChangeKind, FileChange, FileLook, FileMark, compute_effects
+from quorum.domain.calls.effects import ChangeKind, FileChange, FileLook, FileMark, compute_effects
 
 
 def _mark(size: int = 1) -> FileMark:

@@ -8,12 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal, SealedFile
-from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock, Usage
-from domain.errors import QuorumError, UnreadableEvent
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.conversation.response import (
+    LlmResponse,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
+)
+from quorum.domain.errors import QuorumError, UnreadableEvent
+from quorum.domain.events.event import (
     CallFinished,
     Event,
     QuorumConcluded,
@@ -25,11 +32,11 @@ from domain.events.event import (
     UsageCounted,
     VoteCast,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context
 from tests.support.examples import examples

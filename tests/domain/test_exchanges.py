@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.exchanges import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.exchanges import (
     MOST_CONTEXT_BYTES,
     ContextExtent,
     choose_extent,
@@ -11,9 +11,9 @@ from domain.conversation.exchanges import (
     render_context,
     render_result,
 )
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.session_kind import SessionKind
 from tests.support.builders import calls_response
 from tests.support.real_session import call
 

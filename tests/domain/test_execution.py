@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome, ToolExecution, ToolStatus
-from domain.errors import IllegalTransition
+from quorum.domain.calls.execution import Outcome, ToolExecution, ToolStatus
+from quorum.domain.errors import IllegalTransition
 from tests.support.builders import a_call, a_context
 
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from domain.code_review.change import ChangeBase
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.response import Usage
-from domain.events.event import (
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import (
     ChangeReviewed,
     Event,
     FinalReviewDropped,
@@ -21,15 +21,15 @@ from domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunReport, RunStatus
-from domain.plan.plan import Plan, PlanTask
-from domain.plan.progress import PLAN_VALUE
-from domain.replacing import replace
-from domain.review.ballot import Verdict
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from domain.sessions.state import SessionState
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.progress import PLAN_VALUE
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Verdict
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.state import SessionState
 from tests.support.builders import a_context
 
 PLAN = Plan(

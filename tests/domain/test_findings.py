@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from domain.code_review.finding import (
+from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from quorum.domain.code_review.finding import (
     CodeFinding,
     FindingKind,
     FindingStanding,
@@ -19,8 +19,8 @@ from domain.code_review.finding import (
     merge_findings,
     sort_findings,
 )
-from domain.replacing import replace
-from domain.review.severity import Severity
+from quorum.domain.replacing import replace
+from quorum.domain.review.severity import Severity
 
 CLAIM = "the retry limit is never checked so the loop does not end"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.text.fuzzy import fit
+from quorum.domain.text.fuzzy import fit
 
 
 def best(query: str, *texts: str) -> str:

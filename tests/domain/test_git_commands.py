@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from domain.shell.command_spec import NotReadOnly, Operands
-from domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, parse_git_use
+from quorum.domain.shell.command_spec import NotReadOnly, Operands
+from quorum.domain.shell.git_commands import GIT_COMMANDS, GIT_ENVIRONMENT, parse_git_use
 
 
 @pytest.mark.parametrize(

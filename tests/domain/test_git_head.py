@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from domain.text.git_head import parse_git_file, parse_head
+from quorum.domain.text.git_head import parse_git_file, parse_head
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -1,11 +1,11 @@
 import pytest
 
-from domain.calls.access import Access
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.shell.script import split_coarsely
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.access import Access
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.script import split_coarsely
+from quorum.domain.text.json_value import JsonValue
 
 _PATHS = PathPolicy(roots=("/w",))
 

@@ -1,11 +1,11 @@
 import pytest
 
-from domain.conversation.context_size import estimate_bytes
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.image import Image, ImageLimits
-from domain.events.event import MessageAdded
-from domain.events.reading import event_from_json
-from domain.sessions.replay import Replay
+from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.image import Image, ImageLimits
+from quorum.domain.events.event import MessageAdded
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.sessions.replay import Replay
 
 
 def image(width=1280, height=720, *, name="shot.png", size=1000, sha256="a" * 64):

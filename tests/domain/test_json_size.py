@@ -8,8 +8,8 @@ from types import MappingProxyType
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.json_text import count_json_bytes
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_text import count_json_bytes
+from quorum.domain.text.json_value import JsonValue
 from tests.support.examples import examples
 
 _VALUES = st.recursive(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.events.masking import SecretMask
-from domain.secrets import known
-from domain.secrets.known import list_forms
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.secrets import known
+from quorum.domain.secrets.known import list_forms
 from tests.support.examples import examples
 
 SECRETS = (

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 import pytest
 
-from domain.conversation.response import OpaqueBlock
-from domain.text.large import LARGE_CHARS, is_large
+from quorum.domain.conversation.response import OpaqueBlock
+from quorum.domain.text.large import LARGE_CHARS, is_large
 
 
 class _Name(StrEnum):

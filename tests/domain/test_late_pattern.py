@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 
 def test_an_expression_is_compiled_with_its_first_use_and_never_again(monkeypatch: pytest.MonkeyPatch) -> None:

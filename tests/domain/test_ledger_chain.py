@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.replacing import replace
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import (
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
     build_redaction,
@@ -18,7 +18,7 @@ from domain.sessions.ledger_chain import (
     relink_record,
     verify,
 )
-from domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.redaction_log import RedactionEntry
 
 SESSION = "0190-session"
 REDACTED = encode_payload({"type": "turn_started", "v": 1, "prompt": "[redacted]"})

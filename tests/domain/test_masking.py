@@ -12,13 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, OpaqueBlock, ReasoningBlock, TextBlock, Usage
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import (
+    END_TURN,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    TextBlock,
+    Usage,
+)
+from quorum.domain.events.event import (
     CallFinished,
     CallProgressed,
     CallStarted,
@@ -32,12 +39,12 @@ from domain.events.event import (
     UsageCounted,
     UserCommandProgressed,
 )
-from domain.events.masking import SecretMask, holds_mask
-from domain.events.stream_masking import MaskedText, StreamMask
-from domain.review.questions import DecisionLabel
-from domain.secrets import known as known_secrets
-from domain.secrets import patterns
-from domain.text.styles import StyleChange
+from quorum.domain.events.masking import SecretMask, holds_mask
+from quorum.domain.events.stream_masking import MaskedText, StreamMask
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.secrets import known as known_secrets
+from quorum.domain.secrets import patterns
+from quorum.domain.text.styles import StyleChange
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.examples import examples
 

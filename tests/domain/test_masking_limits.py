@@ -7,11 +7,11 @@ import string
 
 import pytest
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.events.masking import MaskedPacket, SecretMask
-from domain.events.stream_masking import MaskedText
-from domain.secrets.known import NamedSecret
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.events.masking import MaskedPacket, SecretMask
+from quorum.domain.events.stream_masking import MaskedText
+from quorum.domain.secrets.known import NamedSecret
 from tests.support.builders import a_call, a_context
 
 MILLION = 1_000_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.mention import (
+from quorum.domain.text.mention import (
     LineRange,
     find_mentions,
     find_unfinished_mention,

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.model_names import cut_apart, shorten_model_names
+from quorum.domain.text.model_names import cut_apart, shorten_model_names
 from tests.support.examples import examples
 
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from domain.instructions.custom_command import parse_command
-from domain.mcp.offered_prompt import OfferedPrompt, PromptParameter, assign_arguments, make_offered_prompt
+from quorum.domain.instructions.custom_command import parse_command
+from quorum.domain.mcp.offered_prompt import (
+    OfferedPrompt,
+    PromptParameter,
+    assign_arguments,
+    make_offered_prompt,
+)
 
 REVIEW = OfferedPrompt(
     server="git", name="review", parameters=(PromptParameter("path", True), PromptParameter("focus"))

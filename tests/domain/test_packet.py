@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal, SealedFile
-from domain.replacing import replace
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.replacing import replace
 from tests.support.builders import a_call, a_context
 
 PACKET = ReviewPacket(

@@ -4,8 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.tool_dialects import is_offered
-from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchHunk, UpdateFile, list_paths, parse_patch
+from quorum.domain.calls.tool_dialects import is_offered
+from quorum.domain.text.patch import (
+    AddFile,
+    BadPatch,
+    DeleteFile,
+    PatchHunk,
+    UpdateFile,
+    list_paths,
+    parse_patch,
+)
 from tests.support.examples import examples
 
 LINES = st.sampled_from(

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.review.path_pattern import matches_path
+from quorum.domain.review.path_pattern import matches_path
 
 _ROOTS = ("/w", "/other/root")
 

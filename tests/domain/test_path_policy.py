@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.review.path_policy import OwnCode, PathPolicy, is_git_folder_name
+from quorum.domain.review.path_policy import OwnCode, PathPolicy, is_git_folder_name
 
 POLICY = PathPolicy(roots=("/w",), own=("/home/me/.config/quorum",))
 

@@ -3,14 +3,14 @@ import shlex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.review.decision import decide
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from domain.review.rule_examples import judge_by_words
-from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.decision import decide
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.rule_examples import judge_by_words
+from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 
 _ROOTS = ("/w",)
 _PATHS = PathPolicy(roots=_ROOTS)

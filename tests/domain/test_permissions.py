@@ -2,10 +2,16 @@ import shlex
 
 import pytest
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, BadRule, Rule, Subject, find_matching_rules
-from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.permissions import Answer, BadRule, Rule, Subject, find_matching_rules
+from quorum.domain.shell.command_line import (
+    JudgedCommand,
+    Redirect,
+    ShellVerdict,
+    ShellVerdictKind,
+    SimpleCommand,
+)
 
 _ROOTS = ("/w",)
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.plan.pattern_overlap import may_overlap
-from domain.plan.phase import ApprovedPlan, PhaseScope, SessionPhase
-from domain.plan.plan import Plan, PlanTask
-from domain.plan.plan_text import BadPlanText, parse_plan_text, render_plan_text
-from domain.plan.reading import BadPlan, read_plan
-from domain.review.path_pattern import matches_path
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.plan.pattern_overlap import may_overlap
+from quorum.domain.plan.phase import ApprovedPlan, PhaseScope, SessionPhase
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text, render_plan_text
+from quorum.domain.plan.reading import BadPlan, read_plan
+from quorum.domain.review.path_pattern import matches_path
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 def task(id_: str, *after: str, writes: tuple[str, ...] = (), commands: tuple[str, ...] = ()) -> JsonObject:

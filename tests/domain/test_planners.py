@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access, has_conflict
-from domain.calls.planners import (
+from quorum.domain.calls.access import EXCLUSIVE, Access, has_conflict
+from quorum.domain.calls.planners import (
     PLANNERS,
     PlannedCall,
     Planner,
@@ -20,7 +20,7 @@ from domain.calls.planners import (
     plan_by_risk,
     plan_parallel,
 )
-from domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool import RiskLevel
 
 PATHS = st.sampled_from(["/w/a", "/w/b", "/w/a/x", "/w/ab", "/w", "state:plan"])
 ACCESSES = st.builds(

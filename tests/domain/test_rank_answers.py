@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.panel.panel_answer import label_participants
-from domain.panel.peer_review import Agreement, AnswerReview, PeerReview, rank_answers
+from quorum.domain.panel.panel_answer import label_participants
+from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview, rank_answers
 
 LABELS = ("A", "B", "C", "D")
 

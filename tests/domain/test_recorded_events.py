@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 import pytest
 
-from domain.events.event import Event
-from domain.events.reading import event_from_json
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import LedgerRecord
+from quorum.domain.events.event import Event
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import LedgerRecord
 
 FOLDER = Path(__file__).parent / "recorded"
 LINES = [json.loads(line) for line in (FOLDER / "events.jsonl").read_text().splitlines()]

@@ -8,15 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import HookPoint
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, find_unpaired_call
-from domain.conversation.response import END_TURN, MAX_TOKENS, LlmResponse, TextBlock, ToolUseBlock, Usage
-from domain.events.event import (
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.domain.conversation.history import (
+    AssistantMessage,
+    Message,
+    ToolResults,
+    UserMessage,
+    find_unpaired_call,
+)
+from quorum.domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    LlmResponse,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
+)
+from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -42,13 +55,13 @@ from domain.events.event import (
     TurnStarted,
     UsageCounted,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import Replay, replay_state
-from domain.sessions.state import CallEnd, OpenCall, SessionState
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import Replay, replay_state
+from quorum.domain.sessions.state import CallEnd, OpenCall, SessionState
 from tests.support.any_event import of_type
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.examples import examples

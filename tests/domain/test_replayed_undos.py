@@ -1,7 +1,7 @@
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.conversation.history import UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, TextBlock
-from domain.events.event import (
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock
+from quorum.domain.events.event import (
     ConversationCompacted,
     EffectsObserved,
     Event,
@@ -15,11 +15,11 @@ from domain.events.event import (
     StateMerged,
     TurnStarted,
 )
-from domain.plan.plan import Plan, PlanTask
-from domain.review.mode import Mode
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from domain.sessions.state import SessionState
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.state import SessionState
 from tests.support.builders import a_context
 
 

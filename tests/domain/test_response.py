@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.response import (
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     LlmResponse,

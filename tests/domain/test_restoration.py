@@ -2,10 +2,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
-from domain.conversation.history import Conversation, Moment
-from domain.sessions.restoration import plan_for_turns, plan_from_record, plan_redo
-from domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.calls.effects import ChangeKind, FileChange, FileKind, FileState, KeptFiles, is_like, is_same
+from quorum.domain.conversation.history import Conversation, Moment
+from quorum.domain.sessions.restoration import plan_for_turns, plan_from_record, plan_redo
+from quorum.domain.sessions.state import PastTurn, PastUndo
 
 
 def holding(text: str, mode: int = 0o644) -> FileState:

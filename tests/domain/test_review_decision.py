@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.replacing import replace
-from domain.review.decision import Decision, decide
-from domain.review.mode import Mode
-from domain.review.objection import Objection
-from domain.review.path_policy import OwnCode, PathPolicy
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.plain_request import Asked
-from domain.review.plan_terms import NO_PLAN, PlanTerms
-from domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.replacing import replace
+from quorum.domain.review.decision import Decision, decide
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import OwnCode, PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.plain_request import Asked
+from quorum.domain.review.plan_terms import NO_PLAN, PlanTerms
+from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict, ShellVerdictKind, SimpleCommand
 
 PATHS = PathPolicy(roots=("/w",))
 READ = Access.of(reads=["/w/a.py"])

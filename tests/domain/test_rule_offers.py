@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.tool import RiskLevel
-from domain.replacing import replace
-from domain.review.command_pattern import covers_part, is_reader
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.rule_examples import judge_by_words
-from domain.review.rule_offers import APPROVALS_BEFORE, learn_rules
-from domain.shell.command_line import CommandLine, JudgedCommand, Redirect, SimpleCommand
-from domain.shell.inline_code import holds_code
-from domain.shell.star_words import find_uncovered_word
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.replacing import replace
+from quorum.domain.review.command_pattern import covers_part, is_reader
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.rule_examples import judge_by_words
+from quorum.domain.review.rule_offers import APPROVALS_BEFORE, learn_rules
+from quorum.domain.shell.command_line import CommandLine, JudgedCommand, Redirect, SimpleCommand
+from quorum.domain.shell.inline_code import holds_code
+from quorum.domain.shell.star_words import find_uncovered_word
 from tests.support.examples import examples
 
 _ROOTS = ("/w",)

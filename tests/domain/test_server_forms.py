@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import FormError
-from domain.mcp.form_schema import MOST_CHOICES, MOST_FIELDS, read_form
-from domain.mcp.form_values import check_answer, check_value, parse_value, render_value
-from domain.mcp.server_question import FieldKind, FormField, ServerAddress, ServerForm
-from domain.text.json_value import JsonValue
+from quorum.domain.errors import FormError
+from quorum.domain.mcp.form_schema import MOST_CHOICES, MOST_FIELDS, read_form
+from quorum.domain.mcp.form_values import check_answer, check_value, parse_value, render_value
+from quorum.domain.mcp.server_question import FieldKind, FormField, ServerAddress, ServerForm
+from quorum.domain.text.json_value import JsonValue
 
 
 def a_form(**fields: JsonValue) -> ServerForm:

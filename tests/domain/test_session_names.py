@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from application.identifiers import generate_id
-from domain.errors import LedgerError
-from domain.sessions.stored_session import find_session, shorten_id
+from quorum.application.identifiers import generate_id
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.stored_session import find_session, shorten_id
 from tests.support.past_sessions import a_summary
 
 ID = "0199f1a2-7c3d-7abc-8def-0123456789ab"

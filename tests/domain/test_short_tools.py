@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.calls.short_tools import shorten_tools
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.short_tools import shorten_tools
+from quorum.domain.text.json_value import JsonObject
 
 READ: JsonObject = {
     "name": "read_file",

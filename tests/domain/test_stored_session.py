@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.replacing import replace
-from domain.sessions.ledger_chain import ChainedRecord, redact_record
-from domain.sessions.past_session import SessionSummary
-from domain.sessions.stored_session import StoredSession
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.ledger_chain import ChainedRecord, redact_record
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.stored_session import StoredSession
 from tests.domain.test_ledger_chain import REDACTED, SESSION, chain, log
 
 SUMMARY = SessionSummary(

@@ -6,16 +6,16 @@ from decimal import Decimal
 
 import pytest
 
-from application.subagents.subagent_ends import find_subagent_ends
-from application.turn.recovery import plan_recovery
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolCall
-from domain.conversation.history import UserMessage
-from domain.conversation.response import Usage
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.application.subagents.subagent_ends import find_subagent_ends
+from quorum.application.turn.recovery import plan_recovery
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     CallStarted,
     Event,
     MessageAdded,
@@ -26,18 +26,18 @@ from domain.events.event import (
     SubagentStarted,
     TurnStarted,
 )
-from domain.events.reading import event_from_json
-from domain.events.report import RunReport, RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.requested_scope import RequestedScope
-from domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions
-from domain.sessions.pruning import select_sessions_to_prune
-from domain.sessions.replay import Replay
-from domain.sessions.stored_session import find_session, shorten_id
-from domain.subagents.session_ids import build_subagent_id, find_owner
-from domain.subagents.subagent_task import SubagentTask
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, select_own_sessions
+from quorum.domain.sessions.pruning import select_sessions_to_prune
+from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.stored_session import find_session, shorten_id
+from quorum.domain.subagents.session_ids import build_subagent_id, find_owner
+from quorum.domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import calls_response
 
 OWNER = "01a2097c-4e1c-7306-accf-1e6c30a1cc00"

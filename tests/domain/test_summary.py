@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.summary import (
+from quorum.domain.calls.summary import (
     count_lines,
     extract_text,
     is_long,
@@ -14,8 +14,8 @@ from domain.calls.summary import (
     render_header,
     summarise_content,
 )
-from domain.text.json_text import count_utf8_bytes
-from domain.text.output import Inline, OutputLimits, Stored, Structured, Text
+from quorum.domain.text.json_text import count_utf8_bytes
+from quorum.domain.text.output import Inline, OutputLimits, Stored, Structured, Text
 
 ID = "0199f3c2-1f00-7abc-8def-0123456789ab"
 DEFAULTS = OutputLimits()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.plan.reading import read_plan
-from domain.plan.task_choice import TaskChoice
+from quorum.domain.plan.reading import read_plan
+from quorum.domain.plan.task_choice import TaskChoice
 
 PLAN = read_plan(
     {

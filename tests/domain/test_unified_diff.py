@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.code_review.change import FileStatus
-from domain.code_review.unified_diff import BadDiff, parse_diff
+from quorum.domain.code_review.change import FileStatus
+from quorum.domain.code_review.unified_diff import BadDiff, parse_diff
 
 PLAIN = """\
 diff --git a/src/app.py b/src/app.py

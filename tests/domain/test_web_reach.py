@@ -2,13 +2,13 @@
 
 import pytest
 
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.review.decision import decide
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.web_reach import WebSources, find_web_doubt
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.domain.review.decision import decide
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.web_reach import WebSources, find_web_doubt
 
 SEARCHED = (
     ToolResultMessage(

@@ -4,13 +4,13 @@ import shlex
 
 import pytest
 
-from domain.calls.access import EXCLUSIVE
-from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from domain.review.rule_examples import covers, find_failing_example, judge_by_words
-from domain.review.rule_proposals import generate_candidates
-from domain.shell.command_line import CommandLine, SimpleCommand
-from domain.shell.star_tables import PROGRAMS
+from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.review.rule_examples import covers, find_failing_example, judge_by_words
+from quorum.domain.review.rule_proposals import generate_candidates
+from quorum.domain.shell.command_line import CommandLine, SimpleCommand
+from quorum.domain.shell.star_tables import PROGRAMS
 
 
 def _line(text: str) -> CommandLine:

@@ -1,10 +1,10 @@
-from domain.events.event import FolderAdded, FolderOrigin, SessionRewound, SessionStarted, TurnStarted
-from domain.review.mode import Mode
-from domain.review.path_pattern import matches_path
-from domain.review.path_policy import PathPolicy
-from domain.review.workspace_roots import WorkspaceRoots
-from domain.sessions.replay import Replay
-from domain.sessions.state import SessionState
+from quorum.domain.events.event import FolderAdded, FolderOrigin, SessionRewound, SessionStarted, TurnStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_pattern import matches_path
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.sessions.replay import Replay
+from quorum.domain.sessions.state import SessionState
 
 
 def after(*events: SessionStarted | TurnStarted | FolderAdded | SessionRewound) -> SessionState:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.benchmark.labelled_data import SMALL_SET
+from quorum.infrastructure.benchmark.labelled_data import SMALL_SET
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM, Ended, environment
 from tests.support.quorum_rig import DONE, QuorumRig, quorum_rig, vote

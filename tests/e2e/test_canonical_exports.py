@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import CallFinished
-from domain.sessions.canonical import render_canonical
-from domain.sessions.past_session import NewSession
-from domain.text.json_value import JsonObject
-from domain.text.output import ToolOutput
-from infrastructure.container import Container
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import CallFinished
+from quorum.domain.sessions.canonical import render_canonical
+from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import ToolOutput
+from quorum.infrastructure.container import Container
 from tests.support.real_session import SessionStage, call, shell
 
 RUNS = 100

@@ -14,14 +14,14 @@ from typing import IO
 
 import pytest
 
-from tui.terminal.notifications import encode_notification
+from quorum.tui.terminal.notifications import encode_notification
 
 PROGRAMS = ("Xvfb", "dbus-daemon", "dbus-monitor", "dunst", "kitty")
 PATIENCE_SECS = 60.0
 TEXT = "run_command needs your answer · app"
 SAY = """
 import os, sys
-from tui.terminal.notifications import encode_notification
+from quorum.tui.terminal.notifications import encode_notification
 sys.stdout.write(encode_notification(sys.argv[1], os.environ))
 sys.stdout.flush()
 sys.stdin.readline()

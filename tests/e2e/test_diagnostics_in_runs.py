@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.events.event import DiagnosticsReported
-from domain.events.report import RunStatus
-from domain.shell.sandbox import SandboxOn
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import DiagnosticsReported
+from quorum.domain.events.report import RunStatus
+from quorum.domain.shell.sandbox import SandboxOn
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.fake_ports import RecordingObserver
 from tests.support.real_session import RealSession, SessionStage, call, says, shell, write

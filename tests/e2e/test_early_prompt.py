@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from quorum.tui.widgets.empty_prompt import PLACEHOLDER, STARTING
 from tests.support.terminal import CTRL_C, ENTER, Terminal
-from tui.widgets.empty_prompt import PLACEHOLDER, STARTING
 
 ENTERED, LEFT = "\x1b[?1049h", "\x1b[?1049l"
 PASTED, PASTED_END = "\x1b[200~", "\x1b[201~"

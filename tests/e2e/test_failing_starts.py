@@ -24,7 +24,7 @@ ERRORS = {
     "ImportError('no such symbol: tree')": "quorum: a part of quorum cannot be loaded: ",
     "RuntimeError('planted')": "quorum: the session could not be opened: RuntimeError: planted ",
 }
-MODULES = ["infrastructure.container", "quorum.settings", "domain.errors"]
+MODULES = ["quorum.infrastructure.container", "quorum.settings", "quorum.domain.errors"]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def planted(tmp_path: Path, module: str, error: str) -> dict[str, str]:
 
 
 CASES = [(module, error) for module in MODULES[:2] for error in ERRORS] + [
-    ("domain.errors", "ImportError('no such symbol: tree')")
+    ("quorum.domain.errors", "ImportError('no such symbol: tree')")
 ]
 
 

@@ -11,8 +11,8 @@ from tests.support.quorum_rig import DONE, call, calling
 from tests.support.sse_server import Say, SseServer
 
 PLUGIN = """
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 
 
 class Faulty:
@@ -42,7 +42,7 @@ VALIDATOR = """
 max_turn_end_retries = 1
 [[hooks]]
 event = "on_turn_end"
-python = "infrastructure.hooks.examples.json_validator:JsonValidator"
+python = "quorum.hooks.json_validator:JsonValidator"
 """
 FAILING = """
 [[hooks]]

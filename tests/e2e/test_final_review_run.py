@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from application.review.ballot_paper import BALLOT_TOOL
+from quorum.application.review.ballot_paper import BALLOT_TOOL
 from quorum.headless.stream_schema import build_stream_schema
 from tests.support.headless_run import environment, run, start
 from tests.support.quorum_rig import DONE, QuorumRig, call, calling, quorum_rig

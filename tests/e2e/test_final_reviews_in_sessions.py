@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import ToolCall
-from domain.conversation.response import LlmResponse
-from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     ChangeReviewed,
     Event,
     FinalReviewDropped,
@@ -26,10 +26,10 @@ from domain.events.event import (
     StateMerged,
     TurnFinished,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.plan.phase import PhaseScope
-from domain.text.json_value import JsonValue
-from infrastructure.container import Container
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.container import Container
 from tests.support.builders import a_call, calls_response
 from tests.support.code_review_bench import report, synthesis, trial
 from tests.support.disk_images import DiskImages

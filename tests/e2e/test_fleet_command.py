@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_fleet
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_fleet
 from tests.support.fleet_workers import find_session_processes, find_worker
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres

@@ -15,9 +15,9 @@ from typing import Protocol
 
 import pytest
 
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.infrastructure.store.ledger.opening import open_database
 from tests.support.headless_run import QUORUM, configure_for, environment, start
 from tests.support.long_lived_rig import LongLived
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer

@@ -25,7 +25,7 @@ SHADOWS = (*PACKAGES, "rich", "textual", "msgspec")
 HOOK = """
 [[hooks]]
 event = "after_tool_call"
-python = "infrastructure.hooks.examples.secret_masker:SecretMasker"
+python = "quorum.hooks.secret_masker:SecretMasker"
 """
 
 

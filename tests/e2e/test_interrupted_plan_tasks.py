@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import Event, PlanApproved, StateMerged, TurnFinished
-from domain.events.report import RunReport, RunStatus
-from domain.plan.phase import PhaseScope
-from domain.plan.progress import PLAN_VALUE
-from domain.text.json_value import JsonValue
-from infrastructure.container import Container
+from quorum.domain.events.event import Event, PlanApproved, StateMerged, TurnFinished
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.progress import PLAN_VALUE
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.disk_images import DiskImage, DiskImages
 from tests.support.fake_ports import FakePerson

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import ToolResults
-from domain.events.event import CallStarted, SubagentFinished, SubagentStarted, TurnFinished
-from domain.events.report import RunStatus
-from infrastructure.container import Container
+from quorum.domain.conversation.history import ToolResults
+from quorum.domain.events.event import CallStarted, SubagentFinished, SubagentStarted, TurnFinished
+from quorum.domain.events.report import RunStatus
+from quorum.infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.disk_images import DiskImage, DiskImages
 from tests.support.real_session import LedgerThat, SessionStage, call, says

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from application.calls.outputs import Outputs
-from application.context.context_gauge import ContextGauge
-from application.context.context_manager import ContextManager
-from application.context.summariser import Summariser
-from application.events.event_bus import EventBus
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.compaction import ContextBudget
-from domain.conversation.history import Conversation, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError
-from domain.events.event import ConversationCompacted, ErrorOccurred
-from domain.text.json_value import JsonValue
-from domain.text.output import OutputLimits
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.calls.outputs import Outputs
+from quorum.application.context.context_gauge import ContextGauge
+from quorum.application.context.context_manager import ContextManager
+from quorum.application.context.summariser import Summariser
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.compaction import ContextBudget
+from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import ConversationCompacted, ErrorOccurred
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ports import RecordingObserver
 from tests.support.request_rules import read_chat, read_messages, read_responses

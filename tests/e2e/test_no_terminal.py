@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.mode import Mode
+from quorum.domain.review.mode import Mode
 from tests.support.headless_run import QUORUM, Ended, configure, environment
 from tests.support.quorum_rig import DONE, call, calling, settings
 from tests.support.sse_server import ScriptedCall, SseServer

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.calls.execution import Outcome
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.domain.calls.execution import Outcome
 from tests.support.real_session import SessionStage, call
 
 PATCHING_MODEL = "fake/gpt-5"
@@ -30,9 +30,9 @@ AFTER = {"a.txt": "1\n", "new/b.txt": "b\n", "e.txt": "d\n"}
 _DIES_IN_THE_MIDDLE = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from infrastructure.files import transaction
+from quorum.infrastructure.files import transaction
 from tests.e2e.test_patches import PATCH, PATCHING_MODEL
-from application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from tests.support.real_session import SessionStage, call
 
 steps = iter(range(9))

@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.storage import Ledger
-from application.session.agent_session import AgentSession
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from domain.sessions.trust import TrustQuestion
-from infrastructure.container import Container
+from quorum.application.ports.storage import Ledger
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import Event, MessageAdded, PromptsQueued, SessionRewound, TurnStarted
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.container import Container
+from quorum.tui.agent.turns import QueuedTask, Turns
 from tests.application.test_run_agent import Bench
 from tests.support.builders import calls_response
 from tests.support.fake_ledger import FakeLedger
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import LedgerThat, SessionStage, says, write
 from tests.support.session_parts import change_ledger
-from tui.agent.turns import QueuedTask, Turns
 
 
 class Front:

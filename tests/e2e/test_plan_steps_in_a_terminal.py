@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from application.review.ballot_paper import BALLOT_TOOL
+from quorum.application.review.ballot_paper import BALLOT_TOOL
 from tests.support.quorum_rig import DONE, QuorumRig, call, calling, quorum_rig
 from tests.support.sse_server import Hang, Reply, Say, ScriptedCall
 from tests.support.terminal import ESCAPE, Terminal, run_until_killed

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolCall
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import BatchPlanned, CallFinished, PlanWithdrawn
-from domain.events.report import RunStatus
-from domain.plan.phase import PhaseScope
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import BatchPlanned, CallFinished, PlanWithdrawn
+from quorum.domain.events.report import RunStatus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import calls_response
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Step

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolCall
-from domain.errors import ConfigError, PlanRefused
-from domain.events.event import PlanApproved, PlanWithdrawn
-from domain.events.report import RunReport, RunStatus
-from domain.plan.phase import PhaseScope
-from domain.review.questions import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.errors import ConfigError, PlanRefused
+from quorum.domain.events.event import PlanApproved, PlanWithdrawn
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.questions import (
     Approve,
     DecisionLabel,
     Edit,
@@ -21,7 +21,7 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonValue
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import RealSession, SessionStage, call, shell, write
 

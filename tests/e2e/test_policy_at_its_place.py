@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.config.policy_file import POLICY_PLACE
+from quorum.infrastructure.config.policy_file import POLICY_PLACE
 from tests.support.headless_run import QUORUM, configure, environment
 
 POLICY = 'review.modes = ["ask"]\nreview.guards = ["network"]\nagent.max_tool_turns = 5\n'

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import Hook
-from domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
-from domain.conversation.history import Message
-from domain.events.report import RunReport, RunStatus
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import NamedSession, SessionChoice
-from domain.text.amounts import format_amount
-from infrastructure.container import Container
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import Hook
+from quorum.domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
+from quorum.domain.conversation.history import Message
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.past_session import NamedSession, SessionChoice
+from quorum.domain.text.amounts import format_amount
+from quorum.infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling
 from tests.support.real_session import RealSession, SessionStage

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import Approver, ReviewContext
-from application.ports.tools import CommandTool, SealingTool
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.conversation.spend_caps import SpendQuestion
-from domain.errors import ToolError
-from domain.review.mode import Mode
-from domain.review.permissions import Answer, Subject
-from domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
-from infrastructure.container import Container
+from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.tools import CommandTool, SealingTool
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.errors import ToolError
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.container import Container
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
 from tests.support.sse_server import Say, ScriptedCall, SseServer

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.report import RunReport
-from domain.sessions.past_session import NewSession
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.report import RunReport
+from quorum.domain.sessions.past_session import NewSession
 from tests.support.real_session import SessionStage, call, write
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, ReviewDecided, ReviewRequested
-from domain.events.report import RunReport
-from domain.review.questions import DecisionLabel
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import CallFinished, ReviewDecided, ReviewRequested
+from quorum.domain.events.report import RunReport
+from quorum.domain.review.questions import DecisionLabel
 from tests.support.headless_run import configure
 from tests.support.quorum_rig import DONE, call, calling, settings
 from tests.support.real_app import RealApp, real_app

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.report import RunReport, RunStatus
+from quorum.domain.events.report import RunReport, RunStatus
 from quorum.run_signals import RunSignals
 from quorum.standard_streams import CLOSED_PIPE, UNWRITABLE
 from tests.support.headless_run import QUORUM, configure, environment

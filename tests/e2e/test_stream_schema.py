@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from domain.events.event import Event, SessionFinished
+from quorum.domain.events.event import Event, SessionFinished
 from quorum.headless.stream_schema import build_stream_schema
 from tests.support.any_event import of_type
 from tests.support.examples import examples

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.session.rewind import Rewind
-from domain.calls.tool import ToolCall
-from domain.conversation.history import UserMessage
-from domain.errors import ConversationError, LedgerError, RestoreError
-from domain.events.event import Event, FilesRestored, SessionRewound
-from domain.replacing import replace
-from domain.sessions.past_session import NamedSession
-from infrastructure.container import Container
-from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.application.session.rewind import Rewind
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ConversationError, LedgerError, RestoreError
+from quorum.domain.events.event import Event, FilesRestored, SessionRewound
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import NamedSession
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.doomed_session import dies
 from tests.support.examples import examples

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.events.event import MessageAdded, UserCommandFinished
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import MessageAdded, UserCommandFinished
 from tests.infrastructure.commands.command_bench import alive_with
 from tests.support.real_session import SessionStage, call
 from tests.support.terminal import ESCAPE, Terminal

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import QuorumConcluded, VoteCast
-from domain.review.mode import Mode
+from quorum.domain.events.event import QuorumConcluded, VoteCast
+from quorum.domain.review.mode import Mode
 from tests.support.headless_run import configure
 from tests.support.quorum_rig import DONE, call, calling, settings, vote
 from tests.support.real_app import RealApp, real_app

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from application.session.session_folders import WantedFolder
-from domain.errors import ConfigError
-from domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
-from domain.review.mode import Mode
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import NewSession
-from infrastructure.container import Container
+from quorum.application.session.session_folders import WantedFolder
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin, SessionResumed
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.container import Container
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, call, shell, write
 from tests.support.session_parts import change_inputs

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.blocking import Stop, run_in_thread
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.blocking import Stop, run_in_thread
 from tests.infrastructure.tools.calling import TestControls
 
 _PATIENCE = 10

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.session_kind import SessionKind
-from domain.errors import ConfigError
-from domain.events.masking import SecretMask
-from domain.plan.phase import FAIL_TASK
-from domain.review.mode import Mode
-from domain.shell.sandbox import SandboxOn
-from domain.subagents.subagent_task import Asker
-from infrastructure.composition.inputs import SessionInputs, SubagentTerms
-from infrastructure.composition.session import SessionParts
-from infrastructure.config.loading import load_settings
-from infrastructure.container import Container, build_container
-from infrastructure.injection import providers
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.review.mode import Mode
+from quorum.domain.shell.sandbox import SandboxOn
+from quorum.domain.subagents.subagent_task import Asker
+from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.injection import providers
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.built_in_tools import list_built_in_tools
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

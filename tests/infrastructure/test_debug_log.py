@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.events.event import ErrorOccurred, Event, TextDelta
-from domain.events.masking import SecretMask
-from infrastructure.debug_log import log_file
-from infrastructure.debug_log.event_log import LoggingObserver, log_events
-from infrastructure.debug_log.log_file import MOST_RUNS, DebugLog, open_debug_log
-from infrastructure.secrets.output_masking import mask_logs
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import ErrorOccurred, Event, TextDelta
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.debug_log import log_file
+from quorum.infrastructure.debug_log.event_log import LoggingObserver, log_events
+from quorum.infrastructure.debug_log.log_file import MOST_RUNS, DebugLog, open_debug_log
+from quorum.infrastructure.secrets.output_masking import mask_logs
 
 
 @pytest.fixture

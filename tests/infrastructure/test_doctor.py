@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.doctor.diagnosis import diagnose
-from infrastructure.doctor.finding import Finding, FindingState, render_findings
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.doctor.diagnosis import diagnose
+from quorum.infrastructure.doctor.finding import Finding, FindingState, render_findings
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.settings_machine import Machine
 
@@ -190,8 +190,8 @@ def test_no_sdk_is_loaded_by_looking(machine: Machine):
     )
     program = (
         "import asyncio, os, sys\nfrom pathlib import Path\n"
-        "from infrastructure.config.loading import load_settings\n"
-        "from infrastructure.doctor.diagnosis import diagnose\n"
+        "from quorum.infrastructure.config.loading import load_settings\n"
+        "from quorum.infrastructure.doctor.diagnosis import diagnose\n"
         "loaded = load_settings(cwd=Path(sys.argv[1]), environ=os.environ)\n"
         "found = asyncio.run(diagnose(loaded, os.environ))\n"
         "sdks = {'anthropic', 'openai', 'copilot', 'boto3', 'google.auth'}\n"
@@ -340,7 +340,8 @@ async def test_the_locale_that_counts_must_be_utf8(machine: Machine, variables: 
 def test_a_terminal_is_measured_where_there_is_one():
     program = (
         "import asyncio, os\n"
-        "from domain.errors import ConfigError\nfrom infrastructure.doctor.diagnosis import diagnose\n"
+        "from quorum.domain.errors import ConfigError\n"
+        "from quorum.infrastructure.doctor.diagnosis import diagnose\n"
         "found = asyncio.run(diagnose(ConfigError('none'), os.environ))\n"
         "print(*(finding.text for finding in found if finding.name == 'terminal'))"
     )

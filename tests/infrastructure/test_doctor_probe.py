@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.toml_text import format_literal
-from infrastructure.doctor.diagnosis import diagnose
-from infrastructure.doctor.finding import Finding, FindingState
-from infrastructure.doctor.probe import Question, plan_questions, probe
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.toml_text import format_literal
+from quorum.infrastructure.doctor.diagnosis import diagnose
+from quorum.infrastructure.doctor.finding import Finding, FindingState
+from quorum.infrastructure.doctor.probe import Question, plan_questions, probe
 from tests.support.settings_machine import Machine
 from tests.support.sse_server import Dialect, Raw, Refuse, Reply, Say, ScriptedCall, SseServer
 

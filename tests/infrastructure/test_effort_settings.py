@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.effort import Effort
-from domain.errors import ConfigError
-from domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
-from domain.review.mode import Mode
-from domain.sessions.past_session import LedgerRecord
-from infrastructure.bootstrap import _find_former_efforts
-from infrastructure.config.loading import load_settings
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.infrastructure.bootstrap import _find_former_efforts
+from quorum.infrastructure.config.loading import load_settings
 from tests.infrastructure.test_container import a_container
 from tests.support.settings_machine import Machine
 

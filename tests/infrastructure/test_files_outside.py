@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, FolderAdded, FolderOrigin
-from domain.review.mode import Mode
-from domain.review.questions import Approve, ApproveFolder, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import CallFinished, FolderAdded, FolderOrigin
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve, ApproveFolder, Reject, ReviewAnswer, ReviewRequest
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, call, write
 

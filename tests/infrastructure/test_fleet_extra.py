@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_fleet, open_storage
-from infrastructure.store.postgres import backend
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_fleet, open_storage
+from quorum.infrastructure.store.postgres import backend
 
 TABLE = StorageTable(url="postgresql+psycopg://quorum@db.invalid/quorum")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.text.reference import Reference
-from infrastructure.references import gh_program
-from infrastructure.references.github import GitHubReferences
+from quorum.domain.text.reference import Reference
+from quorum.infrastructure.references import gh_program
+from quorum.infrastructure.references.github import GitHubReferences
 
 ISSUE = {
     "title": "Retry forever",

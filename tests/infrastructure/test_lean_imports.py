@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.lean_imports import import_lazily, without
+from quorum.infrastructure.lean_imports import import_lazily, without
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -162,7 +162,7 @@ def test_a_module_is_absent_for_the_thread_that_wants_it_so() -> None:
 
 COMPARE = """
 import importlib, json, sys
-from infrastructure.lean_imports import import_lazily, _LazyPackage, _read_origins
+from quorum.infrastructure.lean_imports import import_lazily, _LazyPackage, _read_origins
 library = sys.argv[1]
 import_lazily(library)
 importlib.import_module(sys.argv[2])
@@ -180,7 +180,7 @@ print(json.dumps([compared, len(seen), different]))
 
 
 def test_a_client_of_mcp_loads_no_web_server() -> None:
-    transports = "infrastructure.mcp.stdio_transport, infrastructure.mcp.http_transport"
+    transports = "quorum.infrastructure.mcp.stdio_transport, quorum.infrastructure.mcp.http_transport"
     loads = f"import sys, {transports}; print(*sys.modules)"
     ended = subprocess.run(
         [sys.executable, "-c", loads], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.storage import BlobStore
-from domain.conversation.history import ToolResults
-from domain.text.output import Text
-from infrastructure.container import Container
+from quorum.application.ports.storage import BlobStore
+from quorum.domain.conversation.history import ToolResults
+from quorum.domain.text.output import Text
+from quorum.infrastructure.container import Container
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.real_session import RealSession, SessionStage, call, shell
 from tests.support.session_parts import put

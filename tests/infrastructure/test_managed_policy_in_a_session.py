@@ -6,24 +6,24 @@ from decimal import Decimal
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.spending.spend_limiter import SpendLimiter
-from domain.conversation.cost import Price, PriceTable, Spending
-from domain.conversation.history import Conversation
-from domain.conversation.response import Usage
-from domain.conversation.spend_caps import SpendCap, SpendCaps
-from domain.errors import ConfigError, ModeRefused, ProviderError, SpendCapReached
-from domain.events.masking import SecretMask
-from domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote, tally
-from domain.review.mode import Mode
-from domain.review.permissions import Answer
-from domain.review.questions import RuleScope
-from infrastructure.bootstrap import build_unused
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.container import Container, build_container
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.events.event_bus import EventBus
+from quorum.application.spending.spend_limiter import SpendLimiter
+from quorum.domain.conversation.cost import Price, PriceTable, Spending
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
+from quorum.domain.errors import ConfigError, ModeRefused, ProviderError, SpendCapReached
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote, tally
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import RuleScope
+from quorum.infrastructure.bootstrap import build_unused
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 from tests.support.settings_machine import Machine

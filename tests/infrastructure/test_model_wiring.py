@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import UserMessage
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from tests.infrastructure.test_container import a_container
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from domain.review.path_policy import PathPolicy
-from infrastructure.config.schema import Settings
-from infrastructure.own_code import find_own_code, leave_out_workspace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.own_code import find_own_code, leave_out_workspace
 
 ROOT = Path(__file__).parents[2]
 
@@ -84,21 +84,20 @@ def test_the_working_directory_leaves_the_import_path_but_for_what_is_installed_
     assert path == [packages, "/elsewhere"]
 
 
-@pytest.mark.long
-def test_quorum_finds_its_packages_and_nothing_else_in_a_checkout_on_the_import_path(tmp_path: Path) -> None:
-    for package in ("quorum", "domain", "application", "infrastructure", "tui"):
-        (tmp_path / package).symlink_to(ROOT / package)
-    (tmp_path / "json.py").write_text("raise SystemExit('the json of the checkout')")
-    code = (
-        "from quorum.__main__ import use_own_packages; use_own_packages(); "
-        "import sys, json, domain, quorum.command_line.options; print(domain.__file__, sys.path[0])"
-    )
+def test_a_project_on_the_import_path_replaces_neither_quorum_nor_a_library(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "argparse.py").write_text("raise SystemExit('the library of the project')")
+    (tmp_path / "quorum").mkdir()
+    (tmp_path / "quorum" / "__init__.py").write_text("raise SystemExit('the quorum of the project')")
     done = subprocess.run(
-        [sys.executable, "-S", "-c", code], env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
+        [sys.executable, "-P", ROOT / "quorum/__main__.py", "gate", "--help"],
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
     )
 
-    assert done.stdout.split()[0] == str(ROOT / "domain/__init__.py"), done.stderr
-    assert done.stdout.split()[1] != str(tmp_path)
+    assert (done.returncode, done.stdout[:18], done.stderr) == (0, "usage: quorum gate", "")
 
 
 def test_files_in_the_workspace_that_are_hard_links_of_installed_code_are_protected(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from typing import get_args
 
 import pytest
 
-from domain.calls.planners import PLANNERS
-from domain.events.masking import SecretMask
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.config.tools_table import PlannerName
-from infrastructure.container import build_container
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.domain.calls.planners import PLANNERS
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.tools_table import PlannerName
+from quorum.infrastructure.container import build_container
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 

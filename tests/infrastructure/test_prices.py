@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.cost import Price
-from domain.conversation.response import Usage
-from domain.errors import ConfigError
-from infrastructure.config.price_table import ModelPriceTable
-from infrastructure.config.provider_table import ProviderTable, load_built_in_providers
-from infrastructure.config.report import show
-from infrastructure.config.schema import Settings
-from infrastructure.prices.model_figures import build_price_table
-from infrastructure.prices.published import load_published_prices, parse_prices
+from quorum.domain.conversation.cost import Price
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.price_table import ModelPriceTable
+from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.report import show
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.prices.model_figures import build_price_table
+from quorum.infrastructure.prices.published import load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
 ENTRY = """

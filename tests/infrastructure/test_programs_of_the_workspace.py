@@ -8,21 +8,21 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from application import program_lookup
-from application.program_lookup import note_writable
-from domain.calls.tool import RiskLevel
-from domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
-from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.diagnostics.checking_command import CheckingCommand
-from infrastructure.execution.status_command import StatusCommand, StatusCommandError
-from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.mcp.transports import find_obstacle
-from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.tools.custom.tool import CustomTool
+from quorum.application import program_lookup
+from quorum.application.program_lookup import note_writable
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
+from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.diagnostics.checking_command import CheckingCommand
+from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.mcp.transports import find_obstacle
+from quorum.infrastructure.models.copilot.launch import CliLaunch
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.tools.custom.tool import CustomTool
+from quorum.tui.terminal.browser import open_address
 from tests.support.hook_drafts import a_call_draft
-from tui.terminal.browser import open_address
 
 
 class Machine:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.mode import Mode
-from infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.app.sandbox_offer import SandboxOffer
 from quorum.app.settings_service import FileSettingsService
 from quorum.command_line.options import StartOptions
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.settings import load
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson

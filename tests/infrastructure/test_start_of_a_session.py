@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from application.review.non_interactive_approver import NonInteractiveApprover
-from domain.sessions.past_session import NewSession
-from infrastructure.bootstrap import build_session, open_session
-from infrastructure.config.loading import load_settings
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.secrets.known import SessionSecrets
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.secrets.known import SessionSecrets
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import infrastructure.store
-from domain.errors import ConfigError
-from domain.sessions.past_session import NewSession
-from domain.text.output import Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import list_storage_paths, open_record, open_storage
-from infrastructure.storage_backend import accepts_url, describe_urls, load_backends
+import quorum.infrastructure.store
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.past_session import NewSession
+from quorum.domain.text.output import Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import list_storage_paths, open_record, open_storage
+from quorum.infrastructure.storage_backend import accepts_url, describe_urls, load_backends
 from tests.support.fake_storage import FakeStorage
 
 BACKEND = """
-from infrastructure.storage_backend import StorageBackend
+from quorum.infrastructure.storage_backend import StorageBackend
 from tests.support.fake_storage import FakeStorage
 
 BACKEND = StorageBackend(
@@ -35,11 +35,13 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder whose packages are found as those in `infrastructure/store/` are."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    monkeypatch.setattr(infrastructure.store, "__path__", [*infrastructure.store.__path__, str(folder)])
+    monkeypatch.setattr(
+        quorum.infrastructure.store, "__path__", [*quorum.infrastructure.store.__path__, str(folder)]
+    )
     load_backends.cache_clear()
     yield folder
     load_backends.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("infrastructure.store.added")]:
+    for name in [name for name in sys.modules if name.startswith("quorum.infrastructure.store.added")]:
         del sys.modules[name]
 
 
@@ -80,7 +82,7 @@ def test_a_backend_that_is_none_or_takes_the_scheme_of_another_is_a_programming_
 
 def test_the_backends_are_known_before_a_database_library_is_loaded() -> None:
     libraries = {"sqlalchemy", "sqlite3", "psycopg", "alembic"}
-    code = f"import sys, infrastructure.config.schema; print({libraries} & set(sys.modules))"
+    code = f"import sys, quorum.infrastructure.config.schema; print({libraries} & set(sys.modules))"
 
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "set()\n"
 

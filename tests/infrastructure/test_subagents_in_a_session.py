@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     CallFinished,
     ReviewRequested,
     SessionResumed,
@@ -21,11 +21,11 @@ from domain.events.event import (
     SubagentStarted,
     TurnFinished,
 )
-from domain.events.report import RunStatus
-from domain.review.mode import Mode
-from domain.review.questions import Approve, NobodyThere, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import NamedSession, select_own_sessions
-from domain.subagents.subagent_task import SubagentTask
+from quorum.domain.events.report import RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve, NobodyThere, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.past_session import NamedSession, select_own_sessions
+from quorum.domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import a_context, calls_response
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Step

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.event import CallFinished
-from domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import CallFinished
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer, ReviewRequest
+from quorum.domain.text.json_value import JsonValue
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.real_session import SessionStage, call
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.doctor.diagnosis import diagnose
-from infrastructure.doctor.finding import Finding, FindingState
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.doctor.diagnosis import diagnose
+from quorum.infrastructure.doctor.finding import Finding, FindingState
 from tests.support.settings_machine import Machine
 from tests.support.sse_server import Raw, Refuse, Reply, SseServer
 

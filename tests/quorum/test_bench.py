@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
 from quorum.cli.bench import BenchOptions
 from quorum.cli.bench.measure import DEFECTS, measure_review
 from quorum.command_line.reading import parse
+from quorum.domain.errors import ConfigError
 from quorum.errors import UsageError
 
 _DATA = Path(__file__).parents[3] / "shared" / "review-data"

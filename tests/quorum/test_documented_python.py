@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from domain.calls.hook import Finish
-from domain.conversation.history import AssistantMessage, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
+from quorum.domain.calls.hook import Finish
+from quorum.domain.conversation.history import AssistantMessage, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
 from tests.support.headless_run import QUORUM, configure_for, environment
 from tests.support.quorum_rig import DONE, calling
 from tests.support.quorum_rig import call as scripted_call

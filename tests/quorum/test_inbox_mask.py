@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
-from application.ports.storage import ContentStore, SessionArchive
-from infrastructure.config.schema import Settings
+from quorum.application.ports.storage import ContentStore, SessionArchive
+from quorum.infrastructure.config.schema import Settings
 from quorum.session_store import SessionStore
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError, ProviderError, QuorumError
 from quorum.app.local_servers import LocalServerSettings
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError, ProviderError, QuorumError
 from tests.support.model_list_server import OwnFile, list_models_on_loopback
 
 MODELS = b'{"object": "list", "data": [{"id": "qwen3:8b"}, {"id": "gpt-oss:20b"}]}'

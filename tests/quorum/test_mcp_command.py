@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.config.loading import load_settings
-from infrastructure.config.policy_file import PolicyPlace
+from quorum.domain.errors import ConfigError
 from quorum.errors import UsageError
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.policy_file import PolicyPlace
 from tests.infrastructure.mcp.server_bench import SERVER, a_tool
 from tests.support.command_line import run_command
 
@@ -53,7 +53,9 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.write_text('[mcp.servers.issues]\nurl = "https://issues.example/mcp"\n')
     for path in (tmp_path, file.parent, file):
         path.chmod(path.stat().st_mode & ~0o022)
-    monkeypatch.setattr("infrastructure.config.policy_file.POLICY_PLACE", PolicyPlace(file, owner=os.getuid()))
+    monkeypatch.setattr(
+        "quorum.infrastructure.config.policy_file.POLICY_PLACE", PolicyPlace(file, owner=os.getuid())
+    )
 
 
 @pytest.mark.usefixtures("policy")

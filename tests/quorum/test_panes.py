@@ -7,8 +7,16 @@ from typing import get_args
 
 import pytest
 
-from application.view.entries import AnswerEntry, Batch, Entry, Notice, NoticeKind, PromptEntry, Restoration
-from application.view.panel_entry import PanelEntry
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Entry,
+    Notice,
+    NoticeKind,
+    PromptEntry,
+    Restoration,
+)
+from quorum.application.view.panel_entry import PanelEntry
 from quorum.rpc.panes import read_pane
 
 KINDS: tuple[tuple[Entry, str], ...] = (

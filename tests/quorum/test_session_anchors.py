@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError, LedgerError
-from domain.events.event import SessionStarted, TurnStarted
-from domain.review.mode import Mode
-from domain.sessions.past_session import ContinuedSession, NewSession, SessionChoice
-from domain.subagents.session_ids import build_subagent_id
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
 from quorum.cli.sessions import COMMAND
 from quorum.cli.sessions.actions import BROKEN
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.events.event import SessionStarted, TurnStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import ContinuedSession, NewSession, SessionChoice
+from quorum.domain.subagents.session_ids import build_subagent_id
 from quorum.errors import UsageError
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 from tests.support.headless_run import configure, environment
 
 VERIFIER = Path(__file__).parents[2] / "docs" / "verify_audit_export.py"

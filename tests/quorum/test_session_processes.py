@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from application.ports.fleet import SessionBusy
-from domain.fleet.fleet_session import Advance, FleetState
+from quorum.application.ports.fleet import SessionBusy
+from quorum.domain.fleet.fleet_session import Advance, FleetState
 from quorum.fleet.session_processes import read_advance
 
 

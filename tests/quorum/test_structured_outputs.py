@@ -8,10 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.outputs import Outputs
-from domain.text.output import OutputLimits
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.tools.builtin.inspect import Inspect
 from quorum.api import (
     JsonObject,
     JsonValue,
@@ -22,6 +18,10 @@ from quorum.api import (
     ToolExecutionContext,
     ToolOutput,
 )
+from quorum.application.calls.outputs import Outputs
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.tools.builtin.inspect import Inspect
 from tests.infrastructure.tools.calling import a_context
 
 ROWS: list[JsonValue] = [{"name": f"row {number}", "size": number} for number in range(200)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
+from quorum.domain.errors import ConfigError
 from tests.support.command_line import run_command
 
 RUBBISH = b"this is not [toml\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.trust import TrustQuestion
-from infrastructure.config.paths import locate_worktrees
-from infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
-from infrastructure.worktrees.git_worktrees import GitWorktrees
 from quorum.app.worktree_service import describe_worktrees, share_trust
 from quorum.command_line.options import StartOptions
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.config.paths import locate_worktrees
+from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
+from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
 from quorum.settings import build_trust_question, load
 from tests.support.real_session import SessionStage
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from domain.conversation.response import StopKind, StopReason
-from domain.struct_json import Amount
+from quorum.domain.conversation.response import StopKind, StopReason
+from quorum.domain.struct_json import Amount
 
 # Halves of surrogate pairs, ends of lines that are none, directions, marks: what outputs really hold.
 ODD = "\ud800\udfff\x00\x85\u2028\u202e\ufeff\U0001f600e\u0301"

@@ -13,13 +13,13 @@ from rich.console import Console
 from textual import events
 from textual.pilot import Pilot
 
-from domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.tui.agent.opening import OpenArchive
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.keys.key_sorter import TypingPace
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing
-from tui.agent.opening import OpenArchive
-from tui.app.app import QuorumApp
-from tui.keys.key_sorter import TypingPace
-from tui.prompt_box.prompt import Prompt
-from tui.screens.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 60.0
 UNHURRIED = TypingPace(hold_secs=0, burst_secs=0, enter_secs=0)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import ToolCall
-from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.text.json_value import JsonValue
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.text.json_value import JsonValue
 
 
 def a_context(index: int = 0, *, call_id: str | None = None, batch_id: str = "batch-1") -> ToolExecutionContext:

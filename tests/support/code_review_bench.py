@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
-from application.events.event_bus import EventBus
-from application.panel.code_review import CodeReview
-from application.panel.panel import Panel
-from application.ports.changes import OpenTools
-from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from domain.code_review.code_review_policy import CodeReviewPolicy
-from domain.code_review.request import CodeReviewRequest
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.errors import NothingToReview, ProviderError, ProviderErrorKind
-from domain.events.event import ChangeReviewed
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonValue
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.code_review import CodeReview
+from quorum.application.panel.panel import Panel
+from quorum.application.ports.changes import OpenTools
+from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ChangeReviewed
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway
 from tests.support.fake_ports import RecordingObserver

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
-from domain.shell.git_commands import GIT_COMMANDS
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.domain.shell.git_commands import GIT_COMMANDS
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 
 # Names that exist where the lines run; see `tests/support/traced_stage.py`.
 PLAIN_OPERANDS = (

@@ -6,9 +6,9 @@ from itertools import count
 
 from hypothesis import strategies as st
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 
 _TOOLS = ("read_file", "write_file", "edit_file", "run_command", "grep_search", "update_plan")
 texts = st.builds(

@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from application.conversation_session import ConversationSession, open_session
-from application.ports.models import LlmSession, MessageShaper
-from application.ports.storage import ContentStore
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from infrastructure.models.copilot.provider import CopilotProvider
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.conversation_session import ConversationSession, open_session
+from quorum.application.ports.models import LlmSession, MessageShaper
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.infrastructure.models.copilot.provider import CopilotProvider
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import SentResult
 from tests.support.sse_server import Say
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from domain.conversation.history import AssistantMessage, Message, UserMessage, find_unpaired_call
-from domain.conversation.image import Image
-from domain.events.event import (
+from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage, find_unpaired_call
+from quorum.domain.conversation.image import Image
+from quorum.domain.events.event import (
     CallStarted,
     MessageAdded,
     PromptsQueued,
     UserCommandFinished,
     UserCommandStarted,
 )
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from domain.sessions.state import SessionState
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.state import SessionState
 
 
 def check(records: Sequence[LedgerRecord], root: Path) -> None:

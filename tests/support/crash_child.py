@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from application.ports.people import ReviewContext
-from application.session.agent_session import AgentSession
-from domain.conversation.history import UserMessage
-from domain.conversation.spend_caps import SpendQuestion
-from domain.events.event import (
+from quorum.application.ports.people import ReviewContext
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.events.event import (
     BatchPlanned,
     CallStarted,
     Event,
@@ -31,8 +31,8 @@ from domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
 
 FINISHED = 7
 
@@ -126,9 +126,9 @@ class HastyPerson:
 
 async def live(order: dict[str, Any]) -> None:
     """Take the session up where it stands, and go on with it until all prompts are answered."""
-    from domain.sessions.past_session import LatestSession
-    from infrastructure.bootstrap import build_session, open_session
-    from infrastructure.config.loading import load_settings
+    from quorum.domain.sessions.past_session import LatestSession
+    from quorum.infrastructure.bootstrap import build_session, open_session
+    from quorum.infrastructure.config.loading import load_settings
 
     root = Path(order["root"])
     chance = random.Random(order["seed"])
@@ -183,7 +183,7 @@ def main() -> None:
     import anthropic  # noqa: F401
     import openai  # noqa: F401
 
-    import infrastructure.bootstrap  # noqa: F401
+    import quorum.infrastructure.bootstrap  # noqa: F401
 
     for line in sys.stdin:
         pid = _fork(json.loads(line))

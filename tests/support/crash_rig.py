@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, TurnStarted, UserCommandStarted
-from domain.sessions.past_session import LedgerRecord
-from domain.sessions.replay import replay_state
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import CallFinished, TurnStarted, UserCommandStarted
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.replay import replay_state
+from quorum.infrastructure.store.ledger.opening import open_database
 from tests.support.crash_checks import check, images_of
 from tests.support.crash_child import FINISHED, line_of
 from tests.support.crash_model import Model, picture

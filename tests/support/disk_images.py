@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
-from domain.events.event import Event
+from quorum.domain.events.event import Event
 
 _LEDGER = "ledger.sqlite"
 

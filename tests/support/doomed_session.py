@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from domain.events.event import CallProgressed, Event
-from infrastructure.container import Container
+from quorum.domain.events.event import CallProgressed, Event
+from quorum.infrastructure.container import Container
 from tests.support.real_session import LedgerThat, SessionStage, call
 from tests.support.session_parts import change_ledger
 

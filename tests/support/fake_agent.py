@@ -7,22 +7,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from application.ports.people import Approver, Observer, ReviewContext
-from application.ports.storage import LineSource
-from domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
-from domain.calls.found_file import FoundFile
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal, SealedFile
-from domain.calls.tool import ToolCall
-from domain.conversation.context_account import ContextAccount
-from domain.conversation.effort import Effort
-from domain.conversation.exchanges import ContextExtent, SessionResult, SharedContext
-from domain.conversation.history import UserMessage
-from domain.conversation.image import Image
-from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
-from domain.conversation.session_kind import SessionKind
-from domain.conversation.spend_caps import CapStanding
-from domain.errors import (
+from quorum.application.ports.people import Approver, Observer, ReviewContext
+from quorum.application.ports.storage import LineSource
+from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.context_account import ContextAccount
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.exchanges import ContextExtent, SessionResult, SharedContext
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.image import Image
+from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.conversation.spend_caps import CapStanding
+from quorum.domain.errors import (
     AnswerRefused,
     AttachmentError,
     BlobError,
@@ -33,7 +33,7 @@ from domain.errors import (
     QuorumError,
     ToolError,
 )
-from domain.events.event import (
+from quorum.domain.events.event import (
     ConsensusChanged,
     ErrorOccurred,
     Event,
@@ -53,32 +53,32 @@ from domain.events.event import (
     UserCommandProgressed,
     UserCommandStarted,
 )
-from domain.events.masking import SecretMask
-from domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
-from domain.instructions.agent_definition import AgentDefinition
-from domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
-from domain.instructions.memory import MemoryDraft, MemoryProposal
-from domain.instructions.skill import Skill
-from domain.mcp.argument_query import ArgumentQuery
-from domain.mcp.offered_prompt import OfferedPrompt
-from domain.mcp.offered_resource import OfferedResource
-from domain.mcp.server_status import ServerStatus
-from domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
-from domain.plan.phase import PhaseScope, SessionPhase
-from domain.plan.progress import PlanProgress
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from domain.sessions.past_session import NewSession, SessionChoice
-from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.sessions.state import PastTurn, PastUndo
-from domain.sessions.waiting_review import WaitingReview
-from domain.text.fuzzy import fit
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from quorum.domain.instructions.agent_definition import AgentDefinition
+from quorum.domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
+from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
+from quorum.domain.instructions.skill import Skill
+from quorum.domain.mcp.argument_query import ArgumentQuery
+from quorum.domain.mcp.offered_prompt import OfferedPrompt
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.mcp.server_status import ServerStatus
+from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
+from quorum.domain.plan.phase import PhaseScope, SessionPhase
+from quorum.domain.plan.progress import PlanProgress
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.past_session import NewSession, SessionChoice
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.sessions.waiting_review import WaitingReview
+from quorum.domain.text.fuzzy import fit
+from quorum.tui.keys.commands import RESERVED_NAMES
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
 from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_review_context
-from tui.keys.commands import RESERVED_NAMES
 
 
 class FakeCustomCommands:

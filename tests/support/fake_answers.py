@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from domain.replacing import replace
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.redaction import redact_name
+from quorum.domain.replacing import replace
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.redaction import redact_name
 
 
 class FakeAnswers:

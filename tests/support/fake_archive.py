@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from decimal import Decimal
 
-from domain.errors import LedgerError
-from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from tests.support.no_folder import NO_FOLDER
 
 

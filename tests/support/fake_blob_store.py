@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from application.identifiers import generate_id
-from application.ports.storage import LineSource, Spill
-from domain.calls.summary import count_lines, extract_text
-from domain.errors import BlobError
-from domain.events.masking import SecretMask
-from domain.text.json_text import count_utf8_bytes
-from domain.text.output import Content, Stored, Structured, Text
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.storage import LineSource, Spill
+from quorum.domain.calls.summary import count_lines, extract_text
+from quorum.domain.errors import BlobError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.json_text import count_utf8_bytes
+from quorum.domain.text.output import Content, Stored, Structured, Text
 
 
 class FakeBlobStore:

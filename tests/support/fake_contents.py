@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 
-from domain.errors import ContentGone, LedgerError
+from quorum.domain.errors import ContentGone, LedgerError
 
 
 class FakeContents:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from application.ports.models import MessageShaper
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject
+from quorum.application.ports.models import MessageShaper
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_session import FakeSession, Step
 

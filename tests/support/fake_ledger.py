@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from application.identifiers import generate_id
-from domain.errors import LedgerError
-from domain.events.event import Event
+from quorum.application.identifiers import generate_id
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import Event
 
 
 class FakeLedger:

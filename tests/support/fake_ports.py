@@ -6,21 +6,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from application.ports.people import ReviewContext
-from domain.calls.access import Access
-from domain.calls.execution import Orphan, ToolExecutionContext
-from domain.calls.found_file import FoundFile
-from domain.calls.seal import Seal, SealedFile
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.user_command import CommandRun
-from domain.conversation.spend_caps import SpendQuestion
-from domain.errors import StaleSeal
-from domain.events.event import Event
-from domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
-from domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
-from domain.text.json_value import JsonObject
-from domain.text.output import Printed, ToolOutput
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import Orphan, ToolExecutionContext
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.errors import StaleSeal
+from quorum.domain.events.event import Event
+from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Printed, ToolOutput
 
 
 class RecordingObserver:

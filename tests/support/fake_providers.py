@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from application.ports.models import LlmExchange, LlmSession, MessageShaper
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.application.ports.models import LlmExchange, LlmSession, MessageShaper
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from tests.support.fake_session import FakeSession
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, BadRule, Rule
-from domain.review.questions import RulePreview, RuleScope
-from domain.review.saved_rule import HeldRule
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, BadRule, Rule
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.saved_rule import HeldRule
 
 
 class FakeRules:

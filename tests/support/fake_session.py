@@ -7,14 +7,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from application.conversation_session import ConversationSession
-from application.ports.models import LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation, Message
-from domain.conversation.response import LlmResponse, ReasoningBlock, TextBlock, ToolUseBlock
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.ports.models import LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation, Message
+from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, TextBlock, ToolUseBlock
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

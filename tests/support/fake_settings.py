@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from domain.errors import ConfigError
-from domain.replacing import replace
-from tui.agent.settings_service import Setting, Target, Written
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.tui.agent.settings_service import Setting, Target, Written
 
 OWN = Target("your own file", "/home/me/.config/quorum/quorum.toml")
 PROJECT = Target("the project's file", "/work/quorum.toml")

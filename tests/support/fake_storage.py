@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import assert_never
 
-from application.identifiers import generate_id
-from application.ports.storage import BlobStore, OpenedSession
-from domain.errors import LedgerError, SessionInUse
-from domain.events.event import Event, ReviewRequested, TurnFinished
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.request_rate import RequestRate
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.forking import fork_records
-from domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
-from domain.sessions.past_session import (
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.storage import BlobStore, OpenedSession
+from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.domain.events.event import Event, ReviewRequested, TurnFinished
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.request_rate import RequestRate
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.forking import fork_records
+from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record, encode_payload
+from quorum.domain.sessions.past_session import (
     ContinuedSession,
     LatestSession,
     LedgerRecord,
@@ -28,17 +28,17 @@ from domain.sessions.past_session import (
     SessionSummary,
     Verification,
 )
-from domain.sessions.pruning import (
+from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
     find_named_manifests,
     is_list_of_files,
     select_sessions_to_prune,
 )
-from domain.sessions.redaction import check_redactable, redact_name, redact_records
-from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
-from domain.sessions.stored_session import StoredSession, find_session
+from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.session_facts import StoredSessionFacts, collect_facts, escape_surrogates
+from quorum.domain.sessions.stored_session import StoredSession, find_session
 from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_contents import FakeContents

@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from application.turn.recovery import NEVER_BEGUN
-from domain.calls.execution import Outcome
-from domain.errors import LedgerError
-from domain.events.event import (
+from quorum.application.turn.recovery import NEVER_BEGUN
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -26,11 +26,11 @@ from domain.events.event import (
     ReviewDecided,
     SessionResumed,
 )
-from domain.fleet.fleet_session import FleetState
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.fleet import PostgresFleet
+from quorum.domain.fleet.fleet_session import FleetState
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.failing_store import FailingStore
 from tests.support.fleet_models import COMMANDS_FILE, EDITED_FILE, LAST_LINE, FleetModels, write_prompt
 from tests.support.fleet_workers import find_worker

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.calls.hooks import CallDraft, RequestDraft, ResultDraft
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel, ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.text.json_value import JsonValue
+from quorum.application.calls.hooks import CallDraft, RequestDraft, ResultDraft
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context, calls_response
 
 

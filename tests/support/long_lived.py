@@ -15,13 +15,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from application.review.non_interactive_approver import NonInteractiveApprover
-from application.session.agent_session import AgentSession
-from domain.errors import QuorumError
-from domain.events.event import ErrorOccurred, Event
-from domain.sessions.past_session import LatestSession, NewSession
-from infrastructure.bootstrap import build_session, open_session
-from infrastructure.config.loading import load_settings
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.errors import QuorumError
+from quorum.domain.events.event import ErrorOccurred, Event
+from quorum.domain.sessions.past_session import LatestSession, NewSession
+from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.config.loading import load_settings
 
 
 class _Printed:

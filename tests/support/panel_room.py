@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from application.events.event_bus import EventBus
-from application.panel.panel import Panel
-from application.panel.panel_session import PanelSession
-from domain.conversation.cost import PriceTable
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import PanelAnswered, ResponseCompleted
-from domain.panel.panel_answer import AnswerStatus
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonValue
+from quorum.application.events.event_bus import EventBus
+from quorum.application.panel.panel import Panel
+from quorum.application.panel.panel_session import PanelSession
+from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import PanelAnswered, ResponseCompleted
+from quorum.domain.panel.panel_answer import AnswerStatus
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import Answers, FakeGateway
 from tests.support.fake_ports import RecordingObserver

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from domain.calls.effects import ChangeKind, Effects, FileChange
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import (
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
     LlmResponse,
@@ -22,7 +22,7 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.events.event import (
+from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -50,11 +50,11 @@ from domain.events.event import (
     VoteCast,
     VoteRecord,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.review.ballot import InScope
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.ballot import InScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from tests.support.builders import a_context
 from tests.support.pictures import an_image, png
 

@@ -6,8 +6,8 @@ import hashlib
 import struct
 import zlib
 
-from domain.conversation.image import Image, MediaType
-from infrastructure.attachments.headers import read_header
+from quorum.domain.conversation.image import Image, MediaType
+from quorum.infrastructure.attachments.headers import read_header
 
 
 def png(width: int = 4, height: int = 3, *, shade: int = 0, padding: int = 0) -> bytes:

@@ -20,8 +20,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.upgrading import upgrade_schema
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.upgrading import upgrade_schema
 from tests.support.certificates import Certificate
 
 USER = "quorum"

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from application.review.ballot_paper import BALLOT_TOOL
+from quorum.application.review.ballot_paper import BALLOT_TOOL
 from tests.support.headless_run import Ended, configure, environment, run
 from tests.support.sse_server import Dialect, Reply, Say, ScriptedCall, SseServer
 

@@ -8,25 +8,25 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
-from application.ports.people import Approver, Observer
-from application.session.agent_session import AgentSession
-from domain.events.event import Event, TurnFinished
-from domain.events.masking import SecretMask
-from domain.events.report import RunReport
-from domain.review.mode import Mode
-from domain.review.questions import ReviewRequest
-from domain.sessions.past_session import SessionChoice
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.config.model_choice import choose_model
-from infrastructure.container import Container, build_container
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.events.event import Event, TurnFinished
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import RunReport
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.model_choice import choose_model
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.trust.decisions import open_trust_decisions
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import UNHURRIED, Clock, Stage
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.records import no_record
-from tui.app.app import QuorumApp
-from tui.screens.review.dialog import ReviewDialog
 
 _PATIENCE_SECS = 60.0
 

@@ -11,26 +11,26 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import uuid4
 
-from application.ports.people import Approver, Observer
-from application.ports.storage import Ledger
-from application.session.agent_session import AgentSession
-from domain.calls.seen_file import FileKnowledge
-from domain.calls.tool import ToolCall
-from domain.conversation.history import UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, TextBlock
-from domain.events.event import Event
-from domain.events.masking import SecretMask
-from domain.events.report import RunReport
-from domain.sessions.past_session import LatestSession, SessionChoice
-from domain.sessions.replay import replay_state
-from domain.sessions.restoration import RestorePlan
-from domain.sessions.state import PastTurn, SessionState
-from domain.text.json_value import JsonValue
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.container import Container, build_container
-from infrastructure.storage import open_record
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.ports.storage import Ledger
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock
+from quorum.domain.events.event import Event
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.report import RunReport
+from quorum.domain.sessions.past_session import LatestSession, SessionChoice
+from quorum.domain.sessions.replay import replay_state
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.sessions.state import PastTurn, SessionState
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.storage import open_record
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from application.session.session_record import SessionRecord
-from domain.conversation.session_kind import SessionKind
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.conversation.session_kind import SessionKind
 from tests.support.fake_storage import FakeStorage
 
 

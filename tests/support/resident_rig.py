@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
 from quorum.cli.gate.resident_start import OPTION
 from quorum.gate import held_call
 from quorum.gate.resident_client import _encode, _exchange, answer_quickly
 from quorum.gate.resident_key import ResidentKey, identify_resident
+from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader
 from tests.support.gate_rig import GateAnswer, GateRig
 
 PROGRAM = str(Path(__file__).parents[2] / "quorum" / "__main__.py")

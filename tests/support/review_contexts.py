@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from application.review.review import OpenReviewContext
-from application.review.vote_feed import VoteFeed
-from domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent
-from domain.review.escalation import Escalation, count_votes
-from domain.review.questions import RulePreview
-from domain.review.quorum_result import SparedVote
+from quorum.application.review.review import OpenReviewContext
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent
+from quorum.domain.review.escalation import Escalation, count_votes
+from quorum.domain.review.questions import RulePreview
+from quorum.domain.review.quorum_result import SparedVote
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from application.events.event_bus import EventBus
-from application.ports.people import Approver
-from application.review.quorum_policy import QuorumPolicy
-from application.review.review import Review
-from application.review.rule_book import RuleBook
-from application.review.voting import Voting
-from domain.review.guards import GuardSettings
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule
-from domain.review.rule_examples import ReadCommand
+from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.people import Approver
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.review import Review
+from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.voting import Voting
+from quorum.domain.review.guards import GuardSettings
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.rule_examples import ReadCommand
 from tests.support.fake_gateway import Answers, FakeGateway
 
 

@@ -9,26 +9,26 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from application.calls.effect_receipt import EffectReceipt
-from application.calls.outputs import Outputs
-from application.events.event_bus import EventBus
-from application.jobs.background_jobs import BackgroundJobs
-from application.session.rewind import Rewind
-from application.turn.steering import PendingMessages
-from domain.calls.access import EXCLUSIVE, Access
-from domain.calls.effects import FileChange
-from domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy
-from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.text.output import OutputLimits
-from infrastructure.files.workspace import Workspace
-from infrastructure.store.snapshots.budget import KeepLimits
-from infrastructure.store.snapshots.keeper import WorkspaceKeeper
-from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.store.snapshots.restorer import WorkspaceRestorer
-from infrastructure.store.snapshots.saved_index import SavedIndex
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.application.calls.effect_receipt import EffectReceipt
+from quorum.application.calls.outputs import Outputs
+from quorum.application.events.event_bus import EventBus
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.session.rewind import Rewind
+from quorum.application.turn.steering import PendingMessages
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.effects import FileChange
+from quorum.domain.events.event import EffectsObserved, FilesKept, FilesRestored, SessionRewound, TurnStarted
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.store.snapshots.budget import KeepLimits
+from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
+from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
+from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents
 from tests.support.fake_ports import RecordingObserver

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, encode_frame
+from quorum.infrastructure.remote.framing import MOST_ANSWER_BYTES, FrameReader, encode_frame
 
 _PATIENCE_SECS = 60.0
 

@@ -11,15 +11,15 @@ from random import Random
 
 from hypothesis import strategies as st
 
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.hook import HookPoint
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage
-from domain.events.event import (
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock, Usage
+from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
@@ -47,12 +47,12 @@ from domain.events.event import (
     VoteCast,
     VoteRecord,
 )
-from domain.events.report import CallRecord, RunReport, RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.sessions.past_session import LedgerRecord
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.events.report import CallRecord, RunReport, RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 REVIEWERS = ("a/reviewer", "b/reviewer", "c/reviewer")
 

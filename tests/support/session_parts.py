@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from application.ports.storage import Ledger
-from domain.replacing import replace
-from infrastructure.container import Container
-from infrastructure.injection import providers
+from quorum.application.ports.storage import Ledger
+from quorum.domain.replacing import replace
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.injection import providers
 
 
 def change_inputs(container: Container, **changes: object) -> None:

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, Protocol
 
-from application.conversation_session import ConversationSession
-from application.ports.models import LlmSession
-from application.ports.storage import ContentStore
-from domain.conversation.history import Conversation, ToolResults
-from domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.anthropic.client import AnthropicMessages
-from infrastructure.models.clouds.endpoint import Endpoint
-from infrastructure.models.openai_chat.client import OpenAiChat
-from infrastructure.models.openai_responses.client import OpenAiResponses
-from infrastructure.models.shared.api_client import ApiClient, ProviderSettings
-from infrastructure.models.shared.exchange import ApiExchange
-from infrastructure.models.shared.json_fields import parse_arguments
-from infrastructure.provider_types import find_public_service
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.ports.models import LlmSession
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.conversation.history import Conversation, ToolResults
+from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.anthropic.client import AnthropicMessages
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
+from quorum.infrastructure.models.openai_chat.client import OpenAiChat
+from quorum.infrastructure.models.openai_responses.client import OpenAiResponses
+from quorum.infrastructure.models.shared.api_client import ApiClient, ProviderSettings
+from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.models.shared.json_fields import parse_arguments
+from quorum.infrastructure.provider_types import find_public_service
 from tests.support.fake_session import FakeSession, Step
 from tests.support.sse_server import Dialect, Hang, Refuse, Reply, Say, SseServer
 

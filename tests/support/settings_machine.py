@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing
-from infrastructure.config.loading import LoadedSettings, load_settings
-from infrastructure.config.policy_file import PolicyPlace
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.loading import LoadedSettings, load_settings
+from quorum.infrastructure.config.policy_file import PolicyPlace
 
 
 class Machine:

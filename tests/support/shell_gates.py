@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import ShellVerdict
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import SystemPrograms
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_line import ShellVerdict
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
 
 
 def gate_for(*roots: Path, path: str = os.defpath) -> ShellGate:

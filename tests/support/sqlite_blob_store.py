@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from application.identifiers import generate_id
-from application.ports.storage import LineSource, Spill
-from domain.errors import BlobError
-from domain.text.output import Content, Structured, Text
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.storage import LineSource, Spill
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Content, Structured, Text
 
 
 class SqliteBlobStore:

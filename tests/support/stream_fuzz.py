@@ -8,20 +8,23 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from functools import cache
 from random import Random
 
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.history import Conversation, UserMessage, find_unpaired_call
-from domain.conversation.response import LlmResponse, TextBlock, Usage
-from domain.conversation.stream import Delta, StreamEvent
-from domain.errors import ProviderError
-from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
-from infrastructure.models.shared.answer_reading import AnswerReader, read_answer
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.history import Conversation, UserMessage, find_unpaired_call
+from quorum.domain.conversation.response import LlmResponse, TextBlock, Usage
+from quorum.domain.conversation.stream import Delta, StreamEvent
+from quorum.domain.errors import ProviderError
+from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
+from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from quorum.infrastructure.models.openai_responses.answer import ResponsesAnswer
+from quorum.infrastructure.models.openai_responses.payload import (
+    build_responses_history,
+    build_responses_payload,
+)
+from quorum.infrastructure.models.shared.answer_reading import AnswerReader, read_answer
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.request_rules import read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect
 from tests.support.stream_mutations import Damage, Source

@@ -7,19 +7,19 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
-from application.ports.people import Approver
-from domain.calls.tool import ToolCall
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError
-from domain.events.event import Event, SubagentProgressed
-from domain.events.reading import event_from_json
-from domain.events.report import RunReport
-from domain.sessions.past_session import SessionChoice
-from domain.text.json_value import JsonObject
-from infrastructure.container import Container
+from quorum.application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
+from quorum.application.ports.people import Approver
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError
+from quorum.domain.events.event import Event, SubagentProgressed
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunReport
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import RecordingObserver

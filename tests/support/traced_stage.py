@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import ShellVerdict, SimpleCommand
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_line import ShellVerdict, SimpleCommand
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms
 
 CANARY = "canary-7f3a"
 _CHANGING = re.findall(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.headless_run import QUORUM, configure, environment
 from tests.support.postgres_server import PostgresForTests
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.tool import RiskLevel, ToolDefinition
-from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
-from domain.text.json_value import JsonObject
-from infrastructure.blocking import run_in_thread
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_text
-from infrastructure.tools.builtin.parts import ToolParts
-from infrastructure.tools.builtin.reading import declare_reading
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_text
+from quorum.infrastructure.tools.builtin.parts import ToolParts
+from quorum.infrastructure.tools.builtin.reading import declare_reading
 
 TRAITS = ToolTraits(
     verb="count",

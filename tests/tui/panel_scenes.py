@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.review.questions import DecisionLabel
-from domain.text.json_value import JsonObject
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.json_value import JsonObject
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage
 from tests.support.fake_agent import composing
 from tests.tui.transcript_scenes import Clock, asked, completed, context, finished, planned, started
-from tui.app.app import QuorumApp
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 READ: JsonObject = {"path": "tests/test_retry.py"}
 GREP: JsonObject = {"pattern": "sleep(", "path": "src/"}

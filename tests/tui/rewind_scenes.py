@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from domain.calls.effects import ChangeKind, FileChange, FileKind, FileState
-from domain.conversation.history import Conversation, Moment
-from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.sessions.state import PastTurn
+from quorum.domain.calls.effects import ChangeKind, FileChange, FileKind, FileState
+from quorum.domain.conversation.history import Conversation, Moment
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.sessions.state import PastTurn
 from tests.support.fake_agent import FakeAgent
 from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import DIFF

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.session_view import SessionView
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import UserMessage
-from domain.events import event as ev
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events import event as ev
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import Clock, TranscriptApp, completed, finished, planned, started
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from domain.errors import ConfigError
+from quorum.domain.errors import ConfigError
 from tests.support.app_stage import on_stage
 
 

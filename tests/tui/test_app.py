@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.conversation.response import Usage
-from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from domain.events.event import CallFinished, CallStarted, SandboxChecked, TextDelta
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import CallFinished, CallStarted, SandboxChecked, TextDelta
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.chat.header import find_branch
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, after_gate, composing, failing, hold, say
-from tui.app.app import QuorumApp
-from tui.chat.header import find_branch
 
 
 @pytest.fixture(autouse=True)
@@ -25,9 +25,10 @@ def _own_state(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_nothing_of_the_domain_but_its_texts_is_imported_before_the_first_frame():
     code = (
-        "import sys, tui.app.app; "
-        "heavy = ('domain.', 'application', 'infrastructure', 'rich.markdown', 'pygments'); "
-        "light = ('domain.text',); "
+        "import sys, quorum.tui.app.app; "
+        "ours = tuple(f'quorum.{name}' for name in ('domain.', 'application', 'infrastructure')); "
+        "heavy = (*ours, 'rich.markdown', 'pygments'); "
+        "light = ('quorum.domain.text',); "
         "print([name for name in sys.modules if name.startswith(heavy) and not name.startswith(light)])"
     )
 
@@ -425,14 +426,14 @@ async def test_ctrl_d_quits_only_when_nothing_is_typed(tmp_path):
 
 
 def test_the_directory_is_cut_from_its_left_where_there_is_no_room():
-    from tui.transcript.cells.lines import fit_text_end
+    from quorum.tui.transcript.cells.lines import fit_text_end
 
     assert fit_text_end("/a/very/long/path", 8) == "…ng/path"
     assert fit_text_end("/a", 8) == "/a"
 
 
 def test_the_history_of_a_project_has_its_own_file(tmp_path):
-    from tui.prompt_box.history import locate_history
+    from quorum.tui.prompt_box.history import locate_history
 
     assert locate_history(tmp_path).parent == tmp_path / "state" / "quorum" / "history"
     assert locate_history(tmp_path) != locate_history(Path("/"))

@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 
-from domain.calls.execution import ToolExecutionContext
-from domain.events.event import CallProgressed, CallStarted, TextDelta
-from domain.events.report import RunStatus
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.events.event import CallProgressed, CallStarted, TextDelta
+from quorum.domain.events.report import RunStatus
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 
@@ -150,7 +150,7 @@ async def test_quitting_with_a_dialog_open_stops_the_turn_behind_it(tmp_path):
 
 
 async def test_an_agent_that_does_not_stop_does_not_keep_the_app_from_ending(tmp_path, monkeypatch):
-    monkeypatch.setattr("tui.app.app.PATIENCE_SECS", 0.05)
+    monkeypatch.setattr("quorum.tui.app.app.PATIENCE_SECS", 0.05)
     released = asyncio.Event()
 
     async def stubborn(agent: FakeAgent) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from application.view.entries import PromptEntry
-from domain.conversation.attached_file import AttachedFile
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.entry_renderer import EntryRenderer
+from quorum.application.view.entries import PromptEntry
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.entry_renderer import EntryRenderer
 
 FILES = (
     AttachedFile(name="src/a.py", content="x", first_line=2, last_line=3, total_lines=9, size_bytes=14),

@@ -6,11 +6,11 @@ import pytest
 from textual import events
 from textual.message import Message
 
+from quorum.tui.terminal.background_colour import BackgroundReplies, BackgroundReported, can_query, is_light
+from quorum.tui.terminal.input import TerminalKeys
+from quorum.tui.themes.own import DARK, LIGHT
 from tests.support.app_stage import on_stage
 from tests.support.terminal import Terminal
-from tui.terminal.background_colour import BackgroundReplies, BackgroundReported, can_query, is_light
-from tui.terminal.input import TerminalKeys
-from tui.themes.own import DARK, LIGHT
 
 WHITE, BLACK = "\x1b]11;rgb:ffff/ffff/ffff\x1b\\", "\x1b]11;rgb:0000/0000/0000\x07"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.job import JobStatus, JobStopper
-from domain.events.event import JobEnded, JobProgressed, JobStarted
+from quorum.domain.calls.job import JobStatus, JobStopper
+from quorum.domain.events.event import JobEnded, JobProgressed, JobStarted
+from quorum.tui.screens.jobs.jobs_screen import JobsScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
-from tui.screens.jobs.jobs_screen import JobsScreen
 
 WIDE = (150, 40)
 HOSTILE = "npm run \x1b[31mdev\x1b]0;x\x07 [bold]"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.entries import Batch, Call, Kept, NoticeKind, Phase, Remark
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.review.questions import DecisionLabel
+from quorum.application.view.entries import Batch, Call, Kept, NoticeKind, Phase, Remark
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.questions import DecisionLabel
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.cards import CardTarget, draw_batch
+from quorum.tui.transcript.draw.look_groups import LOOKS
 from tests.tui.transcript_scenes import TranscriptApp, finished, planned
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import CardTarget, draw_batch
-from tui.transcript.draw.look_groups import LOOKS
 
 LONG = (
     "python -m pytest -q tests/test_formatting.py tests/test_basic.py -k wrap --maxfail 3 && echo " + "x" * 90

@@ -8,22 +8,22 @@ from typing import ClassVar
 
 import pytest
 
-from application.view.entries import Batch, Call, Kept, Phase
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.calls.tool_traits import OutputKind
-from domain.conversation.response import MAX_TOKENS, LlmResponse
-from domain.events import event as ev
-from domain.replacing import replace
-from domain.text.styles import StyleChange
-from infrastructure.tools.table import MODULES
+from quorum.application.view.entries import Batch, Call, Kept, Phase
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool_traits import OutputKind
+from quorum.domain.conversation.response import MAX_TOKENS, LlmResponse
+from quorum.domain.events import event as ev
+from quorum.domain.replacing import replace
+from quorum.domain.text.styles import StyleChange
+from quorum.infrastructure.tools.table import MODULES
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.cards import CardTarget, draw_batch
+from quorum.tui.transcript.kinds.colouring import PLAIN
+from quorum.tui.transcript.kinds.kind import find_kind
+from quorum.tui.transcript.kinds.terminal import _write_characters, find_exit
 from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, planned
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import CardTarget, draw_batch
-from tui.transcript.kinds.colouring import PLAIN
-from tui.transcript.kinds.kind import find_kind
-from tui.transcript.kinds.terminal import _write_characters, find_exit
 
 ROOT = Path(__file__).parents[2]
 LOW, HIGH = RiskLevel.LOW, RiskLevel.HIGH

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from application.view.entries import Batch, Call, Kept, Phase
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from infrastructure.tools.table import MODULES
+from quorum.application.view.entries import Batch, Call, Kept, Phase
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.infrastructure.tools.table import MODULES
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.cards import draw_batch
 from tests.support.examples import examples
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import draw_batch
 
 _FRAGMENTS = st.sampled_from(
     [

@@ -2,12 +2,12 @@
 
 import pytest
 
-from domain.errors import RestoreError
-from domain.sessions.restoration import RestorePlan
+from quorum.domain.errors import RestoreError
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.rewind.changes_screen import ChangesScreen
 from tests.support.app_stage import on_stage
 from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, with_turns
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.screens.rewind.changes_screen import ChangesScreen
 
 
 @pytest.fixture(autouse=True)

@@ -8,29 +8,29 @@ from textual.app import App
 from textual.selection import Selection
 from textual.widget import Widget
 
-from application.view.session_view import SessionView
-from domain.review.mode import Mode
-from domain.sessions.past_session import NewSession
+from quorum.application.view.session_view import SessionView
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import NewSession
+from quorum.tui.agent.turns import QueuedTask, Turns
+from quorum.tui.agent.user_commands import TypedCommand
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.chat.controllers.copying import CopyController
+from quorum.tui.chat.controllers.host import CurrentSession, collect_actions
+from quorum.tui.chat.controllers.sending import SendController
+from quorum.tui.chat.controllers.sessions import SessionController
+from quorum.tui.chat.controllers.settings import SettingsController
+from quorum.tui.chat.controllers.views import ViewController
+from quorum.tui.chat.controllers.writing import PromptSources
+from quorum.tui.chat.welcome import Welcome
+from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.keys.keymap import list_own_bindings
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import REFUSAL
+from quorum.tui.prompt_box.recall import Recall
+from quorum.tui.session.session import Session
+from quorum.tui.transcript.layout.view import TranscriptView
 from tests.support.fake_agent import FakeAgent, composing
 from tests.support.fake_ports import RecordingObserver
-from tui.agent.turns import QueuedTask, Turns
-from tui.agent.user_commands import TypedCommand
-from tui.app.app import QuorumApp
-from tui.chat.controllers.copying import CopyController
-from tui.chat.controllers.host import CurrentSession, collect_actions
-from tui.chat.controllers.sending import SendController
-from tui.chat.controllers.sessions import SessionController
-from tui.chat.controllers.settings import SettingsController
-from tui.chat.controllers.views import ViewController
-from tui.chat.controllers.writing import PromptSources
-from tui.chat.welcome import Welcome
-from tui.keys.commands import COMMANDS
-from tui.keys.keymap import list_own_bindings
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import REFUSAL
-from tui.prompt_box.recall import Recall
-from tui.session.session import Session
-from tui.transcript.layout.view import TranscriptView
 
 
 class NotingHost:

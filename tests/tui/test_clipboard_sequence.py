@@ -7,7 +7,7 @@ from base64 import b64decode
 
 import pytest
 
-from tui.terminal.clipboard import build_clipboard_sequence
+from quorum.tui.terminal.clipboard import build_clipboard_sequence
 
 TEXT = "é" * 500
 

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession, SessionChoice
-from infrastructure.config.keys import list_keys
 from quorum.__main__ import _PROMPT_COMMANDS, main
 from quorum.cli.app import AppOptions
 from quorum.cli.sessions import (
@@ -30,6 +28,14 @@ from quorum.command_line.parser import build_parser, list_paths, load_command
 from quorum.command_line.reading import parse
 from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
+from quorum.domain.sessions.past_session import (
+    LatestSession,
+    NamedSession,
+    NewSession,
+    PickedSession,
+    SessionChoice,
+)
+from quorum.infrastructure.config.keys import list_keys
 from quorum.version import __version__
 from tests.support.command_line import run_command
 

@@ -5,16 +5,16 @@ import asyncio
 import pytest
 from textual import events
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
-from domain.mcp.offered_prompt import OfferedPrompt, PromptParameter
-from domain.mcp.offered_resource import OfferedResource
-from domain.review.mode import Mode
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.mcp.offered_prompt import OfferedPrompt, PromptParameter
+from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.review.mode import Mode
+from quorum.tui.completion.sources import find_offers
+from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
-from tui.completion.sources import find_offers
-from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
+from quorum.domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
 from tests.support.app_stage import on_stage
 
 ACCOUNT = ContextAccount(

@@ -10,14 +10,14 @@ from textual.constants import DIM_FACTOR
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
-from domain.review.ballot import Vote
+from quorum.domain.review.ballot import Vote
+from quorum.tui.screens.review.card import ReviewCard
+from quorum.tui.themes.own import THEMES
+from quorum.tui.transcript.layout.view import TranscriptView
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
 from tests.tui.transcript_scenes import BATCH_FINISHED, DIFF, asked, completed, finished
-from tui.screens.review.card import ReviewCard
-from tui.themes.own import THEMES
-from tui.transcript.layout.view import TranscriptView
 
 TEXT, DECORATION = 4.5, 3.0
 """Least ratios of WCAG 2.1: 1.4.3 for text, 1.4.11 for parts of the interface."""

@@ -3,12 +3,12 @@ import stat
 
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.copying.copier import Way, choose_way, find_clipboard_program, make_pasteable, send_to_program
+from quorum.tui.screens.pager.opening import KeptLines
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
-from tui.copying.copier import Way, choose_way, find_clipboard_program, make_pasteable, send_to_program
-from tui.screens.pager.opening import KeptLines
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 ANSWER = (

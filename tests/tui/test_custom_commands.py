@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.skill import Skill
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.skill import Skill
+from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, after_gate, composing, hold, say
-from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

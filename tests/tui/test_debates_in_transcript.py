@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from application.view.panel_entry import PanelEntry
-from application.view.session_view import SessionView
-from domain.events.event import (
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.session_view import SessionView
+from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
     Event,
@@ -19,7 +19,7 @@ from domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
-from domain.panel.debate_record import (
+from quorum.domain.panel.debate_record import (
     AnswerDefence,
     ObjectionResponse,
     ObjectionRuling,
@@ -29,12 +29,12 @@ from domain.panel.debate_record import (
     RuledObjection,
     number_objections,
 )
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
-from domain.panel.panel_form import PanelForm
-from domain.review.severity import Severity
-from tui.copying.stops import CopyStop, build_piece
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.panels import draw_panel, speak_panel
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.review.severity import Severity
+from quorum.tui.copying.stops import CopyStop, build_piece
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.panels import draw_panel, speak_panel
 
 MODELS = ("anthropic/opus", "openai/gpt")
 STARTED = PanelStarted(

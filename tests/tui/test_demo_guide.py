@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.events.event import CallFinished
-from domain.review.questions import DecisionLabel
-from tui.demo.app import Guide
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.events.event import CallFinished
+from quorum.domain.review.questions import DecisionLabel
+from quorum.tui.demo.app import Guide
 
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
 

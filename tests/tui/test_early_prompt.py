@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tui.terminal import early_prompt
-from tui.terminal.console import count_waiting_bytes
-from tui.terminal.early_prompt import EarlyPrompt, show_early_prompt
-from tui.widgets.empty_prompt import PLACEHOLDER, STARTING
+from quorum.tui.terminal import early_prompt
+from quorum.tui.terminal.console import count_waiting_bytes
+from quorum.tui.terminal.early_prompt import EarlyPrompt, show_early_prompt
+from quorum.tui.widgets.empty_prompt import PLACEHOLDER, STARTING
 
 _SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 SIZE = (40, 10)

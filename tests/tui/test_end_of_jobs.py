@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import JobStarted
+from quorum.domain.events.event import JobStarted
+from quorum.tui.screens.jobs.ending import EndJobsDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
-from tui.screens.jobs.ending import EndJobsDialog
 
 HOSTILE = "npm run \x1b[31mdev\x1b]0;x\x07 [bold]"
 

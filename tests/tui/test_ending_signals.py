@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
-from tui.terminal.ending_signals import list_untaken_signals
+from quorum.tui.terminal.ending_signals import list_untaken_signals
 
 _CHILD = """
 import os, signal, sys
-from tui.terminal.shutdown import Shutdown
+from quorum.tui.terminal.shutdown import Shutdown
 signal.signal(signal.SIGUSR2, signal.SIG_IGN)
 shutdown = Shutdown(restore_terminal=lambda: os.write(1, b"restored"), hurry=lambda: None)
 shutdown.take_untaken_signals()

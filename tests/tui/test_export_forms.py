@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from application.export.formats import render_export
-from application.export.markdown import render_markdown
-from application.export.narration import build_account
-from application.export.page import render_page
-from application.export.plain import render_plain
-from application.export.session_json import render_json
-from domain.text.printable import make_printable
+from quorum.application.export.formats import render_export
+from quorum.application.export.markdown import render_markdown
+from quorum.application.export.narration import build_account
+from quorum.application.export.page import render_page
+from quorum.application.export.plain import render_plain
+from quorum.application.export.session_json import render_json
+from quorum.domain.text.printable import make_printable
 from tests.support.examples import examples
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 

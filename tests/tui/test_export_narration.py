@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
-from application.export.narration import build_account
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import ToolResults, UserMessage
-from domain.conversation.response import LlmResponse
-from domain.events.event import (
+from quorum.application.export.account import Account, CallCard, ExportRemark, Said, TurnHead
+from quorum.application.export.narration import build_account
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.event import (
     BatchPlanned,
     CallStarted,
     DiagnosticsReported,
@@ -25,8 +25,8 @@ from domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from domain.instructions.instruction import InstructionScope
-from domain.sessions.past_session import LedgerRecord
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
 
@@ -190,7 +190,7 @@ def test_an_impossible_time_spoils_nothing(at_ms: int) -> None:
 
 
 def test_a_cut_off_answer_says_where_it_stopped() -> None:
-    from domain.conversation.response import StopKind, StopReason, TextBlock
+    from quorum.domain.conversation.response import StopKind, StopReason, TextBlock
 
     cut = LlmResponse(content=(TextBlock("half"),), stop_reason=StopReason(StopKind.MAX_TOKENS), model="m")
 

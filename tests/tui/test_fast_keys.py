@@ -7,13 +7,13 @@ from textual import events
 from textual.command import CommandPalette
 from textual.widgets import Input
 
-from domain.replacing import replace
-from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview
+from quorum.tui.keys.keyboard_guard import mark_as_pasted
+from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
 from tests.support.review_contexts import a_review_context
-from tui.keys.keyboard_guard import mark_as_pasted
-from tui.screens.help import HelpScreen
 
 CONTROL = ("ctrl+p", "up", "down", "escape", "escape", "f1", "tab", "shift+tab", "ctrl+o", "pagedown")
 MAKE = a_command("make all")

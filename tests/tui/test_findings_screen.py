@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import ChangeReviewed
+from quorum.domain.events.event import ChangeReviewed
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.findings.findings_screen import FindingsScreen
+from quorum.tui.screens.pager.pager_screen import PagerScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 from tests.tui.test_code_review_in_transcript import END, STARTED, answered, finding, reviewed
-from tui.app.app import QuorumApp
-from tui.screens.findings.findings_screen import FindingsScreen
-from tui.screens.pager.pager_screen import PagerScreen
 
 TEXT = "".join(f"line {number} \x1b[2J\n" for number in range(1, 101))
 FOUND = reviewed(finding("F1", "it leaks", reviewers="AB"), finding("F2", "it is \x1b[2Jslow"))

@@ -14,9 +14,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
+from quorum.tui.terminal import plain_glyphs
+from quorum.tui.terminal.plain_glyphs import PLAIN, PlainGlyphs, needs_plain_glyphs
 from tests.support.terminal import Terminal
-from tui.terminal import plain_glyphs
-from tui.terminal.plain_glyphs import PLAIN, PlainGlyphs, needs_plain_glyphs
 
 ROOT = Path(__file__).parents[2]
 FONT = Path("/usr/share/fonts/X11/misc/6x13.pcf.gz")

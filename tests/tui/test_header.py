@@ -4,8 +4,8 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from tui.chat.header import Header
-from tui.transcript.cells.lines import fit_text_end
+from quorum.tui.chat.header import Header
+from quorum.tui.transcript.cells.lines import fit_text_end
 
 MODEL = "anthropic/claude-模型-🧑‍💻-4"
 

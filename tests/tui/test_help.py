@@ -1,8 +1,8 @@
 import pytest
 
+from quorum.tui.keys.commands import COMMANDS, find_action
+from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
-from tui.keys.commands import COMMANDS, find_action
-from tui.screens.help import HelpScreen
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,10 @@
 import pytest
 from textual import events
 
+from quorum.tui.prompt_box.history import History, locate_history
+from quorum.tui.prompt_box.searchable import PastSearch
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
-from tui.prompt_box.history import History, locate_history
-from tui.prompt_box.searchable import PastSearch
 
 PROMPTS = ["run the tests", "fix the parser", "Run pytest -q", "explain\nthe parser\nplease"]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from domain.errors import AnswerRefused
-from domain.replacing import replace
-from domain.sessions.waiting_review import WaitingReview
+from quorum.domain.errors import AnswerRefused
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.waiting_review import WaitingReview
+from quorum.tui.screens.inbox.inbox_screen import InboxScreen
+from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command
 from tests.support.past_sessions import a_summary
-from tui.screens.inbox.inbox_screen import InboxScreen
-from tui.screens.review.dialog import ReviewDialog
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from textual.content import Content
 
-from domain.events import event as ev
+from quorum.domain.events import event as ev
+from quorum.tui.chat.header import SessionLabel
+from quorum.tui.chat.joined_line import join_line
 from tests.support.app_stage import on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import hold
-from tui.chat.header import SessionLabel
-from tui.chat.joined_line import join_line
 
 LABEL = SessionLabel("ask", False, "sandbox on", "sonnet", "~/src/app", "main")
 

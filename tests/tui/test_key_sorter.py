@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from textual import events
 from textual.screen import Screen
 
-import tui
-from tests.support.examples import examples
-from tui.keys.key_sorter import (
+import quorum.tui
+from quorum.tui.keys.key_sorter import (
     ENTER_DID_NOTHING,
     ESC_AGAIN,
     NO_USE,
@@ -24,7 +23,8 @@ from tui.keys.key_sorter import (
     OpenQuestion,
     TypingPace,
 )
-from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard, mark_as_pasted
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard, mark_as_pasted
+from tests.support.examples import examples
 
 PACE = TypingPace()
 USED = frozenset("ynreaAdvo ")
@@ -426,12 +426,12 @@ def test_whatever_is_typed_and_whenever_questions_open_no_word_is_lost_and_none_
 
 
 def test_every_screen_that_can_open_by_itself_is_guarded():
-    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+    for module in pkgutil.walk_packages(quorum.tui.__path__, "quorum.tui."):
         importlib.import_module(module.name)
     unguarded = {
         each.__name__
         for each in _list_subclasses(Screen)
-        if each.__module__.startswith("tui.") and not issubclass(each, Guarded)
+        if each.__module__.startswith("quorum.tui.") and not issubclass(each, Guarded)
     }
 
     assert unguarded <= OPENED_BY_A_KEY, "make it a QuestionCard"

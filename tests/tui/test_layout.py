@@ -7,14 +7,14 @@ import pytest
 from textual import events
 from textual.geometry import Size
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.keys.choices import LAYOUTS
+from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.widgets.layout import arrange
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, review, say
 from tests.tui.transcript_scenes import planned
-from tui.keys.choices import LAYOUTS
-from tui.screens.review.dialog import ReviewDialog
-from tui.widgets.layout import arrange
 
 CALL = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 

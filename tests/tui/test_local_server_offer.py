@@ -9,11 +9,11 @@ import pytest
 
 from quorum.app.local_servers import LocalServerSettings
 from quorum.command_line.options import StartOptions
+from quorum.tui.chat import welcome
+from quorum.tui.chat.controllers import local_servers
+from quorum.tui.screens.local_server import LocalServerDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.model_list_server import OwnFile, list_models_on_loopback
-from tui.chat import welcome
-from tui.chat.controllers import local_servers
-from tui.screens.local_server import LocalServerDialog
 
 MODELS = b'{"data": [{"id": "qwen3:8b"}, {"id": "evil\\u001b[2J"}, {"id": "gpt-oss:20b"}]}'
 

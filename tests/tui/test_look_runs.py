@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from application.view.entries import AnswerEntry, Batch
-from application.view.look_runs import find_segment
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.application.view.entries import AnswerEntry, Batch
+from quorum.application.view.look_runs import find_segment
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
 from tests.support.app_stage import on_stage
 from tests.tui.test_marked_part_keys import marked
 from tests.tui.transcript_scenes import TranscriptApp, completed, context, finished, planned

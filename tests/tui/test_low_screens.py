@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 from textual.geometry import Region
 
-from application.view.present import Step, StepStatus
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import StateMerged
-from domain.text.json_value import JsonValue
+from quorum.application.view.present import Step, StepStatus
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import StateMerged
+from quorum.domain.text.json_value import JsonValue
+from quorum.tui.screens.jobs.jobs_screen import JobsScreen
+from quorum.tui.screens.model_picker.model_picker import ModelPicker, render_efforts
+from quorum.tui.settings.settings_screen import SettingsScreen
+from quorum.tui.side_panel.plan_text import render_plan
+from quorum.tui.themes.own import LIGHT
+from quorum.tui.transcript.layout.view import TranscriptView
+from quorum.tui.widgets.dialog_parts import ChoiceList
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold
 from tests.support.fake_settings import FakeSettings, a_setting
-from tui.screens.jobs.jobs_screen import JobsScreen
-from tui.screens.model_picker.model_picker import ModelPicker, render_efforts
-from tui.settings.settings_screen import SettingsScreen
-from tui.side_panel.plan_text import render_plan
-from tui.themes.own import LIGHT
-from tui.transcript.layout.view import TranscriptView
-from tui.widgets.dialog_parts import ChoiceList
 
 LOW = (60, 15)
 REMEDY = "provider openai has no key: set the environment variable OPENAI_API_KEY or name another one"

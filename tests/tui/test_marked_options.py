@@ -4,7 +4,7 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets.option_list import Option
 
-from tui.widgets.dialog_parts import MarkedOptions
+from quorum.tui.widgets.dialog_parts import MarkedOptions
 
 
 class Options(App[None]):

@@ -1,11 +1,11 @@
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import completed, finished, planned, started
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 ANSWER = "It is done:\n\n```sh\nls\n```\n\n```py\nx = 1\n```"

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import MemoryRefused
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.memory import MemoryDraft, MemoryProposal
+from quorum.domain.errors import MemoryRefused
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
+from quorum.tui.agent.memory import parse_memory
+from quorum.tui.prompt_box.prompt_text import escape_command, is_prompt
+from quorum.tui.screens.memory.dialog import MemoryDialog
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent, after_gate, composing, hold, say
-from tui.agent.memory import parse_memory
-from tui.prompt_box.prompt_text import escape_command, is_prompt
-from tui.screens.memory.dialog import MemoryDialog
 
 
 @pytest.fixture(autouse=True)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.response import Usage
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.model_picker.model_picker import ModelPicker
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, composing
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.test_retry_and_continue import counted, spends
-from tui.app.app import QuorumApp
-from tui.screens.model_picker.model_picker import ModelPicker
 
 LISTED = {
     "anthropic": ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5"),

@@ -3,14 +3,14 @@ import asyncio
 import pytest
 from textual.widgets import OptionList
 
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.tui.keys.choices import EFFORTS
+from quorum.tui.keys.commands import find_action, list_actions
+from quorum.tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
+from quorum.tui.screens.model_picker.model_picker import ModelPicker
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
-from tui.keys.choices import EFFORTS
-from tui.keys.commands import find_action, list_actions
-from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
-from tui.screens.model_picker.model_picker import ModelPicker
 
 CLAUDE = ("anthropic/claude-opus-5", "anthropic/claude-sonnet-5-5", "anthropic/claude-haiku-5")
 GPT = ("openai/gpt-5.4", "openai/gpt-5.4-mini")

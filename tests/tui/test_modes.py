@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.panel.consensus import ConsensusLevel, Strategy
-from domain.plan.phase import PhaseScope
-from domain.review.mode import Mode
 from quorum.command_line.reading import parse
-from tui.keys.choices import (
+from quorum.domain.panel.consensus import ConsensusLevel, Strategy
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.mode import Mode
+from quorum.tui.keys.choices import (
     CONSENSUS_LEVELS,
     CYCLED_MODES,
     MODES,

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.questions import Approve
+from quorum.domain.review.questions import Approve
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.prompt_box import outside_editor
+from quorum.tui.prompt_box.outside_editor import EditorFailed, find_editor_command
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review
 from tests.support.liveness import is_alive
-from tui.app.app import QuorumApp
-from tui.prompt_box import outside_editor
-from tui.prompt_box.outside_editor import EditorFailed, find_editor_command
 
 
 @pytest.fixture(autouse=True)

@@ -3,17 +3,17 @@ import threading
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.errors import BlobError
-from domain.text.amounts import format_size
-from infrastructure.store.blobs.line_index import FileLines
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import BlobError
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.store.blobs.line_index import FileLines
+from quorum.tui.keys.commands import NotACommand, find_action
+from quorum.tui.screens.pager.opening import KeptLines
+from quorum.tui.screens.pager.pager_screen import PagerScreen
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import play, stored
 from tests.tui.transcript_scenes import Clock, finished, planned
-from tui.keys.commands import NotACommand, find_action
-from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.pager_screen import PagerScreen
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

@@ -8,11 +8,11 @@ from decimal import Decimal
 import pytest
 from rich.cells import cell_len
 
-from application.view.entries import Notice
-from application.view.panel_entry import PanelEntry
-from application.view.session_view import SessionView
-from domain.conversation.response import Usage
-from domain.events.event import (
+from quorum.application.view.entries import Notice
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.response import Usage
+from quorum.domain.events.event import (
     AnswerProgressed,
     Event,
     PanelAnswered,
@@ -22,15 +22,15 @@ from domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
-from domain.panel.cost_estimate import CostEstimate
-from domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
-from domain.panel.peer_review import Agreement, AnswerReview, PeerReview
-from domain.panel.synthesis import Synthesis
-from domain.replacing import replace
-from tui.copying.stops import CopyStop, build_piece, list_stops
-from tui.finding.search import list_passages
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.panels import draw_panel, speak_panel
+from quorum.domain.panel.cost_estimate import CostEstimate
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
+from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview
+from quorum.domain.panel.synthesis import Synthesis
+from quorum.domain.replacing import replace
+from quorum.tui.copying.stops import CopyStop, build_piece, list_stops
+from quorum.tui.finding.search import list_passages
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.panels import draw_panel, speak_panel
 
 MODELS = ("anthropic/opus", "openai/gpt", "ollama/qwen")
 STARTED = PanelStarted(

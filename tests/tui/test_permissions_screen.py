@@ -1,11 +1,11 @@
 import pytest
 
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule
-from domain.review.questions import RuleScope
-from domain.review.saved_rule import HeldRule
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.questions import RuleScope
+from quorum.domain.review.saved_rule import HeldRule
+from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
 from tests.support.app_stage import Stage, on_stage
-from tui.screens.permissions.permissions_screen import PermissionsScreen
 
 
 @pytest.fixture(autouse=True)

@@ -2,22 +2,22 @@
 
 import json
 
-from application.review.masking_approver import MaskingApprover
-from domain.calls.seal import Seal
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.review.ballot import Ballot, Vote
-from domain.review.plan_comparison import ComparedPlan, PlanComparison
-from domain.review.questions import Approve, ReviewRequest
 from quorum.acp_agent.questions import describe_review, show_review
+from quorum.application.review.masking_approver import MaskingApprover
+from quorum.domain.calls.seal import Seal
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.review.plan_comparison import ComparedPlan, PlanComparison
+from quorum.domain.review.questions import Approve, ReviewRequest
 from quorum.rpc.votes import render_comparison_json
+from quorum.tui.screens.review.earlier import NOTHING
+from quorum.tui.screens.review.text.facts import collect_facts
+from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.rows import Row, fold
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.fake_ports import FakePerson
 from tests.support.review_contexts import a_review_context, voted
-from tui.screens.review.earlier import NOTHING
-from tui.screens.review.text.facts import collect_facts
-from tui.screens.review.text.plan_rounds import render_all_votes
-from tui.screens.review.text.rows import Row, fold
 
 COMPARISON = PlanComparison(
     findings=("plan B of p/b is the one that the others score best", "C (p/c) made no plan: \u202eit is down"),

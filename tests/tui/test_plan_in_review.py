@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.review.questions import Edit, Reject, ReviewAnswer
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.review.questions import Edit, Reject, ReviewAnswer
+from quorum.tui.app.app import QuorumApp
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_packet, a_request, review
-from tui.app.app import QuorumApp
 
 TASKS = [
     {"id": "lexer", "description": "cut it up", "depends_on": [], "writes": ["src/lexer.py"], "commands": []},

@@ -4,10 +4,10 @@ import stat
 import pytest
 from textual import events
 
+from quorum.tui.prompt_box.history import History, locate_history
+from quorum.tui.prompt_box.paste import Folds, clean_paste
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
-from tui.prompt_box.history import History, locate_history
-from tui.prompt_box.paste import Folds, clean_paste
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ async def test_a_backslash_before_enter_begins_a_new_line(tmp_path):
 async def test_alt_enter_of_a_plain_terminal_is_a_new_line_too():
     from textual._xterm_parser import XTermParser
 
-    import tui.prompt_box.prompt  # noqa: F401 - registers the sequence
+    import quorum.tui.prompt_box.prompt  # noqa: F401 - registers the sequence
 
     keys = [event.key for event in XTermParser().feed("\x1b\r") if isinstance(event, events.Key)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.events.event import CallLeaked
+from quorum.domain.events.event import CallLeaked
 from tests.support.app_stage import on_stage
 from tests.support.fake_settings import OWN, FakeSettings, a_setting
 

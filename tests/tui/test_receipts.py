@@ -1,6 +1,6 @@
-from domain.calls.effects import ChangeKind, Effects, FileChange
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:

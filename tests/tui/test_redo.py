@@ -2,19 +2,19 @@
 
 import pytest
 
-from application.view.entries import PromptEntry
-from application.view.session_view import SessionView
-from domain.errors import RestoreError
-from domain.events import event as ev
-from domain.events.report import RunReport, RunStatus
-from domain.sessions.restoration import RestorePlan
-from domain.sessions.state import PastUndo
+from quorum.application.view.entries import PromptEntry
+from quorum.application.view.session_view import SessionView
+from quorum.domain.errors import RestoreError
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.sessions.state import PastUndo
+from quorum.tui.chat.past import describe_last_ending
+from quorum.tui.screens.rewind.redo_screen import RedoScreen
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
 from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, REMOVED, TURNS, with_turns
-from tui.chat.past import describe_last_ending
-from tui.screens.rewind.redo_screen import RedoScreen
-from tui.screens.rewind.restore_screen import RestoreScreen
 
 BOTH = PastUndo(number=0, turn=3, turns=(3,))
 FILES = PastUndo(number=1, turn=1)

@@ -2,17 +2,17 @@
 
 import pytest
 
-from application.view.entries import Batch, Notice, Phase, PromptEntry, Restoration
-from application.view.session_view import SessionView
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.review.mode import Mode
+from quorum.application.view.entries import Batch, Notice, Phase, PromptEntry, Restoration
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.tui.side_panel.drawing import draw_present
+from quorum.tui.side_panel.timeline import draw_timeline
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.side_panel.drawing import draw_present
-from tui.side_panel.timeline import draw_timeline
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())
@@ -150,8 +150,8 @@ def test_a_turn_that_ended_is_not_shown_to_be_interrupted(transcript):
 
 
 def test_messages_and_kept_files_show_nothing(transcript):
-    from domain.calls.execution import ToolExecutionContext
-    from domain.conversation.history import UserMessage
+    from quorum.domain.calls.execution import ToolExecutionContext
+    from quorum.domain.conversation.history import UserMessage
 
     context = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
     apply(

@@ -5,18 +5,18 @@ from decimal import Decimal
 
 import pytest
 
-from application.view.session_view import SessionView
-from application.view.status import Book
-from domain.conversation.cost import Spending
-from domain.conversation.response import Usage
-from domain.errors import ProviderErrorKind
-from domain.events.event import Event, ModeChanged, RetryScheduled, TextDelta, UsageCounted
-from domain.review.mode import Mode
-from domain.text.amounts import format_tokens
+from quorum.application.view.session_view import SessionView
+from quorum.application.view.status import Book
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import ProviderErrorKind
+from quorum.domain.events.event import Event, ModeChanged, RetryScheduled, TextDelta, UsageCounted
+from quorum.domain.review.mode import Mode
+from quorum.domain.text.amounts import format_tokens
+from quorum.tui.screens.accounts.spending import format_cost, format_dollars, render_spending
+from quorum.tui.session.facts import SessionFacts
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, reach_limit, say, wait_for_retry
-from tui.screens.accounts.spending import format_cost, format_dollars, render_spending
-from tui.session.facts import SessionFacts
 
 
 @pytest.fixture(autouse=True)

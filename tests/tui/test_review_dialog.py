@@ -7,13 +7,13 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
-from application.review.vote_feed import VoteFeed
-from domain.calls.seal import Seal
-from domain.events.event import TextDelta
-from domain.events.masking import SecretMask
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import (
+from quorum.application.review.vote_feed import VoteFeed
+from quorum.domain.calls.seal import Seal
+from quorum.domain.events.event import TextDelta
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import (
     Approve,
     ApproveEdits,
     ApproveRest,
@@ -22,12 +22,12 @@ from domain.review.questions import (
     RejectAndInterrupt,
     RulePreview,
 )
+from quorum.tui.screens.review import card
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.widgets import ScrollableText
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_packet, a_request, an_edit, review, say
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
-from tui.screens.review import card
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.widgets import ScrollableText
 
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n"
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import ReviewContext
-from domain.calls.seal import Seal, SealedFile
-from domain.review.ballot import Vote
-from domain.review.questions import Approve, ReviewRequest
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.questions import Approve, ReviewRequest
+from quorum.tui.app.app import QuorumApp
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
-from tui.app.app import QuorumApp
 
 DIFF = '''\
 --- a/src/retry.py

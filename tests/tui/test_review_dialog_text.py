@@ -6,32 +6,32 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.style import Style
 
-from domain.calls.seal import Seal, SealedFile
-from domain.events.masking import SecretMask
-from domain.plan.plan_text import render_plan_text
-from domain.replacing import replace
-from domain.review.ballot import Vote
-from domain.review.earlier_plan import EarlierPlan
-from domain.review.plan_objection import PlanObjection
-from domain.review.questions import ApproveRest, Edit
-from domain.review.severity import Severity
-from domain.text.unified_diff import parse_diff
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.questions import ApproveRest, Edit
+from quorum.domain.review.severity import Severity
+from quorum.domain.text.unified_diff import parse_diff
+from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
+from quorum.tui.screens.review.edit import NotEditable, apply_edit, render_editable
+from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
+from quorum.tui.screens.review.text.objections import collect_quotes
+from quorum.tui.screens.review.text.plan import find_plan
+from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.rows import Line, clean_line, fold
+from quorum.tui.screens.review.text.substance import render_substance
+from quorum.tui.screens.review.text.title import build_request_title, build_title
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.kinds import code
+from quorum.tui.transcript.kinds.changes import draw_diff
+from quorum.tui.transcript.kinds.code import LazyCode
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_ballot, a_review_context, voted
-from tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from tui.screens.review.edit import NotEditable, apply_edit, render_editable
-from tui.screens.review.text.facts import collect_facts, list_calls, list_details
-from tui.screens.review.text.objections import collect_quotes
-from tui.screens.review.text.plan import find_plan
-from tui.screens.review.text.plan_rounds import render_all_votes
-from tui.screens.review.text.rows import Line, clean_line, fold
-from tui.screens.review.text.substance import render_substance
-from tui.screens.review.text.title import build_request_title, build_title
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.kinds import code
-from tui.transcript.kinds.changes import draw_diff
-from tui.transcript.kinds.code import LazyCode
 
 EVIL = "echo \x1b]52;c;aGk=\x07 \x1b[31mred\x1b[0m \u202egnp.exe\u2066 a\u200bb \x9bx\r"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.replacing import replace
-from domain.review.questions import Approve, ApproveAlways, RuleOffer, RuleScope
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import Approve, ApproveAlways, RuleOffer, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 

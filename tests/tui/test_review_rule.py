@@ -1,7 +1,7 @@
 import pytest
 from textual.widgets import Input
 
-from domain.review.questions import ApproveAlways, ReviewRequest, RulePreview, RuleScope
+from quorum.domain.review.questions import ApproveAlways, ReviewRequest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import a_review_context

@@ -3,14 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from domain.replacing import replace
-from domain.review.ballot import InScope, Vote
-from domain.review.escalation import Escalation
-from domain.review.questions import Reject
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import InScope, Vote
+from quorum.domain.review.escalation import Escalation
+from quorum.domain.review.questions import Reject
+from quorum.tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
-from tui.screens.review.text.votes import compute_height, render_short_votes, render_votes
 
 CLAUDE, GPT, GEMINI = THREE
 MAKE = a_command("make && rm -rf build")

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import RiskLevel
+from quorum.domain.calls.tool import RiskLevel
+from quorum.tui.terminal.shutdown import Shutdown
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.tui.transcript_scenes import asked, planned, started
-from tui.terminal.shutdown import Shutdown
 
 MAKE = {"command": "make"}
 CALLS = (("run_command", MAKE, RiskLevel.HIGH, ()), ("read_file", {"path": "a"}, RiskLevel.LOW, ()))

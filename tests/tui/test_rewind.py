@@ -5,13 +5,13 @@ import random
 
 import pytest
 
-from domain.errors import LedgerError, RestoreError
+from quorum.domain.errors import LedgerError, RestoreError
+from quorum.tui.screens.help import HelpScreen
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+from quorum.tui.screens.rewind.turn_list import TurnList
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, break_off, hold, say
 from tests.tui.rewind_scenes import EDITED, PLAN, TURNS, with_turns
-from tui.screens.help import HelpScreen
-from tui.screens.rewind.restore_screen import RestoreScreen
-from tui.screens.rewind.turn_list import TurnList
 
 STORM = ("escape", "escape", "escape", "c", "f", "b", "space", "enter", "up", "down", "pagedown", "f1", "x")
 

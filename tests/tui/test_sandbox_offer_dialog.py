@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import Approver, Observer
+from quorum.application.ports.people import Approver, Observer
+from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
-from tui.screens.sandbox_offer import SandboxOfferDialog
 
 
 class Asking:

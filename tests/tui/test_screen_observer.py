@@ -10,13 +10,13 @@ from collections.abc import Callable
 import pytest
 from textual.message import Message
 
-from domain.conversation.history import UserMessage
-from domain.conversation.response import LlmResponse
-from domain.events.calls import StateMerged
-from domain.events.event import Event
-from domain.events.turn import MessageAdded, ResponseCompleted, TextDelta, ToolCallDelta
-from tui.agent import observer as observing
-from tui.agent.observer import EventsArrived, ScreenObserver
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.events.calls import StateMerged
+from quorum.domain.events.event import Event
+from quorum.domain.events.turn import MessageAdded, ResponseCompleted, TextDelta, ToolCallDelta
+from quorum.tui.agent import observer as observing
+from quorum.tui.agent.observer import EventsArrived, ScreenObserver
 
 COMPLETED = ResponseCompleted(turn_index=0, response=LlmResponse.from_text("so"))
 ADDED = MessageAdded(message=UserMessage("go on"))

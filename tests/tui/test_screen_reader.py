@@ -6,21 +6,21 @@ import re
 
 import pytest
 
-from application.view.session_view import SessionView
-from domain.calls.tool import RiskLevel
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.replacing import replace
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.screen_reader import draw_for_screen_reader
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
 BOXES = re.compile("[\u2500-\u259f\u25a0-\u25ff\u2190-\u21ff✓✗›▸▾]")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from application.export.file import export_to
-from domain.errors import ConfigError
-from domain.events.event import TurnStarted
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.application.export.file import export_to
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from tests.support.fake_archive import FakeArchive, a_session
 
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from domain.conversation.session_kind import SessionKind
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.bootstrap import build_session, open_session
-from infrastructure.config.loading import load_settings
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.infrastructure.bootstrap import build_session, open_session
+from quorum.infrastructure.config.loading import load_settings
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.headless_run import environment
 

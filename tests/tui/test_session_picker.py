@@ -5,14 +5,14 @@ from decimal import Decimal
 import pytest
 from textual.app import App
 
-from domain.errors import LedgerError
-from domain.replacing import replace
-from domain.text.ages import format_age
+from quorum.domain.errors import LedgerError
+from quorum.domain.replacing import replace
+from quorum.domain.text.ages import format_age
+from quorum.tui.screens.session_picker.row import render_row
+from quorum.tui.screens.session_picker.session_picker import Register, SessionPicker
 from tests.support.app_stage import Stage
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER, NO_HOME
-from tui.screens.session_picker.row import render_row
-from tui.screens.session_picker.session_picker import Register, SessionPicker
 
 HOUR_MS = 3_600_000
 HERE = NO_FOLDER

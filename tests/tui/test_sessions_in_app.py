@@ -4,21 +4,21 @@ import asyncio
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileChange
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.conversation.response import Usage
-from domain.errors import LedgerError
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.review.mode import Mode
-from domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+from quorum.domain.calls.effects import ChangeKind, FileChange
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, PickedSession
+from quorum.tui.screens.session_picker.session_picker import SessionPicker
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import composing, hold, say
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER
 from tests.tui.transcript_scenes import asked, completed, finished, planned, started, turn_finished
-from tui.screens.session_picker.session_picker import SessionPicker
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make all"}, RiskLevel.HIGH, ())

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+from quorum.tui.screens.session_picker.session_picker import SessionPicker
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import composing
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.rewind_scenes import PLAN, TURNS, with_turns
-from tui.app.app import QuorumApp
-from tui.screens.rewind.restore_screen import RestoreScreen
-from tui.screens.session_picker.session_picker import SessionPicker
 
 HOUR_MS = 3_600_000
 TITLES = (

@@ -2,12 +2,12 @@ import asyncio
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.plan.phase import PhaseScope
-from domain.review.mode import Mode
+from quorum.domain.errors import ConfigError
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.mode import Mode
+from quorum.tui.settings.settings_screen import SettingsScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
-from tui.settings.settings_screen import SettingsScreen
 
 MODES = ("read-only", "ask", "accept-edits", "quorum", "sandboxed", "auto")
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from tui.terminal.shutdown import Shutdown
+from quorum.tui.terminal.shutdown import Shutdown
 
 
 class Process:

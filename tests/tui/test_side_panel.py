@@ -1,18 +1,18 @@
 import pytest
 
-from application.view.entries import Phase
-from application.view.present import StepStatus
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.events.report import RunStatus
+from quorum.application.view.entries import Phase
+from quorum.application.view.present import StepStatus
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.tui.side_panel.drawing import PanelUsage, draw_present
+from quorum.tui.transcript.cells.palette import TERMINAL
 from tests.support.app_stage import on_stage
 from tests.tui.panel_scenes import HOOKED, MIDWAY, READ, hook, plan, play, progressed
 from tests.tui.transcript_scenes import DIFF, Clock, asked, context, finished, planned, started, turn_finished
-from tui.side_panel.drawing import PanelUsage, draw_present
-from tui.transcript.cells.palette import TERMINAL
 
 WIDE, NARROW = (150, 40), (139, 40)
 CALL = ("read_file", READ, RiskLevel.LOW, ())

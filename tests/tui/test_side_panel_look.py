@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from quorum.tui.screens.pager.opening import KeptLines
+from quorum.tui.screens.pager.pager_screen import PagerScreen
 from tests.support.app_stage import Stage
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.tui.panel_scenes import HOOKED, MIDWAY, app_with_clock, play
 from tests.tui.transcript_scenes import Clock
-from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.pager_screen import PagerScreen
 
 LOG = "".join(
     f"2026-11-21T10:{n // 60 % 60:02d}:{n % 60:02d}Z {'ERROR' if n % 17 == 9 else 'INFO '} "

@@ -2,8 +2,8 @@
 
 import pytest
 
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.skill import Skill
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.skill import Skill
 from tests.support.app_stage import on_stage
 
 

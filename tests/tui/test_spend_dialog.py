@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import Approver, Observer
-from application.view.status import Book
-from domain.conversation.response import Usage
-from domain.conversation.spend_caps import CapStanding, SpendCap, SpendQuestion
-from domain.events.event import UsageCounted
-from domain.review.quorum_result import SparedVote
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.view.status import Book
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.spend_caps import CapStanding, SpendCap, SpendQuestion
+from quorum.domain.events.event import UsageCounted
+from quorum.domain.review.quorum_result import SparedVote
 from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.questions import open_question, respond
+from quorum.tui.screens.accounts.cost_screen import CostScreen
+from quorum.tui.screens.spending.dialog import SpendDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
-from tui.screens.accounts.cost_screen import CostScreen
-from tui.screens.spending.dialog import SpendDialog
 
 QUESTION = SpendQuestion(
     cap=SpendCap.COST,

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from domain.errors import QuorumError
-from domain.text.json_value import JsonObject
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.json_value import JsonObject
+from quorum.tui.chat import status_line
+from quorum.tui.chat.status_line import StatusLine
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import say
-from tui.chat import status_line
-from tui.chat.status_line import StatusLine
 
 
 @pytest.fixture(autouse=True)

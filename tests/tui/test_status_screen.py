@@ -2,11 +2,11 @@
 
 import pytest
 
-from domain.code_review.change import ChangeBase
-from domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
-from domain.mcp.server_status import ServerState, ServerStatus
-from domain.plan.phase import SessionPhase
-from domain.plan.plan import Plan, PlanTask
+from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
+from quorum.domain.mcp.server_status import ServerState, ServerStatus
+from quorum.domain.plan.phase import SessionPhase
+from quorum.domain.plan.plan import Plan, PlanTask
 from tests.support.app_stage import on_stage
 
 LOADED = InstructionsLoaded(

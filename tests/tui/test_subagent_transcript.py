@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.errors import LedgerError
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.sessions.past_session import LedgerRecord
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import LedgerError
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
-from tui.screens.subagent.subagent_screen import SubagentScreen
 
 ID = "session-1-t1"
 TASK = ("task", {"prompt": "find \x1b[2Jalpha", "agent": "finder"}, RiskLevel.LOW, ())

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.exchanges import DEEPEST, ContextExtent, SessionResult
-from domain.conversation.session_kind import SessionKind
-from domain.errors import LedgerError
+from quorum.domain.conversation.exchanges import DEEPEST, ContextExtent, SessionResult
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 

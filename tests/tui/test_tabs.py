@@ -6,14 +6,14 @@ from weakref import ref
 
 import pytest
 
-from domain.conversation.session_kind import SessionKind
-from domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from domain.events.event import ErrorOccurred
-from domain.review.questions import Approve
-from domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import ErrorOccurred
+from quorum.domain.review.questions import Approve
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_request, an_edit, composing, failing, hold, review, say
-from tui.screens.review.dialog import ReviewDialog
 
 DIFF = "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n"
 

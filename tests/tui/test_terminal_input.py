@@ -5,9 +5,9 @@ from itertools import islice
 import pytest
 from textual import constants, events
 
-from tui.keys.keyboard_guard import is_pasted
-from tui.terminal import input as terminal_input
-from tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
+from quorum.tui.keys.keyboard_guard import is_pasted
+from quorum.tui.terminal import input as terminal_input
+from quorum.tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
 
 
 class Line:
@@ -42,7 +42,7 @@ def test_escape_and_a_later_enter_are_two_keys_before_any_clock_has_ticked(line)
 
 
 def test_escape_and_enter_together_begin_a_new_line(line):
-    import tui.prompt_box.prompt  # noqa: F401 (it teaches the parser this key)
+    import quorum.tui.prompt_box.prompt  # noqa: F401 (it teaches the parser this key)
 
     assert line.after(0, "\x1b\r") == ["ctrl+j"]
 

@@ -6,7 +6,7 @@ import tty
 
 import pytest
 
-from tui.terminal.writer import TerminalWriter
+from quorum.tui.terminal.writer import TerminalWriter
 
 SCREEN = "x" * 10_000
 

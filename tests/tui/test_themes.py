@@ -13,20 +13,20 @@ from textual.color import Color
 from textual.constants import DIM_FACTOR
 from textual.widgets import TextArea
 
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.keys import ReviewOffer
+from quorum.tui.screens.review.widgets import Rows, ScrollableText
+from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.terminal.indexed_colours import IndexedColours
+from quorum.tui.themes import looks
+from quorum.tui.themes.contrast import adjust_theme
+from quorum.tui.themes.looks import Looks, build_terminal_theme
+from quorum.tui.themes.own import ANSI, ANSI_LIGHT, CONTRAST, DARK, LIGHT, THEMES, choose_theme
+from quorum.tui.themes.picker import ThemePicker
+from quorum.tui.transcript.cells.palette import Palette, name_component_class
+from quorum.tui.transcript.layout.view import TranscriptView
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import say
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.keys import ReviewOffer
-from tui.screens.review.widgets import Rows, ScrollableText
-from tui.side_panel.side_panel import SidePanel
-from tui.terminal.indexed_colours import IndexedColours
-from tui.themes import looks
-from tui.themes.contrast import adjust_theme
-from tui.themes.looks import Looks, build_terminal_theme
-from tui.themes.own import ANSI, ANSI_LIGHT, CONTRAST, DARK, LIGHT, THEMES, choose_theme
-from tui.themes.picker import ThemePicker
-from tui.transcript.cells.palette import Palette, name_component_class
-from tui.transcript.layout.view import TranscriptView
 
 UNREADABLE_ON_WHITE = {3, 6, 7, 11, 14, 15}
 LEAST = {DARK.name: 4.5, LIGHT.name: 4.5, CONTRAST.name: 7.0}

@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from application.view.session_view import SessionView
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import UserMessage
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.review.questions import DecisionLabel
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.review.questions import DecisionLabel
+from quorum.tui.screens.timeline import chart, drawing
+from quorum.tui.screens.timeline.axis import Axis
+from quorum.tui.screens.timeline.drawing import Columns
+from quorum.tui.screens.timeline.timeline_screen import TimelineScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.test_turn_timings import TURN
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.screens.timeline import chart, drawing
-from tui.screens.timeline.axis import Axis
-from tui.screens.timeline.drawing import Columns
-from tui.screens.timeline.timeline_screen import TimelineScreen
 
 HARMFUL = "[/red] \x1b[2J\x1b]52;c;aGk=\x07 \u202eevil \x00"
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

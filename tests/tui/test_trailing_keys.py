@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from textual import events
 
+from quorum.tui.app.gated_app import TrailingKeys
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import a_command, a_request, review
-from tui.app.gated_app import TrailingKeys
 
 
 @pytest.fixture(autouse=True)

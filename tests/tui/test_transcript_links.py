@@ -1,10 +1,10 @@
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.transcript.cells.links import find_addresses, is_web
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import TranscriptApp, completed, finished, planned, started
-from tui.transcript.cells.links import find_addresses, is_web
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 

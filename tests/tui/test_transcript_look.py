@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.session_view import SessionView
-from domain.events import event as ev
+from quorum.application.view.session_view import SessionView
+from quorum.domain.events import event as ev
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.tui.transcript_scenes import (
     BATCH_FINISHED,
     BATCH_RUNNING,
@@ -14,7 +15,6 @@ from tests.tui.transcript_scenes import (
     completed,
     play,
 )
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 ANSWER = """\
 # Why it is flaky

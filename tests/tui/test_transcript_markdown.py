@@ -3,11 +3,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.markdown import MarkdownLines
+from quorum.tui.transcript.draw.painter import Painter
+from quorum.tui.transcript.model.blocks import Kind, Splitter
 from tests.support.examples import examples
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.markdown import MarkdownLines
-from tui.transcript.draw.painter import Painter
-from tui.transcript.model.blocks import Kind, Splitter
 
 LINES = st.sampled_from(
     [
@@ -240,6 +240,8 @@ def test_a_word_behind_a_fence_has_no_installed_package_looked_through_or_import
         raise AssertionError("other packages' lexers were asked for")
 
     monkeypatch.setattr("pygments.plugin.iter_entry_points", look_through)
-    monkeypatch.setattr("tui.transcript.draw.painter._build_painter", Painter)  # none that knows the word
+    monkeypatch.setattr(
+        "quorum.tui.transcript.draw.painter._build_painter", Painter
+    )  # none that knows the word
 
     assert drawn("```no-such-language\na = 1\n```\nend") == [" a = 1" + " " * 34, "", "end"]

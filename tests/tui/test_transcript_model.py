@@ -1,6 +1,6 @@
 import pytest
 
-from application.view.entries import (
+from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
     Kept,
@@ -10,13 +10,13 @@ from application.view.entries import (
     PromptEntry,
     Remark,
 )
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.tool import RiskLevel
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.conversation.response import (
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import (
     MAX_TOKENS,
     LlmResponse,
     ReasoningBlock,
@@ -25,11 +25,11 @@ from domain.conversation.response import (
     TextBlock,
     Usage,
 )
-from domain.events import event as ev
-from domain.events.report import RunStatus
-from domain.replacing import replace
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
 from tests.tui.transcript_scenes import (
     DIFF,
     Clock,

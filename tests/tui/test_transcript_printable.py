@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 NASTY = st.text(
@@ -97,9 +97,11 @@ def test_a_line_feed_is_shown_where_only_one_line_is_wanted():
 
 def test_it_loads_neither_textual_nor_rich():
     code = (
-        "import sys, domain.text.printable; "
-        "print([m for m in sys.modules if m.split('.')[0] in ('textual', 'rich', 'domain')"
-        " and m not in ('domain', 'domain.text', 'domain.text.late_pattern', 'domain.text.printable')])"
+        "import sys, quorum.domain.text.printable; "
+        "text = 'quorum.domain.text'; "
+        "allowed = ('quorum', 'quorum.domain', text, f'{text}.late_pattern', f'{text}.printable'); "
+        "unwanted = ('textual', 'rich', 'quorum'); "
+        "print([m for m in sys.modules if m.split('.')[0] in unwanted and m not in allowed])"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

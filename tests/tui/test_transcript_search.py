@@ -2,12 +2,12 @@ import pytest
 from rich.style import Style
 from textual.widgets import Input
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.finding.finder import Finder
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say
 from tests.tui.transcript_scenes import completed, finished, planned, started
-from tui.finding.finder import Finder
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 

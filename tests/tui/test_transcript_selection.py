@@ -1,8 +1,8 @@
 import pytest
 from textual.events import MouseDown, MouseMove, MouseUp
 
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
 from tests.tui.transcript_scenes import TranscriptApp, completed, finished, planned, started
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())

@@ -5,12 +5,13 @@ import sys
 import pytest
 from textual.events import MouseScrollUp
 
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.calls.hook import HookPoint
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.review.questions import DecisionLabel
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.review.questions import DecisionLabel
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.tui.transcript_scenes import (
     BATCH_RUNNING,
     DIFF,
@@ -23,7 +24,6 @@ from tests.tui.transcript_scenes import (
     play,
     started,
 )
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 RUN = ("run_command", {"command": "make test"}, RiskLevel.HIGH, ())
 
@@ -367,9 +367,9 @@ async def test_another_theme_changes_the_colours_of_what_was_drawn():
 @pytest.mark.long
 def test_loading_the_view_loads_neither_the_domain_nor_markdown():
     code = (
-        "import sys, tui.transcript.layout.view; "
-        "print([m for m in sys.modules if m.split('.')[0] in ('domain', 'pygments', 'markdown_it')"
-        " or m in ('rich.markdown', 'rich.syntax')])"
+        "import sys, quorum.tui.transcript.layout.view; "
+        "print([m for m in sys.modules if m.split('.')[0] in ('pygments', 'markdown_it')"
+        " or m.startswith('quorum.domain') or m in ('rich.markdown', 'rich.syntax')])"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.people import Approver, Observer
-from domain.replacing import replace
-from domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.application.ports.people import Approver, Observer
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.tui.screens.trust.dialog import TrustDialog
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent
-from tui.screens.trust.dialog import TrustDialog
 
 ITEM = TrustItem(
     file="/home/me/app/quorum.toml",

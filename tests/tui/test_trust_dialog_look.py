@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from application.ports.people import Approver, Observer
-from domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.application.ports.people import Approver, Observer
+from quorum.domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.trust.dialog import TrustDialog
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
 from tests.support.no_folder import NO_HOME
-from tui.app.app import QuorumApp
-from tui.screens.trust.dialog import TrustDialog
 
 QUESTION = TrustQuestion(
     folder=f"{NO_HOME}/src/app",

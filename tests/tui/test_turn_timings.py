@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
-from application.view.session_view import SessionView
-from application.view.turn_timings import (
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Phase, PromptEntry
+from quorum.application.view.session_view import SessionView
+from quorum.application.view.turn_timings import (
     RequestTiming,
     TurnTiming,
     measure_covered,
     measure_waited,
     sum_totals,
 )
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import ToolResults, UserMessage
-from domain.events import event as ev
-from domain.events.report import RunStatus
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunStatus
+from quorum.tui.screens.timeline.rows import list_rows
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
-from tui.screens.timeline.rows import list_rows
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())
 RUN = ("run_command", {"command": "make"}, RiskLevel.HIGH, (0,))

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from textual import events
 
-from domain.review.questions import Approve, Reject
+from quorum.domain.review.questions import Approve, Reject
+from quorum.tui.keys.key_sorter import ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY
+from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, review
-from tui.keys.key_sorter import ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
-from tui.keys.keyboard_guard import CAME_TOO_EARLY
-from tui.screens.sandbox_offer import SandboxOfferDialog
 
 MAKE = a_command("make all")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.replacing import replace
-from domain.review.ballot import Vote
-from domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Vote
+from quorum.domain.review.questions import Approve, ApproveAlways, ApproveRest, RulePreview, RuleScope
 from tests.support.app_stage import Clock, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, an_edit
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted

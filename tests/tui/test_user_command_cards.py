@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from application.view.entries import Batch, Call, Phase, PromptEntry
-from application.view.session_view import SessionView
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.events import event as ev
+from quorum.application.view.entries import Batch, Call, Phase, PromptEntry
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events import event as ev
 
 
 def started(command_id: str = "c", *, told: bool = True) -> ev.UserCommandStarted:

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.tui.vim.buffer import Buffer
+from quorum.tui.vim.editor import Edge, VimEditor, VimMode
 from tests.support.examples import examples
-from tui.vim.buffer import Buffer
-from tui.vim.editor import Edge, VimEditor, VimMode
 
 
 class Typist:

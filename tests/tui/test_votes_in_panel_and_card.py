@@ -2,22 +2,22 @@
 
 import pytest
 
-from application.view.entries import Batch
-from application.view.session_view import SessionView
-from domain.calls.effects import ChangeKind, Effects, FileChange
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.replacing import replace
-from domain.review.ballot import DecidedBy, InScope
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from domain.review.quorum_result import SparedVote
+from quorum.application.view.entries import Batch
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import DecidedBy, InScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.quorum_result import SparedVote
+from quorum.tui.side_panel.drawing import draw_present
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.cards import draw_batch
 from tests.support.review_contexts import THREE
 from tests.tui.transcript_scenes import Clock, asked, context, finished, planned, started
-from tui.side_panel.drawing import draw_present
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.cards import draw_batch
 
 MAKE = {"command": "make"}
 CALL = ("run_command", MAKE, RiskLevel.HIGH, ())

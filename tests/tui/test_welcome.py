@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.tui.chat import welcome
+from quorum.tui.chat.welcome import Welcome, find_local_servers, suggest_prompts
+from quorum.tui.keys.choices import describe_reviews
 from tests.support.app_stage import on_stage
-from tui.chat import welcome
-from tui.chat.welcome import Welcome, find_local_servers, suggest_prompts
-from tui.keys.choices import describe_reviews
 
 
 @pytest.fixture(autouse=True)

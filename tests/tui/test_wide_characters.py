@@ -6,16 +6,16 @@ import pytest
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
-from application.view.session_view import SessionView
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
+from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.tui.chat.status_bar import Status, StatusBar
+from quorum.tui.side_panel.drawing import draw_present
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, say
 from tests.tui.transcript_scenes import Clock, finished, planned, started
-from tui.chat.status_bar import Status, StatusBar
-from tui.side_panel.drawing import draw_present
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.layout.transcript_layout import TranscriptLayout
 
 WORDS = (
     "日本語のファイル",

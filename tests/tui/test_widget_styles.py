@@ -9,7 +9,7 @@ from pathlib import Path
 from textual import widgets
 from textual.dom import DOMNode
 
-import tui
+import quorum.tui
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SELECTORS = re.compile(r"([^{};]+)\{")
@@ -23,7 +23,7 @@ def classes_below(cls: type) -> Iterator[type]:
 
 
 def test_every_type_that_a_style_sheet_of_ours_selects_is_a_class():
-    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+    for module in pkgutil.walk_packages(quorum.tui.__path__, "quorum.tui."):
         importlib.import_module(module.name)
     for name in widgets.__all__:
         getattr(widgets, name)
@@ -32,10 +32,10 @@ def test_every_type_that_a_style_sheet_of_ours_selects_is_a_class():
     sheets = [
         (node.__name__, str(node.__dict__.get(name, "")))
         for node in nodes
-        if node.__module__.startswith("tui.")
+        if node.__module__.startswith("quorum.tui.")
         for name in ("DEFAULT_CSS", "CSS")
     ]
-    sheets += [(path.name, path.read_text()) for path in Path(tui.__path__[0]).rglob("*.tcss")]
+    sheets += [(path.name, path.read_text()) for path in Path(quorum.tui.__path__[0]).rglob("*.tcss")]
     selected = {
         (where, selected)
         for where, sheet in sheets

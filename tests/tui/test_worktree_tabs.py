@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
 from quorum.app.worktree_service import WorktreeService
+from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.question_card import QuestionCard
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.real_session import SessionStage
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.screens.question_card import QuestionCard
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from textual.app import App, ComposeResult
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.packet import ReviewPacket, Seal
-from domain.calls.tool import RiskLevel, ToolCall
-from domain.conversation.response import TOOL_USE, LlmResponse, TextBlock
-from domain.events import event as ev
-from domain.events.report import RunReport, RunStatus
-from domain.review.questions import DecisionLabel
-from domain.text.json_value import JsonObject
-from tui.transcript.layout.view import TranscriptView
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket, Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock
+from quorum.domain.events import event as ev
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.json_value import JsonObject
+from quorum.tui.transcript.layout.view import TranscriptView
 
 DIFF = """--- a/src/retry.py
 +++ b/src/retry.py

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from domain.events.event import Event
+    from quorum.domain.events.event import Event
 
 _CALLS_SECS = 0.05
 """In which short calls are over. Longer ones are shown after so much time, while they run."""
@@ -100,7 +100,7 @@ class _HeldKinds(NamedTuple):
 @cache
 def _list_held_kinds() -> _HeldKinds:
     """Loaded with the first event: not before the first frame."""
-    from domain.events import calls, turn
+    from quorum.domain.events import calls, turn
 
     of_calls = (calls.BatchPlanned, calls.CallQueued, calls.CallStarted, calls.CallFinished, calls.OutputStored)
     of_effects = (calls.FilesKept, calls.EffectsObserved, calls.HookRan, calls.StateMerged)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.ports.people import Approver, Observer
-    from application.ports.storage import SessionArchive
-    from application.session.agent_session import AgentSession
-    from domain.sessions.past_session import SessionChoice
+    from quorum.application.ports.people import Approver, Observer
+    from quorum.application.ports.storage import SessionArchive
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.sessions.past_session import SessionChoice
 
 ComposeAgent: TypeAlias = "Callable[[Approver, Observer, SessionChoice, Path], Awaitable[AgentSession]]"
 """Composes a session that works in this folder; its events arrive at the observer."""

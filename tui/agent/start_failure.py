@@ -17,8 +17,8 @@ class StartFailure(Exception):
 
     def __init__(self, error: Exception) -> None:
         try:
-            from domain.errors import ProviderError, QuorumError
-            from domain.events.masking import SecretMask
+            from quorum.domain.errors import ProviderError, QuorumError
+            from quorum.domain.events.masking import SecretMask
         except ImportError as missing:  # the installation is incomplete, and this explains all that followed
             super().__init__(f"a part of quorum cannot be loaded: {missing}; install quorum again")
             self.exit_code = USAGE

@@ -8,11 +8,11 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, NamedTuple
 
-from tui.agent.user_commands import UserCommandQueue
+from quorum.tui.agent.user_commands import UserCommandQueue
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.events.report import RunReport
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.events.report import RunReport
 
 _WORKING = "working"
 _CUT_SHORT = frozenset({"failed", "limit"})
@@ -301,7 +301,7 @@ class Turns:
 
     def _note_ending(self, task: asyncio.Task[RunReport | None]) -> bool:
         """Note how the work ended; whether that was before its time."""
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         if task.cancelled():  # before the agent took it up, or in a task that is no turn
             return True

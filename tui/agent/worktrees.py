@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
+    from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
 
 
 class WorktreesPort(Protocol):

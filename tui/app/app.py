@@ -21,29 +21,29 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
 
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.agent.start_failure import StartFailure
-from tui.app.gated_app import GatedApp
-from tui.app.palette import PaletteScreen, list_commands, list_custom_entries
-from tui.chat.chat_screen import ChatScreen
-from tui.keys.key_sorter import TYPING_PACE, KeySorter, TypingPace
-from tui.keys.keyboard_guard import Guarded
-from tui.keys.keyed_app import KeyedApp
-from tui.keys.second_press import SecondPress
-from tui.tabs.session_host import SessionHost
-from tui.tabs.tab import Tab
-from tui.tabs.tabbed_app import PATIENCE_SECS
-from tui.tabs.tabs import Tabs
-from tui.tabs.waiting_reviews import wait_for_reviews_alone
-from tui.terminal.shutdown import Shutdown
-from tui.themes.looks import Looks
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.app.gated_app import GatedApp
+from quorum.tui.app.palette import PaletteScreen, list_commands, list_custom_entries
+from quorum.tui.chat.chat_screen import ChatScreen
+from quorum.tui.keys.key_sorter import TYPING_PACE, KeySorter, TypingPace
+from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.second_press import SecondPress
+from quorum.tui.tabs.session_host import SessionHost
+from quorum.tui.tabs.tab import Tab
+from quorum.tui.tabs.tabbed_app import PATIENCE_SECS
+from quorum.tui.tabs.tabs import Tabs
+from quorum.tui.tabs.waiting_reviews import wait_for_reviews_alone
+from quorum.tui.terminal.shutdown import Shutdown
+from quorum.tui.themes.looks import Looks
 
 if TYPE_CHECKING:
-    from domain.instructions.skill import Skill
-    from domain.sessions.past_session import SessionChoice
-    from tui.agent.opening import ComposeAgent, OpenArchive
-    from tui.session.session import Session
+    from quorum.domain.instructions.skill import Skill
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.tui.agent.opening import ComposeAgent, OpenArchive
+    from quorum.tui.session.session import Session
 
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP
@@ -218,7 +218,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         """End on an error that nobody caught, with an account of it that holds neither values nor secrets."""
         self._begin_shutdown(1)
         try:
-            from tui.app.crash import render_crash
+            from quorum.tui.app.crash import render_crash
         except ImportError as error:  # an app that cannot account for an error must not stay and do nothing
             self.fail(StartFailure(error))
             return
@@ -359,7 +359,7 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
     async def action_show_help(self, command: str = "") -> None:
         """Show keys and commands; of a command that is named, how it is typed."""
-        from tui.screens.help import HelpScreen
+        from quorum.tui.screens.help import HelpScreen
 
         if isinstance(self.screen, HelpScreen):
             self.screen.dismiss()
@@ -369,6 +369,6 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
 
 
 def _choose_new_session() -> SessionChoice:
-    from domain.sessions.past_session import NewSession
+    from quorum.domain.sessions.past_session import NewSession
 
     return NewSession()

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from rich.segment import Segment, Segments
 
-from domain.events.masking import SecretMask
-from domain.text.printable import make_printable
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.printable import make_printable
 
 if TYPE_CHECKING:
-    from tui.session.session import Session
+    from quorum.tui.session.session import Session
 
 
 def render_crash(session: Session | None) -> Segments:

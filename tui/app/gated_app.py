@@ -11,9 +11,9 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
-from tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
-from tui.keys.keyboard_guard import Guarded
-from tui.tabs.tabbed_app import TabbedApp
+from quorum.tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
+from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.tabs.tabbed_app import TabbedApp
 
 _WINDOW_SECS = 5.0
 """How long after a question has closed the key that answered it may still be meant for it."""

@@ -12,15 +12,15 @@ from textual.markup import escape
 from textual.screen import Screen
 from textual.worker import Worker
 
-from domain.text.printable import make_printable
-from tui.keys.commands import Command, list_actions
-from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import list_own_bindings
-from tui.keys.names import label_key
-from tui.widgets.closing import ClosesItself
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.commands import Command, list_actions
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keymap import list_own_bindings
+from quorum.tui.keys.names import label_key
+from quorum.tui.widgets.closing import ClosesItself
 
 if TYPE_CHECKING:
-    from domain.instructions.skill import Skill
+    from quorum.domain.instructions.skill import Skill
 
 _LEFT_OUT = ("open_palette", "quit", "show_help", "toggle_fold")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from domain.text.mention import find_mentions, looks_like_attachment
+from quorum.domain.text.mention import find_mentions, looks_like_attachment
 
 _LONGEST_PATH = 4096
 

@@ -15,40 +15,40 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import TextArea
 
-from tui.agent.observer import EventsArrived, ScreenObserver
-from tui.agent.turns import Turns
-from tui.chat.controllers.arrangement import ArrangementController
-from tui.chat.controllers.copying import CopyController
-from tui.chat.controllers.finding import FindController
-from tui.chat.controllers.host import CurrentSession, collect_actions
-from tui.chat.controllers.interrupting import InterruptController
-from tui.chat.controllers.jobs import JobController
-from tui.chat.controllers.local_servers import LocalServerController
-from tui.chat.controllers.memory import MemoryController
-from tui.chat.controllers.questions import QuestionController
-from tui.chat.controllers.rewinding import RewindController
-from tui.chat.controllers.sending import SendController
-from tui.chat.controllers.sessions import SessionController
-from tui.chat.controllers.settings import SettingsController
-from tui.chat.controllers.status import StatusController
-from tui.chat.controllers.submitting import SubmitController
-from tui.chat.controllers.views import ViewController
-from tui.chat.controllers.writing import PromptSources, WritingController
-from tui.chat.tab_bar import TabBar
-from tui.keys.choices import CYCLED_MODES
-from tui.keys.keyed_app import KeyedApp
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.recall import Recall
-from tui.side_panel.side_panel import SidePanel
-from tui.transcript.layout.view import TranscriptView
-from tui.widgets.drawn_once import DrawnOnce
+from quorum.tui.agent.observer import EventsArrived, ScreenObserver
+from quorum.tui.agent.turns import Turns
+from quorum.tui.chat.controllers.arrangement import ArrangementController
+from quorum.tui.chat.controllers.copying import CopyController
+from quorum.tui.chat.controllers.finding import FindController
+from quorum.tui.chat.controllers.host import CurrentSession, collect_actions
+from quorum.tui.chat.controllers.interrupting import InterruptController
+from quorum.tui.chat.controllers.jobs import JobController
+from quorum.tui.chat.controllers.local_servers import LocalServerController
+from quorum.tui.chat.controllers.memory import MemoryController
+from quorum.tui.chat.controllers.questions import QuestionController
+from quorum.tui.chat.controllers.rewinding import RewindController
+from quorum.tui.chat.controllers.sending import SendController
+from quorum.tui.chat.controllers.sessions import SessionController
+from quorum.tui.chat.controllers.settings import SettingsController
+from quorum.tui.chat.controllers.status import StatusController
+from quorum.tui.chat.controllers.submitting import SubmitController
+from quorum.tui.chat.controllers.views import ViewController
+from quorum.tui.chat.controllers.writing import PromptSources, WritingController
+from quorum.tui.chat.tab_bar import TabBar
+from quorum.tui.keys.choices import CYCLED_MODES
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.recall import Recall
+from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.transcript.layout.view import TranscriptView
+from quorum.tui.widgets.drawn_once import DrawnOnce
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.events.event import Event
-    from tui.agent.opening import Wanted
-    from tui.copying.stop_bar import StopBar
-    from tui.finding.bar import FindBar
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.events.event import Event
+    from quorum.tui.agent.opening import Wanted
+    from quorum.tui.copying.stop_bar import StopBar
+    from quorum.tui.finding.bar import FindBar
 
 _BACKGROUND_OR_PANEL = "Send a running command to the background; else show or hide the side panel"
 _MARK_UP = "Select a part of the transcript, then the one above"
@@ -252,7 +252,7 @@ class ChatScreen(DrawnOnce):
 
     def tell(self, sentence: str, *, refuses: bool = True) -> None:
         """Add a sentence on what failed to the transcript, or, where it `refuses` nothing, a warning."""
-        from domain.events.event import ErrorOccurred
+        from quorum.domain.events.event import ErrorOccurred
 
         self.transcript.apply(ErrorOccurred(message=sentence))
         if not self.transcript.is_at_end:
@@ -277,8 +277,8 @@ class ChatScreen(DrawnOnce):
 
         What happens in it arrives at the observer, one for each session: what a closed one tells is nobody's.
         """
-        from tui.chat.past import describe_last_ending, replay_into
-        from tui.session.session import Session
+        from quorum.tui.chat.past import describe_last_ending, replay_into
+        from quorum.tui.session.session import Session
 
         self._observer = None
         if self.current.last is not None:

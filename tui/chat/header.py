@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 
-from domain.text.git_head import READ_BYTES, parse_git_file, parse_head
-from domain.text.printable import make_printable
-from tui.keys.choices import find_warning
-from tui.transcript.cells.lines import fit_text, fit_text_end
+from quorum.domain.text.git_head import READ_BYTES, parse_git_file, parse_head
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.choices import find_warning
+from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 
 _STYLES = {"quorum": "bold $text-accent"}
 _NAME = " quorum "

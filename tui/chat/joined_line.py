@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from tui.chat.header import SessionLabel, draw_badge
-from tui.keys.choices import find_warning
-from tui.transcript.cells.lines import fit_text, fit_text_end
+from quorum.tui.chat.header import SessionLabel, draw_badge
+from quorum.tui.keys.choices import find_warning
+from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 
 _MODEL_CELLS, _PLACE_CELLS, _BRANCH_CELLS = 28, 32, 20
 _ROOM_FOR_WORDS = 80

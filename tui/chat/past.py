@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui.transcript.layout.replaying import replay_events
+from quorum.tui.transcript.layout.replaying import replay_events
 
 if TYPE_CHECKING:
-    from application.session.session_record import SessionRecord
-    from domain.events.event import Event
-    from tui.side_panel.side_panel import SidePanel
-    from tui.transcript.layout.view import TranscriptView
+    from quorum.application.session.session_record import SessionRecord
+    from quorum.domain.events.event import Event
+    from quorum.tui.side_panel.side_panel import SidePanel
+    from quorum.tui.transcript.layout.view import TranscriptView
 
 
 async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: SidePanel) -> None:
@@ -21,7 +21,7 @@ async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: 
     """
     if not record.past:
         return
-    from application.view.endings import PROCESS_ENDED, RECORD_ENDS
+    from quorum.application.view.endings import PROCESS_ENDED, RECORD_ENDS
 
     cut = RECORD_ENDS if record.in_use else PROCESS_ENDED
     await replay_events(record.past, record.past_at, transcript, cut=cut)
@@ -30,7 +30,7 @@ async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: 
 
 def describe_last_ending(past: Sequence[Event]) -> str:
     """How the last turn of a record ended, in a word; empty where there is none that counts."""
-    from domain.events.event import SessionRedone, SessionRewound, TurnFinished, TurnStarted
+    from quorum.domain.events.event import SessionRedone, SessionRewound, TurnFinished, TurnStarted
 
     ending = ""
     undone: list[str] = []  # what it was before each undo that may be redone

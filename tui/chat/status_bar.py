@@ -9,15 +9,15 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widget import Widget
 
-from domain.text.amounts import format_elapsed, format_tokens
-from domain.text.printable import make_printable
-from tui.chat.header import SessionLabel
-from tui.chat.joined_line import join_line
-from tui.keys.hints import fill_in_keys
-from tui.transcript.cells.lines import fit_text, wrap_words
-from tui.transcript.cells.palette import READER
-from tui.widgets.empty_prompt import STARTING
-from tui.widgets.layout import JOINED
+from quorum.domain.text.amounts import format_elapsed, format_tokens
+from quorum.domain.text.printable import make_printable
+from quorum.tui.chat.header import SessionLabel
+from quorum.tui.chat.joined_line import join_line
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.transcript.cells.lines import fit_text, wrap_words
+from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.widgets.empty_prompt import STARTING
+from quorum.tui.widgets.layout import JOINED
 
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
 _NOTICE_LINES, _LINES_PER_NOTICE_LINE = 3, 5

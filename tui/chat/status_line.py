@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.themes.looks import Looks, PrintStatusLine
-from tui.transcript.cells.palette import TERMINAL
+from quorum.tui.themes.looks import Looks, PrintStatusLine
+from quorum.tui.transcript.cells.palette import TERMINAL
 
 if TYPE_CHECKING:
-    from domain.text.json_value import JsonObject
-    from tui.session.session import Session
+    from quorum.domain.text.json_value import JsonObject
+    from quorum.tui.session.session import Session
 
 PAUSE_SECS = 0.3
 """The least time between two runs of the program."""
@@ -52,7 +52,7 @@ class StatusLine(Widget):
             self.run_worker(self._follow(app.print_status_line), group="status line")
 
     async def _follow(self, print_line: PrintStatusLine) -> None:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         while (session := self._wanted) is not None:
             try:
@@ -76,7 +76,7 @@ class StatusLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """The line in the colours that the program asks for; all else it prints is made harmless."""
-        from tui.transcript.kinds.terminal import draw_live
+        from quorum.tui.transcript.kinds.terminal import draw_live
 
         palette = replace(TERMINAL, dark=self.app.current_theme.dark)
         strips = draw_live([self._line], self.size.width, palette) if self._line else []

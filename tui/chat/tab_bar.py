@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 _LONGEST_TITLE = 24
 _SHORTEST_TITLE = 4

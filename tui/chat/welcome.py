@@ -14,14 +14,14 @@ from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Static
 
-from domain.text.printable import make_printable
-from tui.chat.header import find_branch, format_folder
-from tui.keys.choices import describe_reviews
-from tui.transcript.cells.lines import fit_text_end
+from quorum.domain.text.printable import make_printable
+from quorum.tui.chat.header import find_branch, format_folder
+from quorum.tui.keys.choices import describe_reviews
+from quorum.tui.transcript.cells.lines import fit_text_end
 
 if TYPE_CHECKING:
-    from domain.sessions.past_session import SessionSummary
-    from tui.session.session import Session
+    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.tui.session.session import Session
 
 _OFFLINE = "offline/"
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
@@ -95,7 +95,7 @@ class Welcome(VerticalGroup):
             self.run_worker(self._look_around(session), group="welcome", exclusive=True)
 
     async def _look_around(self, session: Session) -> None:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         if session.facts.model.startswith(_OFFLINE):
             self._servers = await find_local_servers()
@@ -145,7 +145,7 @@ class Welcome(VerticalGroup):
 
     def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
         if self._last is not None:
-            from domain.text.ages import format_age
+            from quorum.domain.text.ages import format_age
 
             title = make_printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
             when = format_age(self._last.updated_ms, int(time.time() * 1000))

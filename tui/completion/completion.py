@@ -9,11 +9,11 @@ from typing import TypeAlias
 
 from textual.content import Content
 
-from domain.mcp.argument_query import TypedArgument, find_template_argument
-from domain.text.printable import make_printable
-from tui.completion.menu import CompletionMenu
-from tui.completion.offers import FileWish, Known, Offer, Offers, ValueWish, Wish, WordWish
-from tui.completion.sources import (
+from quorum.domain.mcp.argument_query import TypedArgument, find_template_argument
+from quorum.domain.text.printable import make_printable
+from quorum.tui.completion.menu import CompletionMenu
+from quorum.tui.completion.offers import FileWish, Known, Offer, Offers, ValueWish, Wish, WordWish
+from quorum.tui.completion.sources import (
     add_resource_offers,
     add_value_offers,
     find_offers,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from domain.text.printable import make_printable
-from tui.keys.commands import Command
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.commands import Command
 
 if TYPE_CHECKING:
-    from domain.instructions.custom_command import CustomCommand
+    from quorum.domain.instructions.custom_command import CustomCommand
 
 _LONGEST_HINT = 60
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 if TYPE_CHECKING:
-    from tui.completion.offers import Offer
+    from quorum.tui.completion.offers import Offer
 
 MOST_ROWS = 8
 _SHARE_OF_SCREEN = 3

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from domain.calls.found_file import FoundFile
-from domain.text.fuzzy import fit
-from tui.keys.commands import Command
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.text.fuzzy import fit
+from quorum.tui.keys.commands import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.mcp.argument_query import ArgumentQuery, TypedArgument
-    from domain.mcp.offered_prompt import OfferedPrompt
-    from domain.mcp.offered_resource import OfferedResource
+    from quorum.domain.mcp.argument_query import ArgumentQuery, TypedArgument
+    from quorum.domain.mcp.offered_prompt import OfferedPrompt
+    from quorum.domain.mcp.offered_resource import OfferedResource
 
 
 @dataclass(frozen=True, slots=True)

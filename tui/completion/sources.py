@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domain.calls.found_file import FoundFile
-from domain.mcp.argument_query import TypedArgument, find_prompt_argument
-from domain.text.fuzzy import fit
-from domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
-from domain.text.printable import make_printable
-from tui.completion.offers import FileWish, Offer, Offers, ValueWish, Wish, WordWish, list_word_offers
-from tui.keys.commands import COMMANDS, Command, is_command
+from quorum.domain.calls.found_file import FoundFile
+from quorum.domain.mcp.argument_query import TypedArgument, find_prompt_argument
+from quorum.domain.text.fuzzy import fit
+from quorum.domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
+from quorum.domain.text.printable import make_printable
+from quorum.tui.completion.offers import FileWish, Offer, Offers, ValueWish, Wish, WordWish, list_word_offers
+from quorum.tui.keys.commands import COMMANDS, Command, is_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from domain.mcp.offered_prompt import OfferedPrompt
-    from domain.mcp.offered_resource import OfferedResource
+    from quorum.domain.mcp.offered_prompt import OfferedPrompt
+    from quorum.domain.mcp.offered_resource import OfferedResource
 
 _MOST_RESOURCES = 50
 _LINES = "lines of the file: :10-40, :10- to its end, or :10"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from textual.app import App
 
-from domain.text.amounts import format_amount, format_size
-from domain.text.printable import SEQUENCE, make_printable
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.printable import SEQUENCE, make_printable
 
 _PATIENCE_SECS = 3.0
 _SURE_BYTES = 74_000
@@ -112,7 +112,7 @@ def find_clipboard_program(environment: Mapping[str, str], workspace: Path) -> l
 
 
 def _find_programs(environment: Mapping[str, str], workspace: Path, command: list[str]) -> list[str] | None:
-    from application.program_lookup import find_program
+    from quorum.application.program_lookup import find_program
 
     found = find_program(command[0], environment.get("PATH"), (str(workspace),))
     return [found, *command[1:]] if found else None
@@ -124,7 +124,7 @@ async def send_to_program(command: list[str], text: str) -> bool:
 
 
 def _run(command: list[str], given: bytes) -> bool:
-    from application.program_lookup import filter_environment
+    from quorum.application.program_lookup import filter_environment
 
     try:
         # Such programs stay behind to serve the clipboard, and must not hold on to anything of ours.

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
-from domain.text.amounts import format_amount
-from tui.transcript.draw.status import shorten_arguments
-from tui.transcript.model.tokens import make_parser
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.transcript.draw.status import shorten_arguments
+from quorum.tui.transcript.model.tokens import make_parser
 
 KINDS = ("answer", "code", "output", "prompt")
 

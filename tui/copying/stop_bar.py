@@ -10,8 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Static
 
-from tui.copying.pieces import Piece
-from tui.copying.stops import (
+from quorum.tui.copying.pieces import Piece
+from quorum.tui.copying.stops import (
     CopyStop,
     build_piece,
     find_call,
@@ -20,11 +20,11 @@ from tui.copying.stops import (
     find_reviewing_panel,
     list_code,
 )
-from tui.keys.hints import fill_in_keys
-from tui.transcript.layout.folds import set_open
-from tui.transcript.layout.surface import Patch
-from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.transcript.layout.folds import set_open
+from quorum.tui.transcript.layout.surface import Patch
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
+from quorum.tui.transcript.layout.view import TranscriptView
 
 _KEYS = "↑↓ move · {marked_enter=enter} %s · {marked_copy=c} copies"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
-from application.view.panel_entry import PanelEntry
-from tui.copying.pieces import Piece, build_output_piece, find_code
-from tui.transcript.draw.panels import render_panel
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, PromptEntry, Restoration
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.tui.copying.pieces import Piece, build_output_piece, find_code
+from quorum.tui.transcript.draw.panels import render_panel
 
 
 class CopyStop(NamedTuple):

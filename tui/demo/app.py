@@ -9,11 +9,11 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
-from tui.app.app import QuorumApp
-from tui.demo.tour import TOUR, TourStep
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.demo.tour import TOUR, TourStep
 
 if TYPE_CHECKING:
-    from domain.events.event import Event
+    from quorum.domain.events.event import Event
 
 
 class Guide(Static):
@@ -45,7 +45,7 @@ class Guide(Static):
 
     def apply(self, event: Event) -> None:
         """Continue where this is what the step waits for."""
-        from domain.events.event import CallFinished  # there by now, and not needed for the first frame
+        from quorum.domain.events.event import CallFinished  # there by now, and not needed for the first frame
 
         if isinstance(event, CallFinished):
             self._is_changed, self._is_rejected = event.outcome == "ok", event.decision == "rejected"

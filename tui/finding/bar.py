@@ -12,9 +12,9 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from tui.finding.finder import Finder
-from tui.transcript.layout.view import TranscriptView
-from tui.widgets.dialog_parts import LineInput
+from quorum.tui.finding.finder import Finder
+from quorum.tui.transcript.layout.view import TranscriptView
+from quorum.tui.widgets.dialog_parts import LineInput
 
 _AT_WORK_SECS = 1 / 200
 _AT_REST_SECS = 1 / 4

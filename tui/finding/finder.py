@@ -9,13 +9,13 @@ from typing import NamedTuple
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.finding.search import Hit, Needle, Search, list_passages
-from tui.transcript.cells.flow import Flow, TextSpan, is_continued
-from tui.transcript.draw.cards import Drawing
-from tui.transcript.layout.folds import set_open
-from tui.transcript.layout.surface import Patch
-from tui.transcript.layout.transcript_layout import TranscriptLayout
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.finding.search import Hit, Needle, Search, list_passages
+from quorum.tui.transcript.cells.flow import Flow, TextSpan, is_continued
+from quorum.tui.transcript.draw.cards import Drawing
+from quorum.tui.transcript.layout.folds import set_open
+from quorum.tui.transcript.layout.surface import Patch
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
+from quorum.tui.transcript.layout.view import TranscriptView
 
 _PIECE_SECS = 0.008
 _FURTHEST = 50

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, assert_never
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
-from application.view.panel_entry import PanelEntry
-from tui.transcript.cells.lines import clean_program_text
-from tui.transcript.draw.panels import render_panel
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.tui.transcript.cells.lines import clean_program_text
+from quorum.tui.transcript.draw.panels import render_panel
 
 _GAP = r"[^\S\n]+"
 _GAP_IN_MARKDOWN = r"(?:[^\S\n]+\n?[^\S\n]*|\n[^\S\n]*)"

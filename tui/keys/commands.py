@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tui.keys.choices import LAYOUTS, MODES, SCOPES, STRATEGIES
+from quorum.tui.keys.choices import LAYOUTS, MODES, SCOPES, STRATEGIES
 
 
 class Command(NamedTuple):
@@ -322,7 +322,7 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
 
 
 def _find_nearest(word: str, known: list[str]) -> str:
-    from domain.text.nearest import find_nearest_word  # only a mistake needs it
+    from quorum.domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     if near := find_nearest_word(word, known):
         return f"did you mean /{near}?"

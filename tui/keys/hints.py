@@ -6,7 +6,7 @@ import re
 
 from textual.app import App
 
-from tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keyed_app import KeyedApp
 
 _KEY = re.compile(r"\{(\w+)=([^}]+)\}")
 
@@ -16,7 +16,7 @@ def fill_in_keys(hint: str, app: App[object]) -> str:
     keymap = app.keymap if isinstance(app, KeyedApp) else {}
     if not keymap:
         return fill_in_usual_keys(hint)
-    from tui.keys.names import label_key
+    from quorum.tui.keys.names import label_key
 
     return _KEY.sub(lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
 

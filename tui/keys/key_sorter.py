@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from textual import events
 
-from tui.keys.keyboard_guard import CAME_TOO_EARLY, is_pasted
-from tui.keys.names import label_key
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, is_pasted
+from quorum.tui.keys.names import label_key
 
 WENT_TO_PROMPT = "what you typed is in your prompt, not sent"
 ENTER_DID_NOTHING = "that enter was for your prompt: nothing was sent or answered"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 if TYPE_CHECKING:
-    from tui.agent.local_servers import OpenLocalServers
-    from tui.agent.settings_service import OpenSettings
-    from tui.agent.worktrees import OpenWorktrees
+    from quorum.tui.agent.local_servers import OpenLocalServers
+    from quorum.tui.agent.settings_service import OpenSettings
+    from quorum.tui.agent.worktrees import OpenWorktrees
 
 
 class KeyedApp(App[None]):
@@ -40,7 +40,7 @@ class KeyedApp(App[None]):
     def rebind(self, wishes: Mapping[str, str | Sequence[str]]) -> None:
         """Have these keys, by the names of what they do, all others as usual. What cannot be is left out."""
         if wishes or self.keymap:
-            from tui.keys.keymap import build_keymap
+            from quorum.tui.keys.keymap import build_keymap
 
             self.keymap = build_keymap(wishes)
             self.set_keymap(self.keymap)

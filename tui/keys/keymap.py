@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 from textual.binding import Binding
 from textual.dom import DOMNode
 
-from tui.keys.names import is_printable, label_key, parse_key
+from quorum.tui.keys.names import is_printable, label_key, parse_key
 
 Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
 """The keys a person wants, by the names of what they do."""
@@ -51,69 +51,93 @@ class KeyContext(NamedTuple):
 
 EVERYWHERE = "everywhere"
 KEY_CONTEXTS = (
-    KeyContext("Everywhere", ("tui.app.app:QuorumApp",), EVERYWHERE),
-    KeyContext("In the chat", ("tui.chat.chat_screen:ChatScreen",), "chat"),
-    KeyContext("In the prompt", ("tui.prompt_box.prompt:Prompt",), "chat"),
-    KeyContext("While finding", ("tui.finding.bar:FindBar",), "chat"),
-    KeyContext("While a part is selected", ("tui.copying.stop_bar:StopBar",), "marked"),
+    KeyContext("Everywhere", ("quorum.tui.app.app:QuorumApp",), EVERYWHERE),
+    KeyContext("In the chat", ("quorum.tui.chat.chat_screen:ChatScreen",), "chat"),
+    KeyContext("In the prompt", ("quorum.tui.prompt_box.prompt:Prompt",), "chat"),
+    KeyContext("While finding", ("quorum.tui.finding.bar:FindBar",), "chat"),
+    KeyContext("While a part is selected", ("quorum.tui.copying.stop_bar:StopBar",), "marked"),
     KeyContext(
         "In a review",
         (
-            "tui.screens.review.dialog:ReviewDialog",
-            "tui.screens.review.choice_bar:ChoiceBar",
+            "quorum.tui.screens.review.dialog:ReviewDialog",
+            "quorum.tui.screens.review.choice_bar:ChoiceBar",
         ),
         "review",
     ),
-    KeyContext("In the trust dialog", ("tui.screens.trust.dialog:TrustDialog",), "trust"),
-    KeyContext("In the offer of the sandbox", ("tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"),
-    KeyContext("In the offer of a local server", ("tui.screens.local_server:LocalServerDialog",), "server"),
-    KeyContext("In the spend dialog", ("tui.screens.spending.dialog:SpendDialog",), "spend"),
+    KeyContext("In the trust dialog", ("quorum.tui.screens.trust.dialog:TrustDialog",), "trust"),
     KeyContext(
-        "In a form of an MCP server", ("tui.screens.server_question.form_dialog:ServerFormDialog",), "form"
+        "In the offer of the sandbox", ("quorum.tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"
+    ),
+    KeyContext(
+        "In the offer of a local server", ("quorum.tui.screens.local_server:LocalServerDialog",), "server"
+    ),
+    KeyContext("In the spend dialog", ("quorum.tui.screens.spending.dialog:SpendDialog",), "spend"),
+    KeyContext(
+        "In a form of an MCP server",
+        ("quorum.tui.screens.server_question.form_dialog:ServerFormDialog",),
+        "form",
     ),
     KeyContext(
         "Before an address of an MCP server is opened",
-        ("tui.screens.server_question.address_dialog:ServerAddressDialog",),
+        ("quorum.tui.screens.server_question.address_dialog:ServerAddressDialog",),
         "address",
     ),
-    KeyContext("While adding a line to AGENTS.md", ("tui.screens.memory.dialog:MemoryDialog",), "memory"),
-    KeyContext("In the pager", ("tui.screens.pager.pager_screen:PagerScreen",), "pager"),
     KeyContext(
-        "In the findings of a code review", ("tui.screens.findings.findings_screen:FindingsScreen",), "findings"
+        "While adding a line to AGENTS.md", ("quorum.tui.screens.memory.dialog:MemoryDialog",), "memory"
+    ),
+    KeyContext("In the pager", ("quorum.tui.screens.pager.pager_screen:PagerScreen",), "pager"),
+    KeyContext(
+        "In the findings of a code review",
+        ("quorum.tui.screens.findings.findings_screen:FindingsScreen",),
+        "findings",
     ),
     KeyContext(
-        "In the transcript of a task", ("tui.screens.subagent.subagent_screen:SubagentScreen",), "subagent"
+        "In the transcript of a task",
+        ("quorum.tui.screens.subagent.subagent_screen:SubagentScreen",),
+        "subagent",
     ),
-    KeyContext("In the inbox", ("tui.screens.inbox.inbox_screen:InboxScreen",), "inbox"),
-    KeyContext("In the timeline", ("tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
-    KeyContext("In the list of turns", ("tui.screens.rewind.turn_list:TurnList",), "turns"),
-    KeyContext("While undoing a turn", ("tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
-    KeyContext("While redoing an undo", ("tui.screens.rewind.redo_screen:RedoScreen",), "redo"),
+    KeyContext("In the inbox", ("quorum.tui.screens.inbox.inbox_screen:InboxScreen",), "inbox"),
+    KeyContext("In the timeline", ("quorum.tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
+    KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_list:TurnList",), "turns"),
+    KeyContext("While undoing a turn", ("quorum.tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
+    KeyContext("While redoing an undo", ("quorum.tui.screens.rewind.redo_screen:RedoScreen",), "redo"),
     KeyContext(
-        "In the changes of the session", ("tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
-    ),
-    KeyContext(
-        "In the list of sessions", ("tui.screens.session_picker.session_picker:SessionPicker",), "sessions"
-    ),
-    KeyContext("In the list of models", ("tui.screens.model_picker.model_picker:ModelPicker",), "models"),
-    KeyContext("In the settings", ("tui.settings.settings_screen:SettingsScreen",), "settings"),
-    KeyContext("Before background commands end", ("tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
-    KeyContext(
-        "Before a worktree is merged", ("tui.screens.worktree.dialogs:MergeWorktreeDialog",), "worktree_merge"
+        "In the changes of the session", ("quorum.tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),
     KeyContext(
-        "Before a worktree is dropped", ("tui.screens.worktree.dialogs:DropWorktreeDialog",), "worktree_drop"
+        "In the list of sessions",
+        ("quorum.tui.screens.session_picker.session_picker:SessionPicker",),
+        "sessions",
     ),
-    KeyContext("In the background commands", ("tui.screens.jobs.jobs_screen:JobsScreen",), "jobs"),
     KeyContext(
-        "In the permissions", ("tui.screens.permissions.permissions_screen:PermissionsScreen",), "permissions"
+        "In the list of models", ("quorum.tui.screens.model_picker.model_picker:ModelPicker",), "models"
     ),
-    KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
-    KeyContext("In the MCP servers", ("tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
-    KeyContext("In the login to an MCP server", ("tui.screens.accounts.login_screen:LoginScreen",), "accounts"),
-    KeyContext("In the themes", ("tui.themes.picker:ThemePicker",), "themes"),
-    KeyContext("In the tour", ("tui.demo.app:DemoApp",), EVERYWHERE),
-    KeyContext("In this help", ("tui.screens.help:HelpScreen",), "help"),
+    KeyContext("In the settings", ("quorum.tui.settings.settings_screen:SettingsScreen",), "settings"),
+    KeyContext("Before background commands end", ("quorum.tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
+    KeyContext(
+        "Before a worktree is merged",
+        ("quorum.tui.screens.worktree.dialogs:MergeWorktreeDialog",),
+        "worktree_merge",
+    ),
+    KeyContext(
+        "Before a worktree is dropped",
+        ("quorum.tui.screens.worktree.dialogs:DropWorktreeDialog",),
+        "worktree_drop",
+    ),
+    KeyContext("In the background commands", ("quorum.tui.screens.jobs.jobs_screen:JobsScreen",), "jobs"),
+    KeyContext(
+        "In the permissions",
+        ("quorum.tui.screens.permissions.permissions_screen:PermissionsScreen",),
+        "permissions",
+    ),
+    KeyContext("In costs and context", ("quorum.tui.screens.accounts.sheet:AccountSheet",), "accounts"),
+    KeyContext("In the MCP servers", ("quorum.tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
+    KeyContext(
+        "In the login to an MCP server", ("quorum.tui.screens.accounts.login_screen:LoginScreen",), "accounts"
+    ),
+    KeyContext("In the themes", ("quorum.tui.themes.picker:ThemePicker",), "themes"),
+    KeyContext("In the tour", ("quorum.tui.demo.app:DemoApp",), EVERYWHERE),
+    KeyContext("In this help", ("quorum.tui.screens.help:HelpScreen",), "help"),
 )
 
 
@@ -204,7 +228,7 @@ def find_problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
 
 
 def _explain_unknown(name: str, known: Sequence[str]) -> str:
-    from domain.text.nearest import find_nearest_word  # only a mistake needs it
+    from quorum.domain.text.nearest import find_nearest_word  # only a mistake needs it
 
     near = find_nearest_word(name, known)
     hint = f"did you mean {near}?" if near else "`quorum config keys` lists the names"
@@ -287,5 +311,5 @@ def group_by_context(
 def list_own_bindings(node: type[DOMNode]) -> Iterator[Binding]:
     """The bindings of a class and of those of ours that it comes from, the farthest first, one for each key."""
     for base in reversed(node.__mro__):
-        if base.__module__.startswith("tui."):
+        if base.__module__.startswith("quorum.tui."):
             yield from Binding.make_bindings(base.__dict__.get("BINDINGS", ()))

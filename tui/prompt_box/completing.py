@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING
 
-from tui.completion.menu import CompletionMenu
-from tui.prompt_box.searchable import SearchablePrompt
+from quorum.tui.completion.menu import CompletionMenu
+from quorum.tui.prompt_box.searchable import SearchablePrompt
 
 if TYPE_CHECKING:
-    from tui.completion.completion import Completion
-    from tui.completion.offers import Known
+    from quorum.tui.completion.completion import Completion
+    from quorum.tui.completion.offers import Known
 
 
 class CompletingPrompt(SearchablePrompt):
@@ -86,7 +86,7 @@ class CompletingPrompt(SearchablePrompt):
     def _completion(self) -> Completion:
         """What is offered; loaded when it is first wanted."""
         if self._opened is None:
-            from tui.completion.completion import Completion
+            from quorum.tui.completion.completion import Completion
 
             self._opened = Completion(self.menu, self.known, self._ask)
         return self._opened

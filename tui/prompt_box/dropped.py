@@ -23,7 +23,7 @@ def mention_dropped(pasted: str, cwd: Path) -> str:
     for paths in ([text], _split_words(text)):
         found = [_make_relative(path, cwd) for path in paths]
         if found and all(found):
-            from domain.text.mention import format_mention
+            from quorum.domain.text.mention import format_mention
 
             return "".join(f"{format_mention(path)} " for path in found)
     return ""

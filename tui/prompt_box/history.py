@@ -53,7 +53,7 @@ class History:
 
 
 def _mask_secrets(prompt: str) -> str:
-    from domain.events.masking import SecretMask
+    from quorum.domain.events.masking import SecretMask
 
     return SecretMask().mask_text(prompt)
 

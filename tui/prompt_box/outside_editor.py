@@ -14,9 +14,9 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from application.cancellation import run_shielded
-from application.program_lookup import explain_missing, filter_environment, find_program
-from tui.keys.keyboard_guard import Guarded
+from quorum.application.cancellation import run_shielded
+from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.tui.keys.keyboard_guard import Guarded
 
 _LAST_SECS = 2.0
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from domain.text.amounts import format_size
-from domain.text.printable import make_printable
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.printable import make_printable
 
 _MOST_LINES = 10
 _MOST_BYTES = 2_000

@@ -11,18 +11,18 @@ from textual.binding import Binding, BindingType
 from textual.keys import Keys
 from textual.message import Message
 
-from tui.agent.memory import MEMORY_MARK
-from tui.agent.user_commands import MARK
-from tui.prompt_box.completing import CompletingPrompt
-from tui.prompt_box.paste import Folds, clean_paste
-from tui.prompt_box.prompt_text import escape_command
-from tui.widgets.empty_prompt import PLACEHOLDER
+from quorum.tui.agent.memory import MEMORY_MARK
+from quorum.tui.agent.user_commands import MARK
+from quorum.tui.prompt_box.completing import CompletingPrompt
+from quorum.tui.prompt_box.paste import Folds, clean_paste
+from quorum.tui.prompt_box.prompt_text import escape_command
+from quorum.tui.widgets.empty_prompt import PLACEHOLDER
 
 if TYPE_CHECKING:
-    from tui.completion.offers import Known
-    from tui.prompt_box.recall import Recall
-    from tui.prompt_box.vim_keys import VimKeys
-    from tui.vim.editor import VimMode
+    from quorum.tui.completion.offers import Known
+    from quorum.tui.prompt_box.recall import Recall
+    from quorum.tui.prompt_box.vim_keys import VimKeys
+    from quorum.tui.vim.editor import VimMode
 
 # Terminals without an extended keyboard protocol send Alt+Enter as Escape, Return, which would read as Enter.
 # The table is a plain dict that its parser looks up; it is only typed as if it were not.
@@ -221,7 +221,7 @@ class Prompt(CompletingPrompt):
         if (self._editing() == "vim") != (self._vim is not None):
             self._vim = None
             if self._editing() == "vim":
-                from tui.prompt_box.vim_keys import VimKeys
+                from quorum.tui.prompt_box.vim_keys import VimKeys
 
                 self._vim = VimKeys(self, self._report_mode)
             else:
@@ -280,7 +280,7 @@ class Prompt(CompletingPrompt):
         if self.is_searching:
             self.search_for_more(clean_paste(event.text))
             return
-        from tui.attachments.mentions import find_dropped_attachment
+        from quorum.tui.attachments.mentions import find_dropped_attachment
 
         if (path := find_dropped_attachment(event.text)) is not None:
             self.post_message(self.AttachmentDropped(path, event.text))

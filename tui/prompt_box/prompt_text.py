@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tui.agent.memory import parse_memory
-from tui.agent.user_commands import MARK
-from tui.keys.commands import is_built_in, is_command
+from quorum.tui.agent.memory import parse_memory
+from quorum.tui.agent.user_commands import MARK
+from quorum.tui.keys.commands import is_built_in, is_command
 
 REFUSAL = f"a prompt begins with neither {MARK}, nor # and a space, nor the name of a command"
 """Why a text is not taken where only a prompt can be."""

@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.prompt_box.prompt_text import escape_command
+from quorum.tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
-    from tui.prompt_box.history import History
+    from quorum.tui.prompt_box.history import History
 
 
 class Recall:
@@ -27,7 +27,7 @@ class Recall:
     def history(self) -> History:
         """The project's history; opened at its first use, since nobody needs it to start."""
         if self._opened is None:
-            from tui.prompt_box.history import History, locate_history
+            from quorum.tui.prompt_box.history import History, locate_history
 
             self._opened = History(locate_history(self._cwd))
         return self._opened

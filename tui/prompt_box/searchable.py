@@ -11,9 +11,9 @@ from textual.document._history import EditHistory
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from domain.text.printable import make_printable
-from tui.completion.menu import CompletionMenu
-from tui.prompt_box.paste import clean_paste
+from quorum.domain.text.printable import make_printable
+from quorum.tui.completion.menu import CompletionMenu
+from quorum.tui.prompt_box.paste import clean_paste
 
 _KEYS = "ctrl+r older · ctrl+s newer · enter takes · esc back"
 

@@ -16,12 +16,12 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from tui.keys.commands import COMMANDS, Command
-from tui.keys.keyed_app import KeyedApp
-from tui.keys.keymap import KeyAction, group_by_context
-from tui.keys.names import label_key
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame, QueryInput
+from quorum.tui.keys.commands import COMMANDS, Command
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.keys.keymap import KeyAction, group_by_context
+from quorum.tui.keys.names import label_key
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame, QueryInput
 
 _KEY_CELLS = 24
 _WIDEST, _AROUND = 84, 7  # of which border, padding and the scroll bar take some

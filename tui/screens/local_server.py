@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.errors import QuorumError
-from domain.text.ages import shorten_home
-from tui.agent.local_servers import LocalServerProposal, LocalServers
-from tui.keys.hints import fill_in_keys
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.ages import shorten_home
+from quorum.tui.agent.local_servers import LocalServerProposal, LocalServers
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _KINDS = {"+": LineKind.GOOD, "-": LineKind.BAD}
 _MOST_LISTED = 8

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MEANING = (
     "Edits inside the workspace and commands inside the sandbox then run without a question. You are "

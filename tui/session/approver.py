@@ -10,17 +10,17 @@ from typing import Any, Protocol, TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from application.ports.people import ReviewContext
-from domain.conversation.spend_caps import SpendQuestion
-from domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm, ServerQuestion
-from domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from domain.sessions.trust import TrustQuestion
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.dialog import ReviewDialog
-from tui.screens.review.earlier import EarlierAnswers
-from tui.screens.sandbox_offer import SandboxOfferDialog
-from tui.screens.spending.dialog import SpendDialog
-from tui.screens.trust.dialog import TrustDialog
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm, ServerQuestion
+from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.screens.review.earlier import EarlierAnswers
+from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
+from quorum.tui.screens.spending.dialog import SpendDialog
+from quorum.tui.screens.trust.dialog import TrustDialog
 
 _Answer = TypeVar("_Answer")
 
@@ -132,8 +132,8 @@ class ScreenApprover:
 
     async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
         """Put a question of an MCP server. Cancelled, it takes its dialog off the screen."""
-        from tui.screens.server_question.address_dialog import ServerAddressDialog
-        from tui.screens.server_question.form_dialog import ServerFormDialog
+        from quorum.tui.screens.server_question.address_dialog import ServerAddressDialog
+        from quorum.tui.screens.server_question.form_dialog import ServerFormDialog
 
         dialog: ServerFormDialog | ServerAddressDialog
         match question:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from application.view.status import Book, SessionStatus
-from domain.conversation.effort import Effort, format_model
-from domain.errors import ProviderErrorKind
-from domain.events.event import RetryScheduled
-from tui.screens.accounts.spending import format_cost, render_spending
+from quorum.application.view.status import Book, SessionStatus
+from quorum.domain.conversation.effort import Effort, format_model
+from quorum.domain.errors import ProviderErrorKind
+from quorum.domain.events.event import RetryScheduled
+from quorum.tui.screens.accounts.spending import format_cost, render_spending
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
 _IN_SHORT = {

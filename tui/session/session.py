@@ -10,40 +10,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.conversation.effort import Effort, format_model
-from domain.conversation.session_kind import SessionKind
-from domain.errors import QuorumError
-from domain.plan.phase import PhaseScope
-from domain.review.mode import Mode
-from domain.text.amounts import format_amount, format_duration
-from tui.keys.choices import CYCLED_MODES, EFFORTS
-from tui.session.facts import SessionFacts
-from tui.session.plan_words import DROP, LEAVE
+from quorum.domain.conversation.effort import Effort, format_model
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import QuorumError
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS
+from quorum.tui.session.facts import SessionFacts
+from quorum.tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
-    from application.ports.storage import SessionArchive
-    from application.session.agent_session import AgentSession
-    from application.view.entries import Call
-    from application.view.followed_subagent import FollowedSubagent
-    from application.view.session_view import SessionView
-    from domain.code_review.review_result import ReviewResult
-    from domain.events.event import CallLeaked, InstructionsLoaded
-    from domain.sessions.state import PastTurn, PastUndo
-    from tui.screens.accounts.context_screen import ContextScreen
-    from tui.screens.accounts.cost_screen import CostScreen
-    from tui.screens.accounts.status_screen import StatusScreen
-    from tui.screens.findings.findings_screen import FindingsScreen
-    from tui.screens.inbox.inbox_screen import InboxScreen
-    from tui.screens.model_picker.model_picker import ModelPicker
-    from tui.screens.pager.pager_screen import PagerScreen
-    from tui.screens.permissions.permissions_screen import PermissionsScreen
-    from tui.screens.rewind.changes_screen import ChangesScreen
-    from tui.screens.rewind.file_plan_screen import TakeBack
-    from tui.screens.rewind.redo_screen import RedoScreen
-    from tui.screens.rewind.restore_screen import RestoreScreen
-    from tui.screens.rewind.turn_list import TurnList
-    from tui.screens.session_picker.session_picker import SessionPicker
-    from tui.screens.subagent.subagent_screen import SubagentScreen
+    from quorum.application.ports.storage import SessionArchive
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.application.view.entries import Call
+    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.application.view.session_view import SessionView
+    from quorum.domain.code_review.review_result import ReviewResult
+    from quorum.domain.events.event import CallLeaked, InstructionsLoaded
+    from quorum.domain.sessions.state import PastTurn, PastUndo
+    from quorum.tui.screens.accounts.context_screen import ContextScreen
+    from quorum.tui.screens.accounts.cost_screen import CostScreen
+    from quorum.tui.screens.accounts.status_screen import StatusScreen
+    from quorum.tui.screens.findings.findings_screen import FindingsScreen
+    from quorum.tui.screens.inbox.inbox_screen import InboxScreen
+    from quorum.tui.screens.model_picker.model_picker import ModelPicker
+    from quorum.tui.screens.pager.pager_screen import PagerScreen
+    from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
+    from quorum.tui.screens.rewind.changes_screen import ChangesScreen
+    from quorum.tui.screens.rewind.file_plan_screen import TakeBack
+    from quorum.tui.screens.rewind.redo_screen import RedoScreen
+    from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+    from quorum.tui.screens.rewind.turn_list import TurnList
+    from quorum.tui.screens.session_picker.session_picker import SessionPicker
+    from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
 
 _LISTING_SECS = 0.5
 
@@ -103,7 +103,7 @@ class Session:
 
     async def shorten_id(self) -> str:
         """As much of its id as it takes to name it; all of it where that cannot be found out at once."""
-        from domain.sessions.stored_session import shorten_id
+        from quorum.domain.sessions.stored_session import shorten_id
 
         name = self.agent.session_id
         try:
@@ -187,7 +187,7 @@ class Session:
     async def choose_consensus(self, level: str, strategy: str) -> tuple[str, ...]:
         """Change how many models answer, and how; empty keeps what is. Returns what to warn of. Raises
         QuorumError."""
-        from domain.panel.consensus import ConsensusLevel, Strategy
+        from quorum.domain.panel.consensus import ConsensusLevel, Strategy
 
         return await self.agent.consensus.choose(
             level=ConsensusLevel(level) if level else None,
@@ -223,17 +223,17 @@ class Session:
 
     async def export(self, file: str) -> str:
         """Write the session into this file, or one named after it; its path. Raises QuorumError and OSError."""
-        from application.export.file import export_to
+        from quorum.application.export.file import export_to
 
         return str(await export_to(file, self.agent, Path(self._cwd)))
 
     def build_model_picker(self) -> ModelPicker:
-        from tui.screens.model_picker.model_picker import ModelPicker
+        from quorum.tui.screens.model_picker.model_picker import ModelPicker
 
         return ModelPicker(self.agent)
 
     def build_session_picker(self) -> SessionPicker:
-        from tui.screens.session_picker.session_picker import SessionPicker
+        from quorum.tui.screens.session_picker.session_picker import SessionPicker
 
         async def archive() -> SessionArchive:
             return self.agent.record.archive
@@ -242,25 +242,25 @@ class Session:
 
     def turn_list(self, take_back: TakeBack) -> TurnList:
         """The turns that can be taken back."""
-        from tui.screens.rewind.turn_list import TurnList
+        from quorum.tui.screens.rewind.turn_list import TurnList
 
         return TurnList(self.agent, take_back, cwd=self._cwd)
 
     def restore_screen(self, turn: PastTurn, take_back: TakeBack) -> RestoreScreen:
         """What taking back this turn, and all after it, would change."""
-        from tui.screens.rewind.restore_screen import RestoreScreen
+        from quorum.tui.screens.rewind.restore_screen import RestoreScreen
 
         return RestoreScreen(self.agent, turn, take_back, cwd=self._cwd)
 
     def redo_screen(self, undo: PastUndo, take_back: TakeBack) -> RedoScreen:
         """What redoing this undo would change."""
-        from tui.screens.rewind.redo_screen import RedoScreen
+        from quorum.tui.screens.rewind.redo_screen import RedoScreen
 
         return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
 
     def build_cost_screen(self) -> CostScreen:
         """What was used so far, and what it cost."""
-        from tui.screens.accounts.cost_screen import CostScreen
+        from quorum.tui.screens.accounts.cost_screen import CostScreen
 
         return CostScreen(self.facts.book, self.agent.spending.standings)
 
@@ -271,47 +271,47 @@ class Session:
 
     def build_status_screen(self, version: str) -> StatusScreen:
         """All that holds in this session."""
-        from tui.screens.accounts.status_screen import StatusScreen
+        from quorum.tui.screens.accounts.status_screen import StatusScreen
 
         return StatusScreen(self, version=version, folder=self._cwd)
 
     def build_changes_screen(self, take_back: TakeBack) -> ChangesScreen:
         """What the session changed."""
-        from tui.screens.rewind.changes_screen import ChangesScreen
+        from quorum.tui.screens.rewind.changes_screen import ChangesScreen
 
         return ChangesScreen(self.agent, take_back, cwd=self._cwd)
 
     def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
         """What a code review found."""
-        from tui.screens.findings.findings_screen import FindingsScreen
+        from quorum.tui.screens.findings.findings_screen import FindingsScreen
 
         return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
 
     def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
         """What a subagent does, or did."""
-        from tui.screens.subagent.subagent_screen import SubagentScreen
+        from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
 
         return SubagentScreen(subagent, self.agent)
 
     def build_inbox_screen(self) -> InboxScreen:
         """The decisions that wait in any session."""
-        from tui.screens.inbox.inbox_screen import InboxScreen
+        from quorum.tui.screens.inbox.inbox_screen import InboxScreen
 
         return InboxScreen(self.agent.inbox, clock=self._clock)
 
     def build_context_screen(self) -> ContextScreen:
         """What fills the model's window."""
-        from tui.screens.accounts.context_screen import ContextScreen
+        from quorum.tui.screens.accounts.context_screen import ContextScreen
 
         return ContextScreen(self.agent.context.account, self.agent.models.current, self.agent.mask.mask_text)
 
     def build_permissions_screen(self) -> PermissionsScreen:
-        from tui.screens.permissions.permissions_screen import PermissionsScreen
+        from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
 
         return PermissionsScreen(self.agent.rules)
 
     async def build_pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
-        from tui.screens.pager.opening import open_pager
+        from quorum.tui.screens.pager.opening import open_pager
 
         return await open_pager(call, self.agent)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from textual.app import App
 
-from tui.keys.keyed_app import KeyedApp
-from tui.themes.looks import Looks
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.themes.looks import Looks
 
 if TYPE_CHECKING:
-    from tui.agent.settings_service import SettingsService, Target
-    from tui.session.session import Session
-    from tui.terminal.notifications import NotifyBy
+    from quorum.tui.agent.settings_service import SettingsService, Target
+    from quorum.tui.session.session import Session
+    from quorum.tui.terminal.notifications import NotifyBy
 
 _TUI = (
     "theme",

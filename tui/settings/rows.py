@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from textual.content import Content
 
-from domain.text.ages import shorten_home
-from domain.text.printable import make_printable
-from tui.agent.settings_service import Setting
-from tui.settings.effects import is_immediate
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.settings_service import Setting
+from quorum.tui.settings.effects import is_immediate
 
 _NAME_SHARE = 0.4
 _QUIET = "$foreground 60%"

@@ -14,17 +14,17 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from domain.errors import QuorumError
-from domain.text.printable import make_printable
-from tui.agent.settings_service import Setting, SettingsService
-from tui.settings.effects import write_setting
-from tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
-from tui.settings.value_entry import ValueEntry
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.settings_service import Setting, SettingsService
+from quorum.tui.settings.effects import write_setting
+from quorum.tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
+from quorum.tui.settings.value_entry import ValueEntry
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 if TYPE_CHECKING:
-    from tui.session.session import Session
+    from quorum.tui.session.session import Session
 
 _HINT = "type to search names, values and meanings"
 

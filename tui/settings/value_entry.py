@@ -9,9 +9,9 @@ from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from domain.text.printable import make_printable
-from tui.agent.settings_service import Setting
-from tui.widgets.dialog_parts import LineInput
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.settings_service import Setting
+from quorum.tui.widgets.dialog_parts import LineInput
 
 
 class ValueEntry(VerticalGroup):

@@ -10,18 +10,18 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.changed_files import ChangedFile
-from application.view.jobs import JobView
-from application.view.present import HookRun, Present, Step, StepStatus
-from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import make_printable
-from tui.side_panel.folding import Row, fold_rows, share_lines
-from tui.side_panel.plan_text import describe_progress, find_mark
-from tui.side_panel.timeline import count_waiting, draw_timeline
-from tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import draw_awaited, draw_votes
-from tui.transcript.draw.remarks import choose_sign
+from quorum.application.view.changed_files import ChangedFile
+from quorum.application.view.jobs import JobView
+from quorum.application.view.present import HookRun, Present, Step, StepStatus
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.side_panel.folding import Row, fold_rows, share_lines
+from quorum.tui.side_panel.plan_text import describe_progress, find_mark
+from quorum.tui.side_panel.timeline import count_waiting, draw_timeline
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.ballots import draw_awaited, draw_votes
+from quorum.tui.transcript.draw.remarks import choose_sign
 
 # The least lines of each section, its heading included, where there is too little room for all.
 _LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS = 5, 4, 6, 5, 3, 3

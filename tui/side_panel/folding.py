@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cells.lines import build_strip
+from quorum.tui.transcript.cells.lines import build_strip
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from textual.widgets import Static
 
 if TYPE_CHECKING:
-    from application.view.present import Step
+    from quorum.application.view.present import Step
 
 _SHARE = 5
 """The plan has one of so many lines of the screen."""
@@ -33,7 +33,7 @@ class PlanLines(Static):
         self.display = bool(plan) and lines > 1
         if not self.display:
             return
-        from tui.side_panel.plan_text import render_plan
+        from quorum.tui.side_panel.plan_text import render_plan
 
         text = render_plan(plan, lines)
         if text != self.content:  # each update has the whole screen laid out again

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from application.view.present import Step, StepStatus
-from domain.text.printable import make_printable
+from quorum.application.view.present import Step, StepStatus
+from quorum.domain.text.printable import make_printable
 
 _QUIET = "$foreground 60%"
 _MARKS = {

@@ -14,14 +14,14 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
-from tui.transcript.layout.pace import Pace
-from tui.widgets.layout import Arrangement
+from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
+from quorum.tui.transcript.layout.pace import Pace
+from quorum.tui.widgets.layout import Arrangement
 
 if TYPE_CHECKING:
-    from application.view.present import Present
-    from application.view.session_view import SessionView
-    from tui.side_panel.drawing import PanelUsage
+    from quorum.application.view.present import Present
+    from quorum.application.view.session_view import SessionView
+    from quorum.tui.side_panel.drawing import PanelUsage
 
 _LIVE_SECS = 1 / 4
 
@@ -64,7 +64,7 @@ class SidePanel(Widget, can_focus=False):
 
     def show_usage(self, tokens: int, window: int, spent: str) -> None:
         """Show tokens of the model's window (0: its size is not known), and what was spent, in words."""
-        from tui.side_panel.drawing import PanelUsage
+        from quorum.tui.side_panel.drawing import PanelUsage
 
         usage = PanelUsage(tokens, window, spent)
         if usage != self._usage:
@@ -120,7 +120,7 @@ class SidePanel(Widget, can_focus=False):
         present, size = self._present, self.content_size
         if present is None or not size.area or not self.display:
             return
-        from tui.side_panel.drawing import PanelUsage, draw_present
+        from quorum.tui.side_panel.drawing import PanelUsage, draw_present
 
         if self._palette is None:
             self._palette = read_palette(self)

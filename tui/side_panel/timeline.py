@@ -9,15 +9,15 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Batch, Call, Phase
-from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import make_printable
-from tui.side_panel.folding import Row
-from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, pad_text
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.lanes import draw_lane, find_span
-from tui.transcript.draw.rows import WORTH_TELLING_SECS, choose_verb
-from tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
+from quorum.application.view.entries import Batch, Call, Phase
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.side_panel.folding import Row
+from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, pad_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.lanes import draw_lane, find_span
+from quorum.tui.transcript.draw.rows import WORTH_TELLING_SECS, choose_verb
+from quorum.tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
 
 _LEAST_LANE, _MOST_LANE = 6, 24
 _ROOM_FOR_LANES = 60

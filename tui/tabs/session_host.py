@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from textual.app import App
 
-from tui.agent.observer import ScreenObserver
-from tui.agent.start_failure import StartFailure
+from quorum.tui.agent.observer import ScreenObserver
+from quorum.tui.agent.start_failure import StartFailure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.session.agent_session import AgentSession
-    from domain.conversation.exchanges import SharedContext
-    from domain.sessions.past_session import SessionChoice
-    from tui.agent.opening import ComposeAgent, OpenArchive, Wanted
-    from tui.chat.chat_screen import ChatScreen
-    from tui.session.approver import ScreenApprover
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.conversation.exchanges import SharedContext
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.tui.agent.opening import ComposeAgent, OpenArchive, Wanted
+    from quorum.tui.chat.chat_screen import ChatScreen
+    from quorum.tui.session.approver import ScreenApprover
 
 PlaceSession: TypeAlias = "Callable[[SessionChoice], Awaitable[SessionChoice]]"
 
@@ -93,7 +93,7 @@ class SessionHost:
         agent, self._agent = self._agent, None
         if agent is None:
             return
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             async with asyncio.timeout(_PATIENCE_SECS):
@@ -105,7 +105,7 @@ class SessionHost:
 
     async def _tell_context(self, agent: AgentSession, shared: SharedContext) -> None:
         """Tell a session of the one that it was opened from; it goes on without where that cannot be."""
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             await agent.exchanges.receive_context(shared)
@@ -115,21 +115,23 @@ class SessionHost:
             )
 
     async def _make_approver(self) -> ScreenApprover:
-        await asyncio.to_thread(import_module, "tui.session.approver")  # heavy, and typing continues meanwhile
-        from tui.session.approver import ScreenApprover
+        await asyncio.to_thread(
+            import_module, "quorum.tui.session.approver"
+        )  # heavy, and typing continues meanwhile
+        from quorum.tui.session.approver import ScreenApprover
 
         root = await asyncio.to_thread(os.path.realpath, self._cwd)
         return ScreenApprover(self._app, self._chat.questions, root=root, clock=self.clock)
 
     async def _pick_session(self, choice: SessionChoice) -> SessionChoice:
         """What the person picks, where that was asked for; a new session where they leave the list."""
-        from domain.sessions.past_session import NamedSession, NewSession, PickedSession
+        from quorum.domain.sessions.past_session import NamedSession, NewSession, PickedSession
 
         if not isinstance(choice, PickedSession):
             return choice
         if self._open_archive is None:
             return NewSession()
-        from tui.screens.session_picker.session_picker import SessionPicker
+        from quorum.tui.screens.session_picker.session_picker import SessionPicker
 
         picked: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         picker = SessionPicker(self._open_archive, cwd=str(self._cwd), leaving="esc begins a new one")
@@ -153,8 +155,8 @@ class SessionHost:
 
     async def _exchange_agent(self, old: AgentSession, wanted: Wanted, person: ScreenApprover) -> AgentSession:
         """The agent of the session that is wanted; the old one where that cannot be had."""
-        from domain.errors import QuorumError
-        from domain.sessions.past_session import NamedSession
+        from quorum.domain.errors import QuorumError
+        from quorum.domain.sessions.past_session import NamedSession
 
         ended = len(self._chat.jobs.running)
         try:
@@ -169,7 +171,7 @@ class SessionHost:
             self._chat.tell(str(error))
         else:
             if ended:
-                from tui.screens.jobs.ending import describe_ended_jobs
+                from quorum.tui.screens.jobs.ending import describe_ended_jobs
 
                 self._chat.say(describe_ended_jobs(ended))
         return agent

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from textual.worker import Worker
 
 if TYPE_CHECKING:
-    from tui.chat.chat_screen import ChatScreen
-    from tui.tabs.session_host import SessionHost
+    from quorum.tui.chat.chat_screen import ChatScreen
+    from quorum.tui.tabs.session_host import SessionHost
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from domain.errors import QuorumError
-from tui.tabs.tab import Tab
-from tui.tabs.tabs import Tabs
+from quorum.domain.errors import QuorumError
+from quorum.tui.tabs.tab import Tab
+from quorum.tui.tabs.tabs import Tabs
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.conversation.exchanges import SharedContext
-    from domain.conversation.session_kind import SessionKind
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.conversation.exchanges import SharedContext
+    from quorum.domain.conversation.session_kind import SessionKind
 
 _TAKE_OVER = "/result takes it over"
 
@@ -32,8 +32,8 @@ class TabExchanges:
 
         None for a tab that is not about another one. Raises NestedTooDeep.
         """
-        from domain.conversation.exchanges import DEEPEST, choose_extent, parse_extent
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.conversation.exchanges import DEEPEST, choose_extent, parse_extent
+        from quorum.domain.conversation.session_kind import SessionKind
 
         wanted, question = (None, text) if form is SessionKind.REVIEW else parse_extent(text)
         session = self._tabs.front.chat.current.session

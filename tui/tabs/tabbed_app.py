@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar
 from textual import on
 from textual.binding import Binding, BindingType
 
-from tui.agent.start_failure import StartFailure
-from tui.chat.chat_screen import ChatScreen
-from tui.chat.tab_bar import TabBar
-from tui.keys.keyed_app import KeyedApp
-from tui.prompt_box.prompt_text import REFUSAL, is_prompt
-from tui.tabs.tab import Tab
-from tui.tabs.tabs import Tabs, make_mode_name
+from quorum.tui.agent.start_failure import StartFailure
+from quorum.tui.chat.chat_screen import ChatScreen
+from quorum.tui.chat.tab_bar import TabBar
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
+from quorum.tui.tabs.tab import Tab
+from quorum.tui.tabs.tabs import Tabs, make_mode_name
 
 if TYPE_CHECKING:
-    from domain.conversation.exchanges import SharedContext
-    from domain.conversation.session_kind import SessionKind
-    from domain.sessions.past_session import SessionChoice
-    from tui.agent.opening import Wanted
-    from tui.tabs.tab_exchanges import TabExchanges
+    from quorum.domain.conversation.exchanges import SharedContext
+    from quorum.domain.conversation.session_kind import SessionKind
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.tui.agent.opening import Wanted
+    from quorum.tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0
 _PLACES = 9
@@ -90,15 +90,15 @@ class TabbedApp(KeyedApp):
     async def _place(self, tab: Tab, choice: SessionChoice) -> SessionChoice:
         """Have a session that continues in another folder opened in a tab of that folder; what is left for this
         one."""
-        from domain.sessions.past_session import NewSession
+        from quorum.domain.sessions.past_session import NewSession
 
         return NewSession() if await self._open_elsewhere(tab, choice) else choice
 
     async def _open_elsewhere(self, tab: Tab, wanted: Wanted) -> bool:
         """Open a session of an id that continues in another folder than that of the tab in a tab of its own, if
         it is one."""
-        from domain.errors import LedgerError
-        from domain.sessions.past_session import NamedSession
+        from quorum.domain.errors import LedgerError
+        from quorum.domain.sessions.past_session import NamedSession
 
         if self.open_worktrees is None or not isinstance(wanted, NamedSession):
             return False
@@ -112,13 +112,13 @@ class TabbedApp(KeyedApp):
         return True
 
     async def _open_tab(self, form: SessionKind, question: str = "") -> None:
-        from domain.conversation.session_kind import SessionKind
-        from domain.sessions.past_session import NewSession
+        from quorum.domain.conversation.session_kind import SessionKind
+        from quorum.domain.sessions.past_session import NewSession
 
         if question and not is_prompt(question):
             self.chat.refuse(REFUSAL)
             return
-        from tui.tabs.tab_exchanges import NestedTooDeep
+        from quorum.tui.tabs.tab_exchanges import NestedTooDeep
 
         try:
             shared, question = self._exchanges.share(form, question)
@@ -134,7 +134,7 @@ class TabbedApp(KeyedApp):
 
     @cached_property
     def _exchanges(self) -> TabExchanges:
-        from tui.tabs.tab_exchanges import TabExchanges
+        from quorum.tui.tabs.tab_exchanges import TabExchanges
 
         return TabExchanges(self.tabs)
 
@@ -142,32 +142,32 @@ class TabbedApp(KeyedApp):
 
     async def action_new_tab(self, prompt: str = "") -> None:
         """Open a tab with a session of its own, and say this there."""
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.AGENT, prompt)
 
     async def action_ask(self, question: str = "") -> None:
         """Open a tab whose model has tools that only look."""
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.ASK, question)
 
     async def action_discuss(self, question: str = "") -> None:
         """Open a tab in which several models answer, and a moderator makes one text of it."""
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.DISCUSS, question)
 
     async def action_debate(self, question: str = "") -> None:
         """Open a tab in which models object to the answer of one of them."""
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.DEBATE, question)
 
     async def action_review(self, change: str = "") -> None:
         """Open a tab in which several models review a change: `#12`, `main..HEAD`, or what is not committed."""
-        from domain.code_review.request import parse_request
-        from domain.conversation.session_kind import SessionKind
+        from quorum.domain.code_review.request import parse_request
+        from quorum.domain.conversation.session_kind import SessionKind
 
         await self._open_tab(SessionKind.REVIEW, parse_request(change).text)
 
@@ -178,7 +178,7 @@ class TabbedApp(KeyedApp):
 
     def action_worktree(self, words: str = "") -> None:
         """Open a tab with a git worktree of its own, or show, merge or drop one."""
-        from tui.tabs.worktree_tabs import WorktreeTabs
+        from quorum.tui.tabs.worktree_tabs import WorktreeTabs
 
         self.run_worker(WorktreeTabs(self, self.tabs, self.begin_tab).run(words), name="worktree")
 
@@ -220,7 +220,7 @@ class TabbedApp(KeyedApp):
         if tab.host.trouble:
             self.chat.tell(tab.host.trouble)
             return
-        from tui.screens.jobs.ending import describe_ended_jobs
+        from quorum.tui.screens.jobs.ending import describe_ended_jobs
 
         said = [f"closed; /resume finds it: {session}"] if outlives else []
         if said := [*said, *filter(None, [describe_ended_jobs(ended)])]:
@@ -230,7 +230,7 @@ class TabbedApp(KeyedApp):
 
     @on(ChatScreen.SessionWanted)
     async def _open_another(self, message: ChatScreen.SessionWanted) -> None:
-        from domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.past_session import NamedSession
 
         if (tab := self.tabs.find_tab(message.chat)) is None:
             return

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from textual.app import App
 from textual.message_pump import MessagePump
 
-from tui.chat.tab_bar import Label
-from tui.keys.keyboard_guard import Guarded
-from tui.tabs.tab import Tab
+from quorum.tui.chat.tab_bar import Label
+from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.tabs.tab import Tab
 
 if TYPE_CHECKING:
-    from tui.chat.chat_screen import ChatScreen
+    from quorum.tui.chat.chat_screen import ChatScreen
 
 
 class Tabs:

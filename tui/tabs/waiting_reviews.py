@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tui.tabs.tab import Tab
+    from quorum.tui.tabs.tab import Tab
 
 
 def wait_for_reviews_alone(tabs: Sequence[Tab]) -> bool:
@@ -22,7 +22,7 @@ def wait_for_reviews_alone(tabs: Sequence[Tab]) -> bool:
 
 
 def _waits_for_review_alone(tab: Tab) -> bool:
-    from application.view.entries import Phase
+    from quorum.application.view.entries import Phase
 
     chat, session = tab.chat, tab.chat.current.session
     if session is None or not session.agent.record.outlives or not chat.questions.asking:

@@ -6,18 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import QuorumError
-from domain.text.amounts import format_size
-from domain.text.printable import make_printable
-from domain.worktrees.worktree import RESERVED_WORDS, Worktree
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.printable import make_printable
+from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree
 
 if TYPE_CHECKING:
-    from domain.sessions.past_session import SessionChoice
-    from tui.agent.worktrees import WorktreesPort
-    from tui.keys.keyed_app import KeyedApp
-    from tui.screens.question_card import QuestionCard
-    from tui.tabs.tab import Tab
-    from tui.tabs.tabs import Tabs
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.tui.agent.worktrees import WorktreesPort
+    from quorum.tui.keys.keyed_app import KeyedApp
+    from quorum.tui.screens.question_card import QuestionCard
+    from quorum.tui.tabs.tab import Tab
+    from quorum.tui.tabs.tabs import Tabs
 
 PATIENCE_SECS = 3.0
 
@@ -72,7 +72,7 @@ class WorktreeTabs:
         self._open_pager("Worktrees", "\n".join(lines), is_diff=False)
 
     async def _open(self, worktrees: WorktreesPort, name: str) -> None:
-        from domain.sessions.past_session import LatestSession, NewSession
+        from quorum.domain.sessions.past_session import LatestSession, NewSession
 
         opened = await worktrees.open(name)
         if there := self._tabs.list_in_folder(Path(opened.worktree.folder)):
@@ -91,7 +91,7 @@ class WorktreeTabs:
         self._open_pager(f"{worktree.branch} against {worktree.onto}", self._hide(change.diff), is_diff=True)
 
     async def _merge(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
-        from tui.screens.worktree.dialogs import MergeWorktreeDialog
+        from quorum.tui.screens.worktree.dialogs import MergeWorktreeDialog
 
         change = await worktrees.read_change(worktree)
         if not change.brings.description:
@@ -107,7 +107,7 @@ class WorktreeTabs:
         self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
 
     async def _drop(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
-        from tui.screens.worktree.dialogs import DropWorktreeDialog
+        from quorum.tui.screens.worktree.dialogs import DropWorktreeDialog
 
         folder = Path(worktree.folder)
         if self._tabs.root.is_relative_to(folder):
@@ -127,7 +127,7 @@ class WorktreeTabs:
 
     async def _close_tabs(self, folder: Path) -> None:
         """Close the tabs of a worktree; where there is no other, one of the repository comes first."""
-        from domain.sessions.past_session import NewSession
+        from quorum.domain.sessions.past_session import NewSession
 
         tabs = self._tabs
         if len(tabs.list_in_folder(folder)) == len(tabs.all):
@@ -163,8 +163,8 @@ class WorktreeTabs:
         return session.agent.mask.mask_text(text) if session is not None else text
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
-        from tui.screens.pager.opening import KeptLines
-        from tui.screens.pager.pager_screen import PagerScreen
+        from quorum.tui.screens.pager.opening import KeptLines
+        from quorum.tui.screens.pager.pager_screen import PagerScreen
 
         size = format_size(len(text.encode("utf-8", "replace")))
         self._app.push_screen(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from textual._time import get_time
 from textual.message import Message
 
-from tui.terminal.console import is_simple
+from quorum.tui.terminal.console import is_simple
 
 QUERY = "\x1b]11;?\x1b\\"
 _REPLY = re.compile(r"\x1b\]11;([^\x07\x1b]{0,64})(?:\x07|\x1b\\)")

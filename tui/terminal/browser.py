@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from tui.transcript.cells.links import is_web
+from quorum.tui.transcript.cells.links import is_web
 
 _PATIENCE_SECS = 20.0
 # Python knows the browsers of each system, and looks them up on PATH: so in a process whose PATH is safe. It
@@ -45,7 +45,7 @@ async def open_address(address: str) -> bool:
 
 
 def _open(address: str) -> bool:
-    from application.program_lookup import filter_environment
+    from quorum.application.program_lookup import filter_environment
 
     environment = filter_environment(os.environ)
     if named := environment.pop("BROWSER", ""):

@@ -13,11 +13,11 @@ from textual.drivers import linux_driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
-from tui.terminal.early_prompt import EarlyPrompt, TypedEarly
-from tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
-from tui.terminal.key_bursts import QUIET_SECS
-from tui.terminal.writer import TerminalWriter
+from quorum.tui.terminal.background_colour import QUERY, BackgroundReplies, can_query
+from quorum.tui.terminal.early_prompt import EarlyPrompt, TypedEarly
+from quorum.tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
+from quorum.tui.terminal.key_bursts import QUIET_SECS
+from quorum.tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536
 _OTHER_SCREEN = "\x1b[?1049h"

@@ -17,10 +17,10 @@ from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
 
-from tui.terminal.console import count_waiting_bytes, is_simple
-from tui.terminal.ending_signals import list_untaken_signals
-from tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
-from tui.widgets.layout import arrange
+from quorum.tui.terminal.console import count_waiting_bytes, is_simple
+from quorum.tui.terminal.ending_signals import list_untaken_signals
+from quorum.tui.widgets.empty_prompt import PLACEHOLDER, SIGN, STARTING
+from quorum.tui.widgets.layout import arrange
 
 _MOST_BYTES = 65_536
 _SIZE_FROM_ENVIRONMENT = ("COLUMNS", "LINES")  # the app would go by it

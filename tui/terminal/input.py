@@ -13,10 +13,10 @@ from textual._xterm_parser import BRACKETED_PASTE_END, BRACKETED_PASTE_START, XT
 from textual.keys import Keys
 from textual.message import Message
 
-from tui.keys.keyboard_guard import mark_as_pasted
-from tui.terminal.background_colour import BackgroundReplies
-from tui.terminal.console import count_waiting_bytes
-from tui.terminal.key_bursts import KeyBursts, read_plain_text
+from quorum.tui.keys.keyboard_guard import mark_as_pasted
+from quorum.tui.terminal.background_colour import BackgroundReplies
+from quorum.tui.terminal.console import count_waiting_bytes
+from quorum.tui.terminal.key_bursts import KeyBursts, read_plain_text
 
 _ESC = "\x1b"
 _ESC_SHOWN = "␛"

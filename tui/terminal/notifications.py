@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from textual.app import App
 
-from tui.terminal.title import clean_title
+from quorum.tui.terminal.title import clean_title
 
 NotifyBy: TypeAlias = Literal["auto", "bell", "desktop"]
 """`auto`: of the desktop where the terminal is known to show them and to report its focus, else the bell."""

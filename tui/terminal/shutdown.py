@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from types import FrameType
 
-from tui.terminal.ending_signals import list_untaken_signals
+from quorum.tui.terminal.ending_signals import list_untaken_signals
 
 LIMIT_SECS = 12.0
 """More than the app waits for turns and sessions to close: three seconds for each."""

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from textual.app import App
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 Mark: TypeAlias = Literal["", "●", "!"]
 """`●`: a turn runs; `!`: an answer is needed."""

@@ -14,10 +14,10 @@ from textual.drivers._byte_stream import ByteStream
 from textual.drivers.web_driver import WebDriver
 from textual.message import Message
 
-from tui.terminal.driver import TerminalClient
-from tui.terminal.input import TerminalKeys, TypedAhead
-from tui.terminal.key_bursts import QUIET_SECS
-from tui.terminal.writer import TerminalWriter
+from quorum.tui.terminal.driver import TerminalClient
+from quorum.tui.terminal.input import TerminalKeys, TypedAhead
+from quorum.tui.terminal.key_bursts import QUIET_SECS
+from quorum.tui.terminal.writer import TerminalWriter
 
 _MOST_BYTES = 65_536
 

@@ -20,14 +20,14 @@ from textual.reactive import var
 from textual.theme import Theme
 from textual.widgets import Input, TextArea
 
-from tui.keys.keyboard_guard import Guarded
-from tui.terminal.background_colour import BackgroundReported
-from tui.terminal.indexed_colours import IndexedColours
-from tui.terminal.notifications import Notifier, NotifyBy
-from tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
-from tui.terminal.title import TerminalTitle
-from tui.themes.contrast import adjust_colour, adjust_theme, list_grounds
-from tui.themes.own import (
+from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.terminal.background_colour import BackgroundReported
+from quorum.tui.terminal.indexed_colours import IndexedColours
+from quorum.tui.terminal.notifications import Notifier, NotifyBy
+from quorum.tui.terminal.plain_glyphs import PlainGlyphs, needs_plain_glyphs
+from quorum.tui.terminal.title import TerminalTitle
+from quorum.tui.themes.contrast import adjust_colour, adjust_theme, list_grounds
+from quorum.tui.themes.own import (
     ANSI,
     ANSI_LIGHT,
     AUTO,
@@ -38,11 +38,11 @@ from tui.themes.own import (
     choose_automatic_theme,
     choose_theme,
 )
-from tui.transcript.cells.palette import READER
+from quorum.tui.transcript.cells.palette import READER
 
 if TYPE_CHECKING:
-    from domain.text.json_value import JsonObject
-    from tui.terminal.early_prompt import EarlyPrompt
+    from quorum.domain.text.json_value import JsonObject
+    from quorum.tui.terminal.early_prompt import EarlyPrompt
 
 
 PrintStatusLine = Callable[["JsonObject"], Awaitable[str]]
@@ -116,7 +116,7 @@ class Looks(App[None]):
         goes_by_background = name == AUTO or self.theme != wanted
         self._theme_by_background = self.theme if goes_by_background else None
         if goes_by_background and self._driver is not None:
-            from tui.terminal.driver import TerminalDriver
+            from quorum.tui.terminal.driver import TerminalDriver
 
             if isinstance(self._driver, TerminalDriver):
                 self._driver.query_background()
@@ -132,7 +132,7 @@ class Looks(App[None]):
     def _find_theme(self, name: str) -> str:
         found = choose_theme(name, self._environ)
         if found not in self.available_themes:
-            from domain.errors import ConfigError
+            from quorum.domain.errors import ConfigError
 
             known = ", ".join(sorted({AUTO, *self.available_themes}))
             raise ConfigError(f"tui.theme: there is no theme {name!r}; choose one of {known}")
@@ -177,7 +177,7 @@ class Looks(App[None]):
         if not name:
             self.search_themes()
             return
-        from domain.errors import ConfigError
+        from quorum.domain.errors import ConfigError
 
         try:
             wanted = self._use_theme(name)
@@ -189,7 +189,7 @@ class Looks(App[None]):
 
     def search_themes(self) -> None:
         """Show all themes to choose from, each as soon as it is marked."""
-        from tui.themes.picker import ThemePicker
+        from quorum.tui.themes.picker import ThemePicker
 
         self.push_screen(ThemePicker())
 
@@ -239,11 +239,11 @@ class Looks(App[None]):
         found = super().get_driver_class()
         match found.__name__:
             case "LinuxDriver":
-                from tui.terminal.driver import TerminalDriver
+                from quorum.tui.terminal.driver import TerminalDriver
 
                 return TerminalDriver
             case "WebDriver":
-                from tui.terminal.web_driver import BrowserDriver
+                from quorum.tui.terminal.web_driver import BrowserDriver
 
                 return BrowserDriver
             case _:
@@ -269,15 +269,15 @@ class Looks(App[None]):
 
     def restore_terminal(self) -> None:
         """Give the terminal back at once, from any thread: the process is cut off."""
-        from tui.terminal.driver import TerminalDriver
+        from quorum.tui.terminal.driver import TerminalDriver
 
         if isinstance(self._driver, TerminalDriver):
             self._driver.restore_terminal()
 
     def copy_to_clipboard(self, text: str) -> None:
         """Keep a text for pasting here, and have the terminal take it into its clipboard."""
-        from tui.terminal.clipboard import build_clipboard_sequence
-        from tui.terminal.driver import TerminalDriver
+        from quorum.tui.terminal.clipboard import build_clipboard_sequence
+        from quorum.tui.terminal.driver import TerminalDriver
 
         if isinstance(self._driver, TerminalDriver):
             self._clipboard = text
@@ -287,8 +287,8 @@ class Looks(App[None]):
 
     def hurry(self) -> None:
         """Wait for the terminal no more, however slow it is."""
-        from tui.terminal.driver import TerminalDriver
-        from tui.terminal.web_driver import BrowserDriver
+        from quorum.tui.terminal.driver import TerminalDriver
+        from quorum.tui.terminal.web_driver import BrowserDriver
 
         if isinstance(self._driver, TerminalDriver | BrowserDriver):
             self._driver.hurry()

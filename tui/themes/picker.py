@@ -12,9 +12,9 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.themes.own import THEMES
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame, MarkedOptions
+from quorum.tui.themes.own import THEMES
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame, MarkedOptions
 
 _SAMPLE = Content("\n").join(
     [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui.vim.buffer import Buffer
-from tui.vim.commands import VimCommand
-from tui.vim.regions import Region
+from quorum.tui.vim.buffer import Buffer
+from quorum.tui.vim.commands import VimCommand
+from quorum.tui.vim.regions import Region
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from domain.replacing import replace
-from tui.vim.text_objects import NAMES as OBJECT_NAMES
+from quorum.domain.replacing import replace
+from quorum.tui.vim.text_objects import NAMES as OBJECT_NAMES
 
 OPERATORS = frozenset({"d", "c", "y", "<", ">", "gu", "gU", "g~"})
 MOTIONS = frozenset({*"hjklwWbBeE0^$GfFtT;,{}%", "gg"})

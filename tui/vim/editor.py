@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from domain.replacing import replace
-from tui.vim.buffer import Buffer
-from tui.vim.changes import Insertion, RepeatableChange, SelectionExtent
-from tui.vim.commands import (
+from quorum.domain.replacing import replace
+from quorum.tui.vim.buffer import Buffer
+from quorum.tui.vim.changes import Insertion, RepeatableChange, SelectionExtent
+from quorum.tui.vim.commands import (
     MOTIONS,
     OPERATORS,
     NotACommandError,
@@ -22,9 +22,17 @@ from tui.vim.commands import (
     name_over_selection,
     parse,
 )
-from tui.vim.motions import Find
-from tui.vim.regions import CASES, Region, find_motion_region, find_object_region, find_target, indent, join
-from tui.vim.registers import Registers, RegisterText
+from quorum.tui.vim.motions import Find
+from quorum.tui.vim.regions import (
+    CASES,
+    Region,
+    find_motion_region,
+    find_object_region,
+    find_target,
+    indent,
+    join,
+)
+from quorum.tui.vim.registers import Registers, RegisterText
 
 _FAR_RIGHT = 1 << 30
 _MOST_UNDONE = 1_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from tui.vim.buffer import BLANKS, Buffer
+from quorum.tui.vim.buffer import BLANKS, Buffer
 
 _OPENING = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _CLOSING = {closing: opening for opening, closing in _OPENING.items()}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui.vim import motions
-from tui.vim.buffer import BLANKS, Buffer
-from tui.vim.commands import VimCommand
-from tui.vim.motions import Find, MotionKind, MotionTarget
-from tui.vim.text_objects import find_text_object
+from quorum.tui.vim import motions
+from quorum.tui.vim.buffer import BLANKS, Buffer
+from quorum.tui.vim.commands import VimCommand
+from quorum.tui.vim.motions import Find, MotionKind, MotionTarget
+from quorum.tui.vim.text_objects import find_text_object
 
 TAB = "    "
 """What one step of indentation is."""

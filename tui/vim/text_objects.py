@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui.vim.buffer import BLANKS, Buffer
-from tui.vim.motions import classify_character, find_closing_bracket, find_opening_bracket
+from quorum.tui.vim.buffer import BLANKS, Buffer
+from quorum.tui.vim.motions import classify_character, find_closing_bracket, find_opening_bracket
 
 BRACKETS = {
     **dict.fromkeys("()b", "("),

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Input, OptionList
 
-from tui.keys.hints import fill_in_keys
+from quorum.tui.keys.hints import fill_in_keys
 
 _SIGN = "›"
 _BETWEEN_KEYS = " · "

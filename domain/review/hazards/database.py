@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from domain.review.objection import Objection
-from domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.plain_request import Effect, RequestTerms
 
 CLIENTS = frozenset(
     {

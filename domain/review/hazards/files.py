@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from domain.review.hazards.invocation import Carried, Invocation
-from domain.review.hazards.places import (
+from quorum.domain.review.hazards.invocation import Carried, Invocation
+from quorum.domain.review.hazards.places import (
     belongs_to_system,
     holds_credentials,
     is_device,
@@ -16,8 +16,8 @@ from domain.review.hazards.places import (
     normalize,
     runs_on_its_own,
 )
-from domain.review.objection import Objection
-from domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.plain_request import Effect, RequestTerms
 
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 _TO_LAST = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})

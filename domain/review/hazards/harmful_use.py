@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from domain.review.plain_request import RequestTerms
+from quorum.domain.review.plain_request import RequestTerms
 
 
 class HarmfulUse(Struct, frozen=True):

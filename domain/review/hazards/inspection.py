@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from domain.replacing import replace
-from domain.review.hazards.database import CLIENTS, list_deleted_data
-from domain.review.hazards.files import (
+from quorum.domain.replacing import replace
+from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data
+from quorum.domain.review.hazards.files import (
     deletes_only_what_is_remade,
     list_deletions,
     list_ended_processes,
@@ -15,19 +15,19 @@ from domain.review.hazards.files import (
     list_written,
     list_written_places,
 )
-from domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
-from domain.review.hazards.option_texts import list_texts_in_options
-from domain.review.hazards.other_code import list_effects_of_code
-from domain.review.hazards.places import holds_credentials, is_temporary
-from domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
-from domain.review.hazards.python_code import NestedShell, list_effects_of_python
-from domain.review.hazards.request_terms import complete_terms
-from domain.review.hazards.transfers import DOWNLOADERS, list_transfers
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.plain_request import Effect, RequestTerms
-from domain.shell.command_line import Redirect
-from domain.shell.script import ReadScript, Script, ScriptCommand
+from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
+from quorum.domain.review.hazards.option_texts import list_texts_in_options
+from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.places import holds_credentials, is_temporary
+from quorum.domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
+from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
+from quorum.domain.review.hazards.request_terms import complete_terms
+from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_transfers
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.shell.command_line import Redirect
+from quorum.domain.shell.script import ReadScript, Script, ScriptCommand
 
 _DEEPEST = 8  # texts that run texts; what is nested deeper is objected to
 _MOST_TEXTS = 200

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from domain.shell.command_line import Redirect
+from quorum.domain.shell.command_line import Redirect
 
 
 class Carried(StrEnum):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.review.hazards.harmful_use import HarmfulUse
-from domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.review.hazards.harmful_use import HarmfulUse
+from quorum.domain.review.plain_request import Effect, RequestTerms
 
 # The letter is looked for once: else a long word of such letters would be gone through for each of them.
 _RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.invocation import Invocation
 
 _GIT_RUNS = re.compile(
     r"(?i:alias\.[^=]*=!|(?:core\.(?:pager|editor|sshcommand|fsmonitor|askpass)|sequence\.editor|diff\.external|"

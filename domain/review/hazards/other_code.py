@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.review.hazards.database import list_deleted_data
-from domain.review.hazards.files import list_written_places
-from domain.review.hazards.places import holds_credentials
-from domain.review.hazards.python_code import NestedShell
-from domain.review.objection import Objection
+from quorum.domain.review.hazards.database import list_deleted_data
+from quorum.domain.review.hazards.files import list_written_places
+from quorum.domain.review.hazards.places import holds_credentials
+from quorum.domain.review.hazards.python_code import NestedShell
+from quorum.domain.review.objection import Objection
 
 _TEXT = r"""(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
 _RUNS_SHELL = re.compile(

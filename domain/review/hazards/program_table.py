@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.review.hazards.data_uses import DATA_USES
-from domain.review.hazards.invocation import Invocation
-from domain.review.hazards.machine_uses import MACHINE_USES
-from domain.review.objection import Objection
-from domain.review.plain_request import RequestTerms
+from quorum.domain.review.hazards.data_uses import DATA_USES
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.machine_uses import MACHINE_USES
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.plain_request import RequestTerms
 
 
 class _Row(Struct, frozen=True):

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.review.hazards.database import list_deleted_data
-from domain.review.hazards.files import list_written_places
-from domain.review.hazards.places import holds_credentials, is_temporary
-from domain.review.objection import Objection
+from quorum.domain.review.hazards.database import list_deleted_data
+from quorum.domain.review.hazards.files import list_written_places
+from quorum.domain.review.hazards.places import holds_credentials, is_temporary
+from quorum.domain.review.objection import Objection
 
 _DELETES = frozenset(
     {

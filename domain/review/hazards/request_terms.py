@@ -5,15 +5,15 @@ from __future__ import annotations
 import posixpath
 import re
 
-from domain.replacing import replace
-from domain.review.hazards.database import CLIENTS
-from domain.review.hazards.invocation import Invocation
-from domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
-from domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out
-from domain.review.path_policy import PathPolicy
-from domain.review.plain_request import Effect, RequestTerms
-from domain.review.target_names import is_open
-from domain.shell.script import Script, ScriptCommand
+from quorum.domain.replacing import replace
+from quorum.domain.review.hazards.database import CLIENTS
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
+from quorum.domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.review.target_names import is_open
+from quorum.domain.shell.script import Script, ScriptCommand
 
 # What changes where the commands behind it run, or what their words mean.
 _MOVES = frozenset(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from domain.review.hazards.invocation import Invocation
-from domain.shell.script import ScriptCommand
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.shell.script import ScriptCommand
 
 _TESTS = frozenset(
     {

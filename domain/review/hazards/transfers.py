@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from domain.review.hazards.invocation import Carried, Invocation
-from domain.review.objection import Objection
+from quorum.domain.review.hazards.invocation import Carried, Invocation
+from quorum.domain.review.objection import Objection
 
 DOWNLOADERS = frozenset({"curl", "wget", "fetch", "aria2c", "lwp-request", "http", "https", "lynx", "axel"})
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat", "telnet"})

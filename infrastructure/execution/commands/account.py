@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Sequence
 
-from domain.errors import ToolError
-from infrastructure.execution.commands.process import Ending
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.execution.commands.process import Ending
 
 
 def render_result(ending: Ending, output: str, timeout_secs: int | None, more: Sequence[str] = ()) -> str:

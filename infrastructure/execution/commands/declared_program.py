@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from application.program_lookup import explain_missing, filter_environment, find_as_shell_does, find_program
-from domain.errors import ConfigError, ToolError
+from quorum.application.program_lookup import (
+    explain_missing,
+    filter_environment,
+    find_as_shell_does,
+    find_program,
+)
+from quorum.domain.errors import ConfigError, ToolError
 
 
 def expand_declared_command(

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 
-from domain.secrets.key_variables import holds_a_secret
-from domain.secrets.patterns import find_pattern_spans
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.commands.orphans import MARKER_PREFIX
+from quorum.domain.secrets.key_variables import holds_a_secret
+from quorum.domain.secrets.patterns import find_pattern_spans
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.commands.orphans import MARKER_PREFIX
 
 # More names than the mask goes by: a command gets along with a variable too few. Behind the kind may stand for
 # what or where the secret is, as in API_KEY_2 and STRIPE_KEY_LIVE.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from domain.shell.sandbox import Keys
-from infrastructure.execution.commands.process import SupervisedProcess
+from quorum.domain.shell.sandbox import Keys
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
 
 # The supervisor gives every command an empty standard input: this puts the payload in its place, leaves no name
 # of it behind, and becomes the program. Nothing of the program's words is read as shell.

@@ -8,9 +8,9 @@ import signal
 import time
 from pathlib import Path
 
-from domain.calls.execution import Orphan
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.execution.commands.supervisor import find_family, list_processes, send
+from quorum.domain.calls.execution import Orphan
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.commands.supervisor import find_family, list_processes, send
 
 MARKER_PREFIX = "QUORUM_COMMAND_"
 _TICK_SECS = 0.05

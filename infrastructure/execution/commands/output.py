@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
-from domain.text.late_pattern import compile_late
-from domain.text.output import Printed
-from domain.text.styles import StyleChange, Styles, keep_active_styles, shift_styles
-from infrastructure.execution.commands.recent_text import RecentText
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.output import Printed
+from quorum.domain.text.styles import StyleChange, Styles, keep_active_styles, shift_styles
+from quorum.infrastructure.execution.commands.recent_text import RecentText
 
 _MOST_CHANGES = 2000  # at each end: what changes more often is hardly read, and must fit into the record
 _MOST_IN_FORCE = 16

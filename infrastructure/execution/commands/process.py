@@ -16,10 +16,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.program_lookup import select_loader_environment
-from domain.shell.sandbox import Keys
-from infrastructure.execution.commands import supervisor
-from infrastructure.execution.commands.orphans import generate_marker, kill_orphans
+from quorum.application.program_lookup import select_loader_environment
+from quorum.domain.shell.sandbox import Keys
+from quorum.infrastructure.execution.commands import supervisor
+from quorum.infrastructure.execution.commands.orphans import generate_marker, kill_orphans
 
 _GRACE_SECS = 0.5
 _SWEEP_SECS = 3.0

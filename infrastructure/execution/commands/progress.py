@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from domain.text.output import Printed
-from infrastructure.execution.commands.output import CommandOutput
+from quorum.domain.text.output import Printed
+from quorum.infrastructure.execution.commands.output import CommandOutput
 
 _EVERY_SECS = 0.1
 _LINES = 10

@@ -12,12 +12,12 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from application.program_lookup import find_as_shell_does
-from domain.calls.seal import Seal, SealedFile
-from domain.errors import StaleSeal
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.commands.environment import compute_environment_delta
-from infrastructure.files.held_files import refuse_held
+from quorum.application.program_lookup import find_as_shell_does
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.errors import StaleSeal
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.commands.environment import compute_environment_delta
+from quorum.infrastructure.files.held_files import refuse_held
 
 _UNSEALED = "further effects of the command are not sealed"
 _OUTSIDE = ", and no sandbox holds it: it can do all that you can"

@@ -7,16 +7,16 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from application.calls.whole_outputs import store_whole
-from application.cancellation import absorb_cancellation
-from application.ports.storage import Spill
-from domain.calls.user_command import CommandRun
-from domain.text.output import Printed, ToolOutput
-from domain.text.styles import StyleChange
-from infrastructure.execution.commands.account import list_remarks
-from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import Ending, SupervisedProcess
-from infrastructure.execution.commands.progress import LiveOutput
+from quorum.application.calls.whole_outputs import store_whole
+from quorum.application.cancellation import absorb_cancellation
+from quorum.application.ports.storage import Spill
+from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.text.output import Printed, ToolOutput
+from quorum.domain.text.styles import StyleChange
+from quorum.infrastructure.execution.commands.account import list_remarks
+from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
+from quorum.infrastructure.execution.commands.progress import LiveOutput
 
 _USUAL_SHELL = "/bin/sh"
 _MAX_COMMAND_BYTES = (1 << 17) - 1

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.shell.sandbox import Keys
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.sandbox.identity_store import IdentityStore
-from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from quorum.domain.shell.sandbox import Keys
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 
 class RunningCommands:

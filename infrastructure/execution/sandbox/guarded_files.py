@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
-from domain.review.workspace_roots import is_below_any
-from infrastructure.execution.sandbox.own_code import list_code
-from infrastructure.files.mounts import are_local
+from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.execution.sandbox.own_code import list_code
+from quorum.infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
 MOST_FOUND = 300

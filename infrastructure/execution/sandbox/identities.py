@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from infrastructure.files.birth_time import read_birth_time
+from quorum.infrastructure.files.birth_time import read_birth_time
 
 _PLACE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 

@@ -15,9 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from domain.review.workspace_roots import is_below_any
-from infrastructure.execution.sandbox.identities import Inode, KnownFile, Traits, look_at
-from infrastructure.files.private_file import OwnFile
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.execution.sandbox.identities import Inode, KnownFile, Traits, look_at
+from quorum.infrastructure.files.private_file import OwnFile
 
 _SUFFIX, _LOCK_SUFFIX = ".json", ".running"
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -14,16 +14,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
 from typing import NamedTuple
 
-from domain.errors import ConfigError
-from domain.review.workspace_roots import is_below_any, lies_in
-from infrastructure.execution.sandbox.guarded_files import (
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.workspace_roots import is_below_any, lies_in
+from quorum.infrastructure.execution.sandbox.guarded_files import (
     GuardedFiles,
     PathIdentity,
     can_be_entered,
     identify,
 )
-from infrastructure.execution.sandbox.identities import Inode, KnownFile, look_at
-from infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.identities import Inode, KnownFile, look_at
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 
 _MOST_ENTRIES = 3_000_000
 _MOST_INNER = 50_000

@@ -12,17 +12,17 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
-from domain.review.workspace_roots import is_below_any
-from infrastructure.execution.sandbox.guarded_files import (
+from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.execution.sandbox.guarded_files import (
     MOST_ENTRIES,
     FolderCache,
     GuardedFiles,
     PathIdentity,
     find_guarded,
 )
-from infrastructure.execution.sandbox.opened_repository import OpenedRepository
-from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.opened_repository import OpenedRepository
+from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 # A command may have made many, to hide one behind them.
 _MOST_ENTRIES_AFTER = 4 * MOST_ENTRIES

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.sandbox.guarded_files import PathIdentity, identify
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.sandbox.guarded_files import PathIdentity, identify
 
 _MOST_ENTRIES = 100_000
 _LOOSE_OBJECTS = compile_late(r"[0-9a-f]{2}")

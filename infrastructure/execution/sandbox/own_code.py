@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from domain.review.path_policy import OwnCode
-from domain.review.workspace_roots import is_below_any
+from quorum.domain.review.path_policy import OwnCode
+from quorum.domain.review.workspace_roots import is_below_any
 
 
 def list_code(code: OwnCode, folders: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.late_pattern import compile_late
 
 # Private to each command: empty at its start, gone with it. /run has the sockets of the system's services.
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")

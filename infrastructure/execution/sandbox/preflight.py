@@ -9,13 +9,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from application.program_lookup import (
+from quorum.application.program_lookup import (
     explain_missing,
     find_as_shell_does,
     find_program,
     select_loader_environment,
 )
-from domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
+from quorum.domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
 
 PROGRAM = "bwrap"
 # What commands are started by.

@@ -10,18 +10,18 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, TypeAlias, assert_never
 
-from domain.errors import ToolError
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy
-from domain.review.workspace_roots import is_below_any
-from domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
-from infrastructure.execution.sandbox.guarded_files import FolderCache
-from infrastructure.execution.sandbox.identity_store import IdentityStore
-from infrastructure.execution.sandbox.known_files import KnownFiles
-from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from infrastructure.execution.sandbox.places import (
+from quorum.domain.errors import ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
+from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from quorum.infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
     expand_path,
@@ -32,12 +32,12 @@ from infrastructure.execution.sandbox.places import (
     list_socket_places,
     list_tool_folders,
 )
-from infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
-from infrastructure.execution.sandbox.repository_folders import find_written_folders
-from infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
-from infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
-from infrastructure.execution.sandbox.view import SandboxView, Surroundings
-from infrastructure.files.mounts import are_local
+from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
+from quorum.infrastructure.execution.sandbox.repository_folders import find_written_folders
+from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
+from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
+from quorum.infrastructure.files.mounts import are_local
 
 _GIT_IS_OPEN = "commands of this session may write to .git, but for its settings and hooks, as you approved"
 _EARLY_SECS = 1.0  # after the session was opened, when the screen has come up

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.sandbox.guarded_files import GuardedFiles, PathIdentity
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.sandbox.guarded_files import GuardedFiles, PathIdentity
 
 _SUFFIX = ".json"
 _UNREADABLE = (

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from domain.review.workspace_roots import is_below_any, lies_in
-from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
-from infrastructure.execution.sandbox.known_files import KnownFiles
-from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from infrastructure.execution.sandbox.opened_repository import OpenedRepository
-from infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
-from infrastructure.execution.sandbox.preflight import GROUND
-from infrastructure.execution.sandbox.repository_folders import list_repository_places
-from infrastructure.execution.sandbox.session_tmp import SharedTmp
-from infrastructure.files.standing_roots import list_standing_roots
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.workspace_roots import is_below_any, lies_in
+from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
+from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from quorum.infrastructure.execution.sandbox.opened_repository import OpenedRepository
+from quorum.infrastructure.execution.sandbox.own_code import list_folders_around, lock_code
+from quorum.infrastructure.execution.sandbox.preflight import GROUND
+from quorum.infrastructure.execution.sandbox.repository_folders import list_repository_places
+from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
+from quorum.infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
 _TRIES = 3

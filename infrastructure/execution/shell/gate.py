@@ -9,31 +9,37 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy, is_git_folder_name
-from domain.shell.command_line import JudgedCommand, Redirect, ShellVerdict, ShellVerdictKind, SimpleCommand
-from domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
-from domain.shell.find_command import find_use
-from domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from domain.shell.refused_options import list_refused_options
-from domain.shell.xargs_command import parse_xargs_use
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_secrets import read_sign_in_settings
-from infrastructure.execution.shell.globs import Globs
-from infrastructure.execution.shell.parsing import parse
-from infrastructure.execution.shell.places import Places
-from infrastructure.execution.shell.programs import SystemPrograms
-from infrastructure.execution.shell.reach import OutOfReach, Reach
-from infrastructure.execution.shell.repository import (
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
+from quorum.domain.shell.command_line import (
+    JudgedCommand,
+    Redirect,
+    ShellVerdict,
+    ShellVerdictKind,
+    SimpleCommand,
+)
+from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
+from quorum.domain.shell.find_command import find_use
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
+from quorum.domain.shell.refused_options import list_refused_options
+from quorum.domain.shell.xargs_command import parse_xargs_use
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.git_secrets import read_sign_in_settings
+from quorum.infrastructure.execution.shell.globs import Globs
+from quorum.infrastructure.execution.shell.parsing import parse
+from quorum.infrastructure.execution.shell.places import Places
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
+from quorum.infrastructure.execution.shell.reach import OutOfReach, Reach
+from quorum.infrastructure.execution.shell.repository import (
     Repository,
     find_repository,
     list_named_folders,
 )
-from infrastructure.execution.shell.repository_settings import UnsafeRepository
-from infrastructure.execution.shell.words import Opaque
-from infrastructure.files.sensitivity import Sensitivity
-from infrastructure.files.workspace import Location, escape_path
+from quorum.infrastructure.execution.shell.repository_settings import UnsafeRepository
+from quorum.infrastructure.execution.shell.words import Opaque
+from quorum.infrastructure.files.sensitivity import Sensitivity
+from quorum.infrastructure.files.workspace import Location, escape_path
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
 _PLAIN = compile_late(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from domain.review.path_policy import is_git_folder_name
+from quorum.domain.review.path_policy import is_git_folder_name
 
 _LARGEST = 64 << 20
 _HEADER = struct.Struct(">4sII")

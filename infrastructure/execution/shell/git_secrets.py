@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import re
 
-from domain.review.path_policy import is_git_folder_name
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_index import read_regular
-from infrastructure.execution.shell.repository import Repository
-from infrastructure.execution.shell.repository_settings import UnsafeRepository, require_harmless_settings
+from quorum.domain.review.path_policy import is_git_folder_name
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.git_index import read_regular
+from quorum.infrastructure.execution.shell.repository import Repository
+from quorum.infrastructure.execution.shell.repository_settings import (
+    UnsafeRepository,
+    require_harmless_settings,
+)
 
 _LARGEST = 1 << 20
 # Copies and linked working trees have theirs: config.worktree, config.lock, config~.

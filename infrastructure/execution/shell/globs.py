@@ -6,12 +6,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from domain.replacing import replace
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_line import SimpleCommand
-from domain.shell.command_spec import NotReadOnly
-from domain.text.late_pattern import compile_late
-from infrastructure.files.workspace import escape_path
+from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_line import SimpleCommand
+from quorum.domain.shell.command_spec import NotReadOnly
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.files.workspace import escape_path
 
 _MOST_NAMES = 2_000
 _MOST_ENTRIES = 20_000

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from domain.replacing import replace
-from domain.shell.command_line import CommandLine, Redirect, SimpleCommand
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.words import (
+from quorum.domain.replacing import replace
+from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.words import (
     Opaque,
     decode_word,
     describe_word,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.shell.command_line import SimpleCommand
-from domain.shell.command_spec import NotReadOnly
+from quorum.domain.shell.command_line import SimpleCommand
+from quorum.domain.shell.command_spec import NotReadOnly
 
 _MOST_FOLDERS = 8
 

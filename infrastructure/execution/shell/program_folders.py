@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from functools import lru_cache
 
-from infrastructure.files.workspace import escape_path
+from quorum.infrastructure.files.workspace import escape_path
 
 PROGRAM_FOLDERS = (
     "/usr/local/sbin",

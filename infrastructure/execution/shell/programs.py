@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from application.program_lookup import find_as_shell_does
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_spec import NotReadOnly
-from domain.shell.read_only_commands import SHELL_BUILTINS
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
-from infrastructure.files.workspace import escape_path
+from quorum.application.program_lookup import find_as_shell_does
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_spec import NotReadOnly
+from quorum.domain.shell.read_only_commands import SHELL_BUILTINS
+from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
+from quorum.infrastructure.files.workspace import escape_path
 
 # ELF, and Mach-O in its byte orders, alone and as one file for several processors.
 _BINARY = (

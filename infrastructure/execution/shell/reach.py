@@ -7,20 +7,20 @@ import re
 import stat
 from collections.abc import Iterator
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_spec import PathUse, Reading
-from domain.shell.xargs_command import ONE_WORD
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_index import read_regular
-from infrastructure.execution.shell.git_secrets import (
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_spec import PathUse, Reading
+from quorum.domain.shell.xargs_command import ONE_WORD
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.git_index import read_regular
+from quorum.infrastructure.execution.shell.git_secrets import (
     is_git_settings,
     list_person_folders,
     list_person_settings,
     may_be_git_settings,
     may_hold_secret,
 )
-from infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
-from infrastructure.files.workspace import Location, escape_path
+from quorum.infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
+from quorum.infrastructure.files.workspace import Location, escape_path
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 # What a folder may hold that bears on the search below it.

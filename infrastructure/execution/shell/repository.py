@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_index import IndexSummary, read_index
-from infrastructure.execution.shell.repository_settings import (
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.git_index import IndexSummary, read_index
+from quorum.infrastructure.execution.shell.repository_settings import (
     UnsafeRepository,
     read_text,
     require_harmless_settings,

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from domain.shell.git_commands import SORT_KEY
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.git_index import read_regular
+from quorum.domain.shell.git_commands import SORT_KEY
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.git_index import read_regular
 
 _LARGEST = 1 << 20
 _SECTION = compile_late(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from domain.replacing import replace
-from domain.shell.command_line import Redirect
-from domain.shell.script import Script, ScriptCommand, split_coarsely
-from domain.text.late_pattern import compile_late
-from infrastructure.execution.shell.parsing import parse_tree
-from infrastructure.execution.shell.words import read_source
+from quorum.domain.replacing import replace
+from quorum.domain.shell.command_line import Redirect
+from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.shell.parsing import parse_tree
+from quorum.infrastructure.execution.shell.words import read_source
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -12,14 +12,14 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata
 from pydantic import AnyUrl
 
-from domain.errors import LoginError
-from domain.text.printable import make_printable
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
-from infrastructure.mcp.oauth.loopback import LoopbackReceiver
-from infrastructure.mcp.oauth.safe_address import require_safe_address
-from infrastructure.mcp.oauth.token_request import NoTokens, build_revocation_request
-from infrastructure.mcp.offer import describe_failure
+from quorum.domain.errors import LoginError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
+from quorum.infrastructure.mcp.oauth.loopback import LoopbackReceiver
+from quorum.infrastructure.mcp.oauth.safe_address import require_safe_address
+from quorum.infrastructure.mcp.oauth.token_request import NoTokens, build_revocation_request
+from quorum.infrastructure.mcp.offer import describe_failure
 
 WAIT_SECS = 600.0
 """How long a login waits for the person in the browser."""

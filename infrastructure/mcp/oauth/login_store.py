@@ -8,7 +8,7 @@ from collections.abc import Callable
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from infrastructure.secrets.key_ring import KeyRing
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 _LEEWAY_SECS = 10.0
 _OTHERWISE = "set bearer_token_env in the table of the server to a variable that holds a token"

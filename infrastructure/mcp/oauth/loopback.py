@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from mcp.shared.auth import AuthorizationCodeResult
 
-from domain.errors import LoginError
-from domain.text.printable import make_printable
+from quorum.domain.errors import LoginError
+from quorum.domain.text.printable import make_printable
 
 HOST = "127.0.0.1"
 PATH = "/callback"

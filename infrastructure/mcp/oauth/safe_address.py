@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from domain.errors import LoginError
-from domain.text.printable import make_printable
+from quorum.domain.errors import LoginError
+from quorum.domain.text.printable import make_printable
 
 _LONGEST = 8_000
 

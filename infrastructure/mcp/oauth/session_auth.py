@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 import httpx2
 from mcp.shared._httpx_utils import RedirectAwareAuth
 
-from domain.errors import ConfigError
-from infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
-from infrastructure.mcp.oauth.token_request import build_refresh_request, read_refreshed_login
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.mcp.oauth.login_store import LoginStore, StoredLogin
+from quorum.infrastructure.mcp.oauth.token_request import build_refresh_request, read_refreshed_login
 
 _UNAUTHORIZED = 401
 _REFUSALS = (400, 401, 403)

@@ -8,7 +8,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from mcp.shared.auth_utils import calculate_token_expiry
 from pydantic import AnyUrl
 
-from infrastructure.mcp.oauth.login_store import StoredLogin
+from quorum.infrastructure.mcp.oauth.login_store import StoredLogin
 
 _LOOPBACK = "http://127.0.0.1/callback"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct, field
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -24,13 +24,13 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.call_ids import CallIds
-from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import (
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import (
     make_sendable,
     parse_arguments,
     read_count_field,

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, TypeAlias, TypedDict, assert_never
 
 import httpx2
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.document import DocumentLimits
-from domain.conversation.image import ImageLimits
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
-from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
-from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
-from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
-from infrastructure.models.clouds.google_vertex import VertexAccess
-from infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.failures import find_direct_cause
-from infrastructure.models.shared.model_listing import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.document import DocumentLimits
+from quorum.domain.conversation.image import ImageLimits
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
+from quorum.infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
+from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
+from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
+from quorum.infrastructure.models.shared.answer_reading import EVENT_STREAM, read_answer
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.failures import find_direct_cause
+from quorum.infrastructure.models.shared.model_listing import (
     MOST_MODELS,
     ModelPage,
     build_no_listing,
@@ -34,15 +34,15 @@ from infrastructure.models.shared.model_listing import (
     read_all_pages,
     read_page,
 )
-from infrastructure.models.shared.network_loading import (
+from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     build_http_client,
     load_event_loop,
     load_sdk_lazily,
     read_certificates,
 )
-from infrastructure.models.shared.request_body import post_body
-from infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
+from quorum.infrastructure.models.shared.request_body import post_body
+from quorum.infrastructure.provider_types import DEFAULT_ANTHROPIC_OUTPUT_TOKENS
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic, AsyncAnthropicBedrock, AsyncAnthropicVertex

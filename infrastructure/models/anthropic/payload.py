@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.effort import Effort
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
     ContentBlock,
     OpaqueBlock,
     ReasoningBlock,
@@ -17,12 +17,16 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import read_objects_field, read_text_field, replace_surrogates
-from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import select_documents, select_images
-from infrastructure.models.shared.sent_calls import (
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.json_fields import (
+    read_objects_field,
+    read_text_field,
+    replace_surrogates,
+)
+from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.sent_attachments import select_documents, select_images
+from quorum.infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
     fill_empty_output,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.sign_in import SignIn
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.clouds.sign_in import SignIn
 
 if TYPE_CHECKING:
     from botocore.session import Session  # type: ignore[import-untyped]

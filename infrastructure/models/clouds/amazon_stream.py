@@ -7,9 +7,9 @@ import json
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import read_text_field
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.json_fields import read_text_field
 
 _FRAMED = "application/vnd.amazon.eventstream"
 

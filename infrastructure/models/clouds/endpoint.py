@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 import httpx2
 from msgspec import Struct
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.amazon_bedrock import BedrockAccess
-from infrastructure.models.clouds.google_vertex import VertexAccess
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.failures import Failures
-from infrastructure.provider_types import PublicService
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
+from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.provider_types import PublicService
 
 _NO_KEY = "none"
 _LONGEST_CONNECT_SECS = 10.0

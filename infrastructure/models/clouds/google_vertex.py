@@ -7,8 +7,8 @@ import threading
 import warnings
 from typing import TYPE_CHECKING
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.sign_in import SignIn
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.clouds.sign_in import SignIn
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, find_region
-from infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
-from infrastructure.models.clouds.google_vertex import VertexAccess
-from infrastructure.models.clouds.sign_in import require_extra
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.provider_types import PublicService
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.infrastructure.models.clouds.amazon_bedrock import BEARER_ENV, BedrockAccess, find_region
+from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Cloud, Endpoint
+from quorum.infrastructure.models.clouds.google_vertex import VertexAccess
+from quorum.infrastructure.models.clouds.sign_in import require_extra
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.provider_types import PublicService
 
 # the last of Azure's dated versions; it knows both APIs
 DEFAULT_AZURE_VERSION = "2025-04-01-preview"

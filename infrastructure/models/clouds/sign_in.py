@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.hooks.blocking_call import run_in_daemon_thread
-from infrastructure.models.shared.error_bodies import fit_to_line
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.hooks.blocking_call import run_in_daemon_thread
+from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 
 _Found = TypeVar("_Found")
 

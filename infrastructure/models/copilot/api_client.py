@@ -8,23 +8,29 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from application.ports.models import OnStreamEvent
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage, split_last_step
-from domain.conversation.image import Image, ImageLimits
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.json_text import make_encoder
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import replace_surrogates
-from infrastructure.models.shared.sent_attachments import select_images
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import (
+    AssistantMessage,
+    Message,
+    ToolResults,
+    UserMessage,
+    split_last_step,
+)
+from quorum.domain.conversation.image import Image, ImageLimits
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_text import make_encoder
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.json_fields import replace_surrogates
+from quorum.infrastructure.models.shared.sent_attachments import select_images
 
 if TYPE_CHECKING:
-    from infrastructure.models.copilot.channel import Channel
-    from infrastructure.models.copilot.process import CliProcess
+    from quorum.infrastructure.models.copilot.channel import Channel
+    from quorum.infrastructure.models.copilot.process import CliProcess
 
 _CONTINUE_PROMPT = "Continue from where the conversation above stands."
 _JSON = make_encoder()

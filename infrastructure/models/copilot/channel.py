@@ -18,14 +18,14 @@ from copilot.rpc import (
 from copilot.session import Attachment, BlobAttachment
 from copilot.session_events import SessionIdleData
 
-from application.ports.models import OnStreamEvent
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Message, ToolResults, UserMessage, split_last_step
-from domain.conversation.image import Image
-from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.failures import CopilotFailures
-from infrastructure.models.copilot.turn import Turn
-from infrastructure.models.shared.json_fields import replace_surrogates
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Message, ToolResults, UserMessage, split_last_step
+from quorum.domain.conversation.image import Image
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.copilot.failures import CopilotFailures
+from quorum.infrastructure.models.copilot.turn import Turn
+from quorum.infrastructure.models.shared.json_fields import replace_surrogates
 
 _LOOK_SECS = 2.0
 _DRAIN_SECS = 5.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.shared.error_bodies import fit_to_line, speaks_of_length
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.copilot.launch import CliLaunch
+from quorum.infrastructure.models.shared.error_bodies import fit_to_line, speaks_of_length
 
 _Kind = ProviderErrorKind
 _OF_STATUS: Mapping[int, _Kind] = {

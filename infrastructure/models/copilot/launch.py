@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from application.program_lookup import explain_missing, filter_environment, find_program
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 
 _DEFAULT_PROGRAM = "copilot"
 # What the CLI needs of the environment. Everything else stays here: above all the keys of other providers.

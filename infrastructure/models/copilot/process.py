@@ -17,13 +17,13 @@ from copilot import CopilotClient, ProviderConfig, RuntimeConnection, SessionEve
 from copilot._jsonrpc import JsonRpcError
 from copilot.session import ReasoningEffort
 
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
-from infrastructure.execution.program import open_program
-from infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
-from infrastructure.models.copilot.failures import CopilotFailures
-from infrastructure.models.copilot.launch import CliLaunch
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.models.copilot.channel import SDK_FAILURES, Channel, await_acceptance, declare_tools
+from quorum.infrastructure.models.copilot.failures import CopilotFailures
+from quorum.infrastructure.models.copilot.launch import CliLaunch
 
 _VERSION_SECS = 20.0
 _MISMATCH = re.compile(r"protocol version mismatch|does not report a protocol version", re.IGNORECASE)

@@ -7,17 +7,17 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from application.ports.models import LlmExchange
-from application.ports.storage import ContentStore
-from infrastructure.models.copilot.api_client import CopilotApiClient
-from infrastructure.models.copilot.failures import CopilotFailures
-from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
-from infrastructure.models.shared.exchange import ApiExchange
+from quorum.application.ports.models import LlmExchange
+from quorum.application.ports.storage import ContentStore
+from quorum.infrastructure.models.copilot.api_client import CopilotApiClient
+from quorum.infrastructure.models.copilot.failures import CopilotFailures
+from quorum.infrastructure.models.copilot.launch import CliLaunch
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
+from quorum.infrastructure.models.shared.exchange import ApiExchange
 
 if TYPE_CHECKING:
-    from infrastructure.models.copilot.process import CliProcess
+    from quorum.infrastructure.models.copilot.process import CliProcess
 
 
 class CopilotProvider:
@@ -76,7 +76,7 @@ class CopilotProvider:
         with self._loading:
             process = self._process
             if process is None:
-                from infrastructure.models.copilot.process import CliProcess
+                from quorum.infrastructure.models.copilot.process import CliProcess
 
                 process = self._process = CliProcess(self._launch, self._failures)
             return process

@@ -20,8 +20,8 @@ from copilot.session_events import (
 )
 from msgspec import Struct
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -35,9 +35,15 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
-from infrastructure.models.copilot.failures import CopilotFailures, classify_retry
-from infrastructure.models.shared.call_arguments import build_call_block
+from quorum.domain.conversation.stream import (
+    Delta,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+    StreamRetry,
+)
+from quorum.infrastructure.models.copilot.failures import CopilotFailures, classify_retry
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
 
 _STOPS: Mapping[str, StopReason] = {
     "stop": END_TURN,

@@ -1,5 +1,5 @@
 """The offline provider: no model, no network, a plain interpreter that drives the real tools."""
 
-from infrastructure.models.offline.api_client import OfflineApiClient
+from quorum.infrastructure.models.offline.api_client import OfflineApiClient
 
 __all__ = ["OfflineApiClient"]

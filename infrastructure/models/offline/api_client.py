@@ -7,20 +7,20 @@ import json
 import re
 from collections.abc import Sequence
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from domain.conversation.stream import Delta, StreamedToolCall
-from infrastructure.models.offline import wording
-from infrastructure.models.offline.grammar import read_prompt
-from infrastructure.models.offline.requests import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
+from quorum.domain.conversation.stream import Delta, StreamedToolCall
+from quorum.infrastructure.models.offline import wording
+from quorum.infrastructure.models.offline.grammar import read_prompt
+from quorum.infrastructure.models.offline.requests import (
     HelpWanted,
     NothingAsked,
     NotUnderstood,
     Request,
     Understood,
 )
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _MODEL = "offline/offline"
 _PIECE = re.compile(r"\s*\S+\s*|\s+")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import read_name, require_names
-from infrastructure.models.offline.requests import Misread, Request
-from infrastructure.models.offline.scanning import Scanner, strip_quotes
-from infrastructure.models.offline.vocabulary import looks_like_path
+from quorum.infrastructure.models.offline.naming import read_name, require_names
+from quorum.infrastructure.models.offline.requests import Misread, Request
+from quorum.infrastructure.models.offline.scanning import Scanner, strip_quotes
+from quorum.infrastructure.models.offline.vocabulary import looks_like_path
 
 _REPLACE_EXAMPLE = 'For example: replace "old text" with "new text" in a.py.'
 _WRITE_EXAMPLE = "For example: write notes.txt: the text, or a fenced block after the colon."

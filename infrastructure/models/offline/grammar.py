@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from infrastructure.models.offline import editing, japanese, looking, running
-from infrastructure.models.offline.requests import (
+from quorum.infrastructure.models.offline import editing, japanese, looking, running
+from quorum.infrastructure.models.offline.requests import (
     MAX_REQUESTS,
     HelpWanted,
     Misread,
@@ -15,8 +15,8 @@ from infrastructure.models.offline.requests import (
     Request,
     Understood,
 )
-from infrastructure.models.offline.scanning import Scanner
-from infrastructure.models.offline.vocabulary import Verb, begins_request, match_verb
+from quorum.infrastructure.models.offline.scanning import Scanner
+from quorum.infrastructure.models.offline.vocabulary import Verb, begins_request, match_verb
 
 
 def read_prompt(prompt: str) -> Reading:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.looking import escape_regex
-from infrastructure.models.offline.requests import Request
-from infrastructure.models.offline.scanning import Scanner, strip_quotes
+from quorum.infrastructure.models.offline.looking import escape_regex
+from quorum.infrastructure.models.offline.requests import Request
+from quorum.infrastructure.models.offline.scanning import Scanner, strip_quotes
 
 _PLEASE = r"(?:て|で|する|る|む)?(?:ください|下さい|ね)?"
 _END = re.compile(

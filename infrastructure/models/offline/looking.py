@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import read_names, require_names
-from infrastructure.models.offline.requests import Misread, Request
-from infrastructure.models.offline.scanning import Scanner
-from infrastructure.models.offline.vocabulary import Verb, looks_like_path
+from quorum.infrastructure.models.offline.naming import read_names, require_names
+from quorum.infrastructure.models.offline.requests import Misread, Request
+from quorum.infrastructure.models.offline.scanning import Scanner
+from quorum.infrastructure.models.offline.vocabulary import Verb, looks_like_path
 
 _EVERYTHING = re.compile(
     r"\s*+(?:(?:all|the|folders?|files?|everything|here)(?:\s++|(?=[,;、。.!?]|$)))*+(?:in\s++|under\s++)?",

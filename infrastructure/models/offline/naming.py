@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from domain.text.mention import parse_quoted_mention, split_lines
-from infrastructure.models.offline.requests import MAX_REQUESTS, Misread
-from infrastructure.models.offline.scanning import Item, Scanner
-from infrastructure.models.offline.vocabulary import NAMELESS, begins_request, looks_like_path
+from quorum.domain.text.mention import parse_quoted_mention, split_lines
+from quorum.infrastructure.models.offline.requests import MAX_REQUESTS, Misread
+from quorum.infrastructure.models.offline.scanning import Item, Scanner
+from quorum.infrastructure.models.offline.vocabulary import NAMELESS, begins_request, looks_like_path
 
 _MORE = r"(?=\s+(?!(?:and|then|in|with|to)\b)[^\s,;、。])\s++"
 _NOISE = re.compile(

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 MAX_REQUESTS = 50
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from infrastructure.models.offline.naming import read_name
-from infrastructure.models.offline.requests import Misread, Request
-from infrastructure.models.offline.scanning import Scanner
-from infrastructure.models.offline.vocabulary import COURTESY
+from quorum.infrastructure.models.offline.naming import read_name
+from quorum.infrastructure.models.offline.requests import Misread, Request
+from quorum.infrastructure.models.offline.scanning import Scanner
+from quorum.infrastructure.models.offline.vocabulary import COURTESY
 
 _THE_COMMAND = re.compile(r"\s*+(?:(?:(?:the|this)\s++)?command(?=[\s:`]))?\s*+:?[ \t]*+", re.IGNORECASE)
 _NO_COMMAND = frozenset(["all", "it", "my", "that", "the", "them", "these", "this", "those"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from infrastructure.models.offline.vocabulary import (
+from quorum.infrastructure.models.offline.vocabulary import (
     BREAK,
     SHELL_WORDS,
     START,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from domain.calls.tool import ToolCall, ToolResultMessage
-from domain.conversation.attachment import Attachment
-from domain.text.json_value import JsonObject
-from infrastructure.models.offline.requests import NotUnderstood, Request
+from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.offline.requests import NotUnderstood, Request
 
 LABEL = "offline: no model is in use; this is a plain interpreter of simple requests."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     REFUSAL,
@@ -20,14 +20,14 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedPromptProgress, StreamedReasoning
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.openai_chat.calls import ChatCalls
-from infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part_texts
-from infrastructure.models.shared.error_bodies import find_minimax_error
-from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import (
+from quorum.domain.conversation.stream import Delta, StreamedPromptProgress, StreamedReasoning
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.openai_chat.calls import ChatCalls
+from quorum.infrastructure.models.openai_chat.reasoning import ChatReasoning, read_part_texts
+from quorum.infrastructure.models.shared.error_bodies import find_minimax_error
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import (
     read_count_field,
     read_object_field,
     read_objects_field,
@@ -39,8 +39,8 @@ from infrastructure.models.shared.json_fields import (
 )
 
 if TYPE_CHECKING:
-    from domain.textual_calls.reader import TextualCallReader
-    from infrastructure.models.openai_chat.textual_calls import TextualCalls
+    from quorum.domain.textual_calls.reader import TextualCallReader
+    from quorum.infrastructure.models.openai_chat.textual_calls import TextualCalls
 
 _STOPS = {
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete"), END_TURN),
@@ -90,7 +90,7 @@ class ChatAnswer:
     ) -> None:
         self._textual: TextualCalls | None = None
         if reader is not None:
-            from infrastructure.models.openai_chat.textual_calls import TextualCalls
+            from quorum.infrastructure.models.openai_chat.textual_calls import TextualCalls
 
             self._textual = TextualCalls(
                 reader, on_event, say=self._say, think=self._think_in_text, end_thinking=self._end_thinking

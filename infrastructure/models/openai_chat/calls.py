@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct, field
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import ToolUseBlock
-from domain.conversation.stream import StreamedToolCall
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.openai_chat.payload import CALL_EXTRA
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.call_ids import CallIds
-from infrastructure.models.shared.json_fields import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.conversation.stream import StreamedToolCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.openai_chat.payload import CALL_EXTRA
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.json_fields import (
     WrongKindError,
     parse_arguments,
     replace_surrogates,

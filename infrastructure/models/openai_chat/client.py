@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from application.ports.models import OnStreamEvent
-from domain.calls.tool_parser import ToolParser
-from domain.conversation.response import LlmResponse, StopKind
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.json_value import JsonValue
-from infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
-from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from infrastructure.models.openai_sdk import OpenAiDialect
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.conversation.response import LlmResponse, StopKind
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
+from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
+from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from quorum.infrastructure.models.openai_sdk import OpenAiDialect
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSED = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
 # how an answer ends that should have been a call
@@ -48,7 +48,7 @@ class OpenAiChat(OpenAiDialect):
         """
         if self._endpoint.cloud is not None or self._endpoint.host.endswith(".openai.com"):
             return None
-        from infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
+        from quorum.infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
 
         if not self._endpoint.is_on_this_machine:
             return None if is_known else await find_listed_window(self._client.fetch_object, model)
@@ -59,7 +59,7 @@ class OpenAiChat(OpenAiDialect):
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         if isinstance(request.tool_choice, str) or request.model in self._without_schema:
             return await self._exchange_once(request, on_event)
-        from infrastructure.models.openai_chat.form_by_schema import (
+        from quorum.infrastructure.models.openai_chat.form_by_schema import (
             ask_by_schema,
             build_response_format,
             find_forced_tool,
@@ -106,9 +106,9 @@ class OpenAiChat(OpenAiDialect):
             body["response_format"] = response_format
         reader = None
         if self._tool_parser and request.tools:
-            from domain.textual_calls.families import get_family
-            from domain.textual_calls.forms import list_argument_schemas
-            from domain.textual_calls.reader import TextualCallReader
+            from quorum.domain.textual_calls.families import get_family
+            from quorum.domain.textual_calls.forms import list_argument_schemas
+            from quorum.domain.textual_calls.reader import TextualCallReader
 
             reader = TextualCallReader(get_family(self._tool_parser), list_argument_schemas(request.tools))
         answer = ChatAnswer(self.provider, on_event, self._failures, reader)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from domain.conversation.response import TOOL_USE, LlmResponse, StopKind, TextBlock, ToolUseBlock
-from domain.replacing import replace
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.call_ids import CallIds
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, StopKind, TextBlock, ToolUseBlock
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.call_ids import CallIds
 
 _ASKED = "Answer with one JSON object of this schema, and with nothing else:\n{schema}"
 

@@ -6,15 +6,25 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from domain.conversation.effort import Effort
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import ContentBlock, LlmResponse, OpaqueBlock, ReasoningBlock, ToolUseBlock
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import read_object_field, read_text_field, replace_surrogates
-from infrastructure.models.shared.rendered_history import RenderedHistory
-from infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
-from infrastructure.models.shared.sent_calls import (
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
+    ContentBlock,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    ToolUseBlock,
+)
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.json_fields import (
+    read_object_field,
+    read_text_field,
+    replace_surrogates,
+)
+from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
+from quorum.infrastructure.models.shared.sent_calls import (
     SentIds,
     clean_tool_name,
     fill_empty_output,

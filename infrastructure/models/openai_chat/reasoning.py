@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from domain.conversation.response import ReasoningBlock
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.json_fields import read_objects_field, read_text_field, replace_surrogates
+from quorum.domain.conversation.response import ReasoningBlock
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.json_fields import (
+    read_objects_field,
+    read_text_field,
+    replace_surrogates,
+)
 
 _FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _GROWING = ("text", "summary", "signature")

@@ -8,8 +8,12 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_objects_field
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.json_fields import (
+    read_count_field,
+    read_object_field,
+    read_objects_field,
+)
 
 Fetch: TypeAlias = Callable[[str, JsonObject | None], Awaitable[JsonObject]]
 """Reads a JSON object from a path of the server, with a body by POST; an empty one where there is none."""

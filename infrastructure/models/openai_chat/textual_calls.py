@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import ToolUseBlock
-from domain.conversation.stream import StreamedToolCall
-from domain.replacing import replace
-from domain.textual_calls.forms import TextualCall
-from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, ThoughtPiece, Words
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.call_ids import CallIds
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.conversation.stream import StreamedToolCall
+from quorum.domain.replacing import replace
+from quorum.domain.textual_calls.forms import TextualCall
+from quorum.domain.textual_calls.reader import (
+    CallBegun,
+    Piece,
+    TextualCallReader,
+    ThinkingEnded,
+    ThoughtPiece,
+    Words,
+)
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.call_ids import CallIds
 
 
 class TextualCalls:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import (
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     REFUSAL,
@@ -16,11 +16,11 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
-from infrastructure.models.openai_responses.arrivals import Arrivals, ArrivingItem
-from infrastructure.models.openai_responses.items import (
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.openai_responses.arrivals import Arrivals, ArrivingItem
+from quorum.infrastructure.models.openai_responses.items import (
     PARAGRAPH,
     is_cut_off_call,
     is_refusal,
@@ -29,10 +29,10 @@ from infrastructure.models.openai_responses.items import (
     read_message_text,
     read_reasoning_text,
 )
-from infrastructure.models.openai_responses.payload import list_open_calls
-from infrastructure.models.shared.call_ids import CallIds
-from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import (
+from quorum.infrastructure.models.openai_responses.payload import list_open_calls
+from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import (
     read_count_field,
     read_object_field,
     read_objects_field,

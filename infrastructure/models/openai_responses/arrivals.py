@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import parse_arguments, read_count_field, read_text_field
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.json_fields import parse_arguments, read_count_field, read_text_field
 
 
 class ArrivingItem(Struct):

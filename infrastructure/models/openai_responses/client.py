@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from application.ports.models import OnStreamEvent
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.endpoint import Endpoint
-from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
-from infrastructure.models.openai_sdk import OpenAiDialect
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
+from quorum.infrastructure.models.openai_responses.answer import ResponsesAnswer
+from quorum.infrastructure.models.openai_responses.payload import (
+    build_responses_history,
+    build_responses_payload,
+)
+from quorum.infrastructure.models.openai_sdk import OpenAiDialect
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 
 class OpenAiResponses(OpenAiDialect):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock
-from domain.text.json_value import JsonObject
-from infrastructure.models.openai_responses.payload import MESSAGE_PHASE
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.json_fields import (
+from quorum.domain.conversation.response import ContentBlock, OpaqueBlock, ReasoningBlock, TextBlock
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.openai_responses.payload import MESSAGE_PHASE
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.json_fields import (
     make_sendable,
     read_objects_field,
     read_text_field,

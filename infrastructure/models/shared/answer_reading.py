@@ -9,11 +9,11 @@ from typing import Protocol
 
 import httpx2
 
-from domain.conversation.response import LlmResponse
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import WrongKindError, parse_foreign_json
-from infrastructure.models.shared.sse import EventDecoder, ServerEvent
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import WrongKindError, parse_foreign_json
+from quorum.infrastructure.models.shared.sse import EventDecoder, ServerEvent
 
 EVENT_STREAM = "text/event-stream"
 _NO_ANSWERS = ("text/html",)

@@ -7,15 +7,15 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
-from application.ports.models import OnStreamEvent, ToolChoice
-from domain.calls.tool_parser import ToolParser
-from domain.conversation.document import DocumentLimits
-from domain.conversation.effort import Effort
-from domain.conversation.history import Message
-from domain.conversation.image import ImageLimits
-from domain.conversation.response import LlmResponse
-from domain.text.json_value import JsonObject
-from infrastructure.provider_types import CloudClient, ProviderType
+from quorum.application.ports.models import OnStreamEvent, ToolChoice
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.conversation.document import DocumentLimits
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Message
+from quorum.domain.conversation.image import ImageLimits
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.provider_types import CloudClient, ProviderType
 
 
 class ApiRequest(Struct, frozen=True, kw_only=True):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from domain.conversation.response import ToolUseBlock
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.json_fields import parse_arguments, parse_foreign_json
+from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.json_fields import parse_arguments, parse_foreign_json
 
 _FRAMED = re.compile(
     r"(?:```(?:json)?\s*)?(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?", re.DOTALL
@@ -26,7 +26,7 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
-    from domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
+    from quorum.domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
 
     text = raw.strip()
     for what, candidate in (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError
-from domain.replacing import replace
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.provider_types import ProviderType
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError
+from quorum.domain.replacing import replace
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.provider_types import ProviderType
 
 _OPENAI = tuple(Effort)
 _ANTHROPIC = tuple(effort for effort in Effort if effort is not Effort.MINIMAL)

@@ -7,9 +7,9 @@ import re
 import unicodedata
 from collections.abc import Mapping
 
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
-from infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
 
 _LONGEST_DETAIL = 300
 _LONGEST_SEARCHED = 4_000

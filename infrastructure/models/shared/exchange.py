@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from application.conversation_session import ArrivingAnswer
-from application.ports.models import LlmRequest, OnStreamEvent
-from application.ports.storage import ContentStore
-from domain.conversation.attachment import AttachmentLimits
-from domain.conversation.effort import Effort
-from domain.conversation.response import LlmResponse
-from domain.conversation.stream import StreamRetry
-from domain.errors import ProviderError
-from infrastructure.models.shared.api_client import ApiClient, ApiRequest, DocumentApiClient, VisionApiClient
-from infrastructure.models.shared.effort_levels import RefusedEfforts
-from infrastructure.models.shared.forced_choice import FreeModels
-from infrastructure.models.shared.pacing import RequestPace
-from infrastructure.models.shared.refused_tools import RefusedTools
-from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
-from infrastructure.models.shared.sent_attachments import SentAttachments
+from quorum.application.conversation_session import ArrivingAnswer
+from quorum.application.ports.models import LlmRequest, OnStreamEvent
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.conversation.attachment import AttachmentLimits
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.infrastructure.models.shared.api_client import (
+    ApiClient,
+    ApiRequest,
+    DocumentApiClient,
+    VisionApiClient,
+)
+from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts
+from quorum.infrastructure.models.shared.forced_choice import FreeModels
+from quorum.infrastructure.models.shared.pacing import RequestPace
+from quorum.infrastructure.models.shared.refused_tools import RefusedTools
+from quorum.infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
+from quorum.infrastructure.models.shared.sent_attachments import SentAttachments
 
 _MOST_LOADING_WAITS = 80  # of up to eight seconds each
 

@@ -12,10 +12,10 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 from msgspec import Struct
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.models.shared.base_url import explain_base_url, suggest_base_url
-from infrastructure.models.shared.error_bodies import (
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.models.shared.base_url import explain_base_url, suggest_base_url
+from quorum.infrastructure.models.shared.error_bodies import (
     find_error,
     find_status,
     fit_to_line,
@@ -27,9 +27,9 @@ from infrastructure.models.shared.error_bodies import (
     speaks_of_loading,
     speaks_of_model,
 )
-from infrastructure.models.shared.json_fields import read_object_field, read_text_field
-from infrastructure.models.shared.retry import parse_retry_after
-from infrastructure.models.shared.told_waits import find_body_wait, find_told_wait
+from quorum.infrastructure.models.shared.json_fields import read_object_field, read_text_field
+from quorum.infrastructure.models.shared.retry import parse_retry_after
+from quorum.infrastructure.models.shared.told_waits import find_body_wait, find_told_wait
 
 _Kind = ProviderErrorKind
 _KINDS: Mapping[int, _Kind] = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND})
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _NOTHING: JsonObject = {}
 _LARGEST_COUNT = 2**53

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 import httpx2
 from msgspec import Struct
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonValue
-from infrastructure.models.shared.error_bodies import find_error
-from infrastructure.models.shared.failures import Failures
-from infrastructure.models.shared.json_fields import read_text_field
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.models.shared.error_bodies import find_error
+from quorum.infrastructure.models.shared.failures import Failures
+from quorum.infrastructure.models.shared.json_fields import read_text_field
 
 MOST_MODELS = 1_000
 _LONGEST_NAME = 300

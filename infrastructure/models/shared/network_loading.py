@@ -13,7 +13,7 @@ from threading import Event, Thread
 
 import httpx2
 
-from infrastructure.lean_imports import import_lazily, without
+from quorum.infrastructure.lean_imports import import_lazily, without
 
 _LONGEST_WAIT_SECS = 1.0
 _LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)  # as both SDKs have them

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from application.ports.storage import RequestPacer
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import LedgerError, ProviderError, ProviderErrorKind
-from domain.request_rate import RequestRate
+from quorum.application.ports.storage import RequestPacer
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
+from quorum.domain.request_rate import RequestRate
 
 _TELL_SECS = 1.0
 """A shorter wait is not worth a word."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from application.ports.models import LlmExchange
-from application.ports.storage import ContentStore
-from domain.conversation.effort import Effort
-from infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
-from infrastructure.models.shared.effort_levels import RefusedEfforts
-from infrastructure.models.shared.exchange import ApiExchange
-from infrastructure.models.shared.forced_choice import FreeModels
-from infrastructure.models.shared.pacing import RequestPace
-from infrastructure.models.shared.refused_tools import RefusedTools
+from quorum.application.ports.models import LlmExchange
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.conversation.effort import Effort
+from quorum.infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
+from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts
+from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.models.shared.forced_choice import FreeModels
+from quorum.infrastructure.models.shared.pacing import RequestPace
+from quorum.infrastructure.models.shared.refused_tools import RefusedTools
 
 
 class Provider(Protocol):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
-from domain.text.late_pattern import compile_late
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.SERVER})
 # Where in the body it is, as Anthropic, OpenAI, Google and servers that use pydantic word it. Google puts

@@ -7,8 +7,8 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 
-from domain.conversation.history import Message, count_common_prefix
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.domain.conversation.history import Message, count_common_prefix
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

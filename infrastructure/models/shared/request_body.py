@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx2
 import msgspec
 
-from domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonValue
 
 
 def encode_body(body: Mapping[str, JsonValue]) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from domain.errors import ProviderError
+from quorum.domain.errors import ProviderError
 
 LONGEST_WAIT_SECS = 60.0
 _FIRST_DELAY_SECS = 0.5

@@ -11,15 +11,15 @@ import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 
-from application.ports.storage import ContentStore
-from domain.conversation.attachment import Attachment, AttachmentLimits
-from domain.conversation.document import Document
-from domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
-from domain.conversation.image import Image
-from domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from domain.text.late_pattern import compile_late
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.conversation.attachment import Attachment, AttachmentLimits
+from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
+from quorum.domain.conversation.image import Image
+from quorum.domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
 _AWAY = "its content cannot be read now: {error}"

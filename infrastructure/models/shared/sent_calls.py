@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import re
 
-from domain.text.late_pattern import compile_late
-from infrastructure.models.shared.json_fields import replace_surrogates
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.models.shared.json_fields import replace_surrogates
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64

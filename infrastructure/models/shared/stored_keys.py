@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from domain.errors import ConfigError, ProviderError, ProviderErrorKind
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 
 _OF_AZURE = {"anthropic": "ANTHROPIC_FOUNDRY_API_KEY"}
 

@@ -7,8 +7,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 _LONGEST_SEARCHED = 4_000
 _DEEPEST = 6

@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import assert_never
 
-from application.identifiers import generate_id
-from domain.errors import BlobError
-from domain.events.masking import SecretMask
-from domain.text.json_text import make_encoder
-from domain.text.late_pattern import compile_late
-from domain.text.output import Content, Structured, Text
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.store.blobs.line_index import FileLines
-from infrastructure.store.blobs.spill import FileSpill
+from quorum.application.identifiers import generate_id
+from quorum.domain.errors import BlobError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.json_text import make_encoder
+from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.output import Content, Structured, Text
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.store.blobs.line_index import FileLines
+from quorum.infrastructure.store.blobs.spill import FileSpill
 
 _ID = compile_late(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _TEXT, _JSON = ".txt", ".json"

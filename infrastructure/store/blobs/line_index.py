@@ -12,7 +12,7 @@ from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 
-from domain.errors import BlobError
+from quorum.domain.errors import BlobError
 
 _CHUNK = 1 << 16
 _SEARCHED_AT_ONCE = 1 << 20

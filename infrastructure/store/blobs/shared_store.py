@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from domain.errors import BlobError, LedgerError
-from domain.text.output import Content
-from infrastructure.blocking import run_in_thread
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.blobs.line_index import FileLines
-from infrastructure.store.blobs.spill import FileSpill
+from quorum.domain.errors import BlobError, LedgerError
+from quorum.domain.text.output import Content
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.store.blobs.line_index import FileLines
+from quorum.infrastructure.store.blobs.spill import FileSpill
 
 
 class SharedOutputs(Protocol):

@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from application.identifiers import generate_id
-from domain.errors import BlobError
-from domain.events.masking import SecretMask
-from domain.events.stream_masking import MaskedText
+from quorum.application.identifiers import generate_id
+from quorum.domain.errors import BlobError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.events.stream_masking import MaskedText
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30

@@ -6,27 +6,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend
-from infrastructure.store.ledger.place import SCHEME, list_database_files, locate_database
+from quorum.infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend
+from quorum.infrastructure.store.ledger.place import SCHEME, list_database_files, locate_database
 
 if TYPE_CHECKING:
-    from application.ports.storage import Storage
+    from quorum.application.ports.storage import Storage
 
 
 def _open(url: str, environ: Mapping[str, str], blobs: BlobPlace) -> Storage:
-    from infrastructure.store.ledger.opening import open_database
+    from quorum.infrastructure.store.ledger.opening import open_database
 
     return open_database(url, environ, open_blobs=blobs.open, objects=blobs.contents)
 
 
 def _read_state(url: str, environ: Mapping[str, str]) -> SchemaState:
-    from infrastructure.store.ledger.upgrading import read_schema_state
+    from quorum.infrastructure.store.ledger.upgrading import read_schema_state
 
     return read_schema_state(locate_database(url, environ))
 
 
 def _upgrade(url: str, environ: Mapping[str, str]) -> SchemaState:
-    from infrastructure.store.ledger.upgrading import upgrade_schema
+    from quorum.infrastructure.store.ledger.upgrading import upgrade_schema
 
     return upgrade_schema(locate_database(url, environ))
 

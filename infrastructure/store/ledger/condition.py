@@ -8,11 +8,11 @@ import stat
 from enum import Enum, auto
 from pathlib import Path
 
-from domain.errors import DamagedLedger, LedgerError
-from infrastructure.store.ledger.file_format import TABLE_NAMES, VERSION
-from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile
-from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
-from infrastructure.store.sql.schema import CONTENT, RECORD, SESSION
+from quorum.domain.errors import DamagedLedger, LedgerError
+from quorum.infrastructure.store.ledger.file_format import TABLE_NAMES, VERSION
+from quorum.infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile
+from quorum.infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
+from quorum.infrastructure.store.sql.schema import CONTENT, RECORD, SESSION
 
 _HEADER_BYTES = 100
 _LOOKED_AT = {"sessions": SESSION, "records": f"session_id, {RECORD}", "contents": CONTENT}

@@ -6,22 +6,22 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from application.ports.storage import BlobStore, OpenedSession
-from domain.errors import DamagedLedger, LedgerError
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import SessionChoice
-from infrastructure.local_pacer import LocalPacer
-from infrastructure.storage_backend import ContentObjects, OpenBlobs
-from infrastructure.store.ledger.condition import Condition, check_condition
-from infrastructure.store.ledger.locks import Gate, SessionLockFolder
-from infrastructure.store.ledger.mending import create_database, mend_database, was_interrupted
-from infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
-from infrastructure.store.sql.answers import SqlAnswers
-from infrastructure.store.sql.archive import SqlArchive
-from infrastructure.store.sql.contents import SqlContents
-from infrastructure.store.sql.session_opener import SessionOpener
-from infrastructure.store.sql.writer import Writer
-from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.application.ports.storage import BlobStore, OpenedSession
+from quorum.domain.errors import DamagedLedger, LedgerError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.infrastructure.local_pacer import LocalPacer
+from quorum.infrastructure.storage_backend import ContentObjects, OpenBlobs
+from quorum.infrastructure.store.ledger.condition import Condition, check_condition
+from quorum.infrastructure.store.ledger.locks import Gate, SessionLockFolder
+from quorum.infrastructure.store.ledger.mending import create_database, mend_database, was_interrupted
+from quorum.infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
+from quorum.infrastructure.store.sql.answers import SqlAnswers
+from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.contents import SqlContents
+from quorum.infrastructure.store.sql.session_opener import SessionOpener
+from quorum.infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 _ALONE_SECS = 2.0
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from domain.errors import LedgerError, SessionInUse
-from domain.text.late_pattern import compile_late
-from infrastructure.store.ledger.trouble import translate_database_errors
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.session_locks import SessionHolder
+from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
 _ID = compile_late(r"[0-9A-Za-z-]{1,64}")
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -7,9 +7,9 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from infrastructure.store.ledger.file_format import make_tables
-from infrastructure.store.ledger.sqlite_file import SqliteFile
-from infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
+from quorum.infrastructure.store.ledger.file_format import make_tables
+from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile
+from quorum.infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
 
 _BESIDE = ("-wal", "-shm")
 
@@ -32,7 +32,7 @@ def mend_database(path: Path) -> str:
         if was_interrupted(path):
             saved = "What could be read of it was saved before"
         else:
-            from infrastructure.store.ledger.salvage import salvage
+            from quorum.infrastructure.store.ledger.salvage import salvage
 
             made = _create_empty(mended)
             saved = salvage(path, made).summarise() if _has_content(path) else "It was empty"

@@ -7,11 +7,11 @@ import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from infrastructure.storage_backend import ContentObjects, OpenBlobs
-from infrastructure.store.ledger.database import Database, open_no_blobs
-from infrastructure.store.ledger.place import locate_database
-from infrastructure.store.ledger.trouble import translate_database_errors
-from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.infrastructure.storage_backend import ContentObjects, OpenBlobs
+from quorum.infrastructure.store.ledger.database import Database, open_no_blobs
+from quorum.infrastructure.store.ledger.place import locate_database
+from quorum.infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 
 def open_database(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from domain.errors import ConfigError, LedgerError
-from infrastructure.config.paths import locate_state_folder
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.infrastructure.config.paths import locate_state_folder
 
 SCHEME = "sqlite:///"
 _FILE_NAME = "ledger.sqlite"

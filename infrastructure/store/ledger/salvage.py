@@ -9,16 +9,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, find_flaw
-from domain.sessions.redaction_log import keep_linked_entries, relink
-from infrastructure.store.ledger.file_format import TABLE_NAMES
-from infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, begin_transaction
-from infrastructure.store.sql.connection import Row
-from infrastructure.store.sql.content_objects import read_place
-from infrastructure.store.sql.contents import is_whole, unpack_content
-from infrastructure.store.sql.forking import build_session_row
-from infrastructure.store.sql.rows import (
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw
+from quorum.domain.sessions.redaction_log import keep_linked_entries, relink
+from quorum.infrastructure.store.ledger.file_format import TABLE_NAMES
+from quorum.infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, begin_transaction
+from quorum.infrastructure.store.sql.connection import Row
+from quorum.infrastructure.store.sql.content_objects import read_place
+from quorum.infrastructure.store.sql.contents import is_whole, unpack_content
+from quorum.infrastructure.store.sql.forking import build_session_row
+from quorum.infrastructure.store.sql.rows import (
     build_redaction_entry,
     build_row,
     build_summary,
@@ -26,7 +26,7 @@ from infrastructure.store.sql.rows import (
     read_chained_record,
     read_redactions,
 )
-from infrastructure.store.sql.schema import (
+from quorum.infrastructure.store.sql.schema import (
     ADD_RECORD,
     ADD_SESSION,
     CONTENT,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
-from infrastructure.files.held_files import hold
-from infrastructure.store.ledger.file_format import LATER_TABLES
-from infrastructure.store.ledger.trouble import translate_database_errors
-from infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.files.held_files import hold
+from quorum.infrastructure.store.ledger.file_format import LATER_TABLES
+from quorum.infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.infrastructure.store.sql.connection import SqlConnection
 
 BUSY_SECS = 5.0
 _PRAGMAS = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from domain.errors import DamagedLedger, LedgerError
+from quorum.domain.errors import DamagedLedger, LedgerError
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _ELSEWHERE = "or name another file with [storage] url"

@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-from domain.errors import ConfigError, LedgerError
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.storage_backend import SchemaState
-from infrastructure.store.ledger.file_format import VERSION, name_revision
-from infrastructure.store.ledger.locks import Gate
-from infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.storage_backend import SchemaState
+from quorum.infrastructure.store.ledger.file_format import VERSION, name_revision
+from quorum.infrastructure.store.ledger.locks import Gate
+from quorum.infrastructure.store.ledger.trouble import translate_database_errors
 
 
 def read_schema_state(path: Path) -> SchemaState:
@@ -39,7 +39,7 @@ def upgrade_schema(path: Path) -> SchemaState:
         return before
     if not is_installed("alembic"):
         raise ConfigError(f"upgrading the session ledger {path} needs: {render_install_command('postgres')}")
-    from infrastructure.store.migrations.sqlite_upgrade import upgrade_file
+    from quorum.infrastructure.store.migrations.sqlite_upgrade import upgrade_file
 
     gate = Gate(path)
     gate.enter()

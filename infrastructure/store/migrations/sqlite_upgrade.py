@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from infrastructure.store.migrations.running import run_upgrade
+from quorum.infrastructure.store.migrations.running import run_upgrade
 
 
 def upgrade_file(path: Path, *, begun_at: str, version: int) -> None:

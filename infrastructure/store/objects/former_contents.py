@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from domain.errors import BlobError, LedgerError
-from infrastructure.store.objects.object_store import ObjectStore
+from quorum.domain.errors import BlobError, LedgerError
+from quorum.infrastructure.store.objects.object_store import ObjectStore
 
 _FOLDER = "contents/"
 _AT_ONCE = 16  # requests: each waits for the network most of its time

@@ -9,9 +9,9 @@ from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from domain.errors import BlobError
-from domain.text.printable import make_printable
-from infrastructure.store.objects.bucket import BucketAddress
+from quorum.domain.errors import BlobError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.store.objects.bucket import BucketAddress
 
 if TYPE_CHECKING:
     from obstore.store import S3Store

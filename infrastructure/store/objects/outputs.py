@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
 
-from domain.errors import BlobError
-from domain.text.json_value import JsonValue
-from infrastructure.store.objects.object_store import ObjectStore
+from quorum.domain.errors import BlobError
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.store.objects.object_store import ObjectStore
 
 _INDEX, _PIECES = "outputs/", "pieces/"
 _SUFFIXES = (".txt", ".json")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from domain.errors import ConfigError
+from quorum.domain.errors import ConfigError
 
 SCHEME = "postgresql+psycopg"
 _EXAMPLE = f"{SCHEME}://quorum@db.example.com/quorum"

@@ -6,33 +6,38 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import ConfigError
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend
-from infrastructure.store.postgres.address import SCHEME, PostgresAddress, list_password_files, parse_address
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.storage_backend import BlobPlace, SchemaState, StorageBackend
+from quorum.infrastructure.store.postgres.address import (
+    SCHEME,
+    PostgresAddress,
+    list_password_files,
+    parse_address,
+)
 
 if TYPE_CHECKING:
-    from application.ports.fleet import Fleet
-    from application.ports.storage import Storage
+    from quorum.application.ports.fleet import Fleet
+    from quorum.application.ports.storage import Storage
 
 
 def _open(url: str, environ: Mapping[str, str], blobs: BlobPlace) -> Storage:
     address = _parse_usable(url)
-    from infrastructure.store.postgres.database import PostgresDatabase  # it loads SQLAlchemy
+    from quorum.infrastructure.store.postgres.database import PostgresDatabase  # it loads SQLAlchemy
 
     return PostgresDatabase(address, environ, blobs=blobs)
 
 
 def _read_state(url: str, environ: Mapping[str, str]) -> SchemaState:
     address = _parse_usable(url)
-    from infrastructure.store.postgres.upgrading import read_schema_state
+    from quorum.infrastructure.store.postgres.upgrading import read_schema_state
 
     return read_schema_state(address, environ)
 
 
 def _upgrade(url: str, environ: Mapping[str, str]) -> SchemaState:
     address = _parse_usable(url)
-    from infrastructure.store.postgres.upgrading import upgrade_schema
+    from quorum.infrastructure.store.postgres.upgrading import upgrade_schema
 
     return upgrade_schema(address, environ)
 
@@ -41,7 +46,7 @@ def _open_fleet(url: str, environ: Mapping[str, str]) -> Fleet:
     address = parse_address(url)
     if not (is_installed("psycopg") and is_installed("procrastinate")):
         raise ConfigError(f"a fleet needs: {render_install_command('fleet')}")
-    from infrastructure.store.postgres.fleet import PostgresFleet
+    from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 
     return PostgresFleet(address, environ)
 

@@ -12,7 +12,7 @@ from sqlalchemy import CursorResult, text
 from sqlalchemy.dialects import registry
 from sqlalchemy.engine import Connection
 
-from infrastructure.store.sql.connection import NO_VALUES, Values
+from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
 
 _DIALECT = registry.load("postgresql.psycopg")(paramstyle="pyformat")
 

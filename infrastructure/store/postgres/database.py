@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from application.ports.storage import BlobStore, OpenedSession
-from domain.events.masking import SecretMask
-from domain.sessions.past_session import SessionChoice
-from infrastructure.storage_backend import BlobPlace
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.blobs.shared_store import SharedBlobStore
-from infrastructure.store.postgres.address import PostgresAddress
-from infrastructure.store.postgres.fleet_queue import enqueue_answered
-from infrastructure.store.postgres.leases import Leases
-from infrastructure.store.postgres.outputs import PostgresOutputs
-from infrastructure.store.postgres.request_rates import PostgresPacer
-from infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
-from infrastructure.store.sql.answers import SqlAnswers
-from infrastructure.store.sql.archive import SqlArchive
-from infrastructure.store.sql.contents import SqlContents
-from infrastructure.store.sql.session_opener import SessionOpener
-from infrastructure.store.sql.writer import Writer
-from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.application.ports.storage import BlobStore, OpenedSession
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.sessions.past_session import SessionChoice
+from quorum.infrastructure.storage_backend import BlobPlace
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
+from quorum.infrastructure.store.postgres.address import PostgresAddress
+from quorum.infrastructure.store.postgres.fleet_queue import enqueue_answered
+from quorum.infrastructure.store.postgres.leases import Leases
+from quorum.infrastructure.store.postgres.outputs import PostgresOutputs
+from quorum.infrastructure.store.postgres.request_rates import PostgresPacer
+from quorum.infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
+from quorum.infrastructure.store.sql.answers import SqlAnswers
+from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.contents import SqlContents
+from quorum.infrastructure.store.sql.session_opener import SessionOpener
+from quorum.infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 
 class PostgresDatabase:

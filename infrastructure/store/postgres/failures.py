@@ -10,9 +10,9 @@ import psycopg
 from sqlalchemy.exc import DBAPIError, OperationalError, ResourceClosedError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from domain.errors import LedgerError
-from domain.text.printable import make_printable
-from infrastructure.store.sql.engine import LostConnection
+from quorum.domain.errors import LedgerError
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.store.sql.engine import LostConnection
 
 LOCK_NOT_AVAILABLE = "55P03"
 _UPGRADE = "run quorum db upgrade"

@@ -7,19 +7,19 @@ from typing import Any
 
 from sqlalchemy.engine import Row
 
-from application.identifiers import generate_id
-from application.ports.fleet import AdvanceSession
-from domain.errors import LedgerError
-from domain.events.report import RunStatus
-from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
-from infrastructure.answerer import name_answerer
-from infrastructure.store.postgres.address import PostgresAddress
-from infrastructure.store.postgres.connection import PostgresConnection
-from infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
-from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.sql.connection import NO_VALUES, Values
-from infrastructure.store.sql.schema import build_insert
-from infrastructure.wall_clock import read_wall_clock_ms
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.fleet import AdvanceSession
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.report import RunStatus
+from quorum.domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.infrastructure.answerer import name_answerer
+from quorum.infrastructure.store.postgres.address import PostgresAddress
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
+from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
+from quorum.infrastructure.store.sql.schema import build_insert
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 # Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the
 # first time. `prompt` is NULL once a turn has begun with it: the record has it then.
@@ -124,7 +124,7 @@ class PostgresFleet:
 
     async def advance_sessions(self, advance: AdvanceSession, *, concurrency: int, until_empty: bool) -> None:
         """Advance sessions as they are queued, at most so many at once. Cancelled, it ends when they do."""
-        from infrastructure.store.postgres.fleet_worker import FleetWorker  # it loads the library
+        from quorum.infrastructure.store.postgres.fleet_worker import FleetWorker  # it loads the library
 
         worker = FleetWorker(self, self._server.build_connect_options(), advance, concurrency=concurrency)
         await worker.run(until_empty=until_empty)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from domain.fleet.fleet_session import FleetState
-from infrastructure.store.postgres.connection import PostgresConnection
-from infrastructure.store.sql.connection import SqlConnection
+from quorum.domain.fleet.fleet_session import FleetState
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection
 
 _LIBRARY = "procrastinate"
 QUEUE = "quorum"

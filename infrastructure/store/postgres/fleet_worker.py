@@ -13,9 +13,9 @@ from procrastinate import App, JobContext, PsycopgConnector, RetryStrategy
 from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
-from application.ports.fleet import AdvanceSession, SessionBusy
-from domain.fleet.fleet_session import Advance, FleetSession
-from infrastructure.store.postgres.fleet_queue import QUEUE, TASK
+from quorum.application.ports.fleet import AdvanceSession, SessionBusy
+from quorum.domain.fleet.fleet_session import Advance, FleetSession
+from quorum.infrastructure.store.postgres.fleet_queue import QUEUE, TASK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,13 +14,13 @@ from msgspec import Struct
 from sqlalchemy.engine import Row
 from sqlalchemy.exc import DBAPIError
 
-from domain.errors import LedgerError, SessionInUse
-from domain.text.printable import make_printable
-from infrastructure.store.postgres.connection import PostgresConnection
-from infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
-from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.session_locks import SessionHolder
+from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
+from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
 LEASE_SECS = 30
 """After so long without a sign of life, another process may take a session over."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from domain.errors import LedgerError
-from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.sql.schema import build_insert
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.sql.schema import build_insert
 
 _FETCHED_AT_ONCE = 4
 # Whole or not there: the entry is written in one transaction with all pieces.

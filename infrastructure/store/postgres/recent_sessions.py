@@ -8,7 +8,7 @@ from threading import Thread
 
 import psycopg
 
-from infrastructure.store.postgres.address import build_parameters, parse_address
+from quorum.infrastructure.store.postgres.address import build_parameters, parse_address
 
 _SELECT = "SELECT id, cwd, title, model FROM sessions ORDER BY updated_ms DESC, id DESC LIMIT %s"
 _READ_ONLY = "-c default_transaction_read_only=on -c statement_timeout={0} -c lock_timeout={0}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.request_rate import RequestRate
-from infrastructure.blocking import run_in_thread
-from infrastructure.store.postgres.server import PostgresServer
+from quorum.domain.request_rate import RequestRate
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.store.postgres.server import PostgresServer
 
 # One statement, so that the row's lock is all that those who ask at once wait for. The server's clock counts:
 # those of the machines differ. It is read once the row is locked.

@@ -11,12 +11,12 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from domain.errors import LedgerError
-from infrastructure.store.postgres.address import PostgresAddress, build_parameters
-from infrastructure.store.postgres.connection import PostgresConnection
-from infrastructure.store.postgres.failures import is_lost, read_state, translate_postgres_errors
-from infrastructure.store.postgres.tables import REVISION, read_revision
-from infrastructure.store.sql.connection import SqlConnection
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.postgres.address import PostgresAddress, build_parameters
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.failures import is_lost, read_state, translate_postgres_errors
+from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
+from quorum.infrastructure.store.sql.connection import SqlConnection
 
 PATIENCE_SECS = 10.0
 """How long a server that restarts is waited for, once it has been there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infrastructure.store.postgres.connection import PostgresConnection
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
 
 REVISION = "0004"
 """The revision of Alembic that this program reads and writes."""

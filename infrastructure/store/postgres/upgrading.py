@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from infrastructure.storage_backend import SchemaState
-from infrastructure.store.migrations.running import run_upgrade
-from infrastructure.store.postgres.address import PostgresAddress
-from infrastructure.store.postgres.server import PostgresServer
-from infrastructure.store.postgres.tables import REVISION, read_revision
+from quorum.infrastructure.storage_backend import SchemaState
+from quorum.infrastructure.store.migrations.running import run_upgrade
+from quorum.infrastructure.store.postgres.address import PostgresAddress
+from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.postgres.tables import REVISION, read_revision
 
 _ALONE = 0x71756F72  # "quor": two that upgrade at once wait for each other
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from domain.calls.effects import FileMark
-from infrastructure.store.snapshots.reading import LARGEST_BYTES
+from quorum.domain.calls.effects import FileMark
+from quorum.infrastructure.store.snapshots.reading import LARGEST_BYTES
 
 _BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1_000

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from application.ports.storage import ContentStore
-from domain.calls.effects import FileMark, FileState
-from domain.errors import LedgerError
-from infrastructure.store.snapshots.reading import FileContent
-from infrastructure.store.snapshots.saved_index import SavedIndex
-from infrastructure.store.snapshots.stat_index import StatIndex
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.calls.effects import FileMark, FileState
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.snapshots.reading import FileContent
+from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
+from quorum.infrastructure.store.snapshots.stat_index import StatIndex
 
 # So many files that a later session would have to read again are worth writing an index.
 _WORTH_SAVING = 1_000

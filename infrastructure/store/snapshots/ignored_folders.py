@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from domain.calls.effects import FileMark
-from infrastructure.files.ignoring import IgnoreRules
+from quorum.domain.calls.effects import FileMark
+from quorum.infrastructure.files.ignoring import IgnoreRules
 
 # Made anew by their programs, also where no ignore file says so.
 _MADE_ANEW = frozenset(

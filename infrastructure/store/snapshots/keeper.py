@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from application.cancellation import raise_if_cancelled
-from application.ports.storage import ContentStore
-from domain.calls.effects import (
+from quorum.application.cancellation import raise_if_cancelled
+from quorum.application.ports.storage import ContentStore
+from quorum.domain.calls.effects import (
     ChangeKind,
     Effects,
     FileChange,
@@ -24,20 +24,20 @@ from domain.calls.effects import (
     is_declared,
     is_same,
 )
-from domain.errors import LedgerError
-from domain.replacing import replace
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.mounts import are_local
-from infrastructure.files.workspace import Workspace
-from infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
-from infrastructure.store.snapshots.cache import ContentCache
-from infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
-from infrastructure.store.snapshots.manifest import Base, decode, encode
-from infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
-from infrastructure.store.snapshots.reading import FileContent, FileReader, build_unread_state
-from infrastructure.store.snapshots.saved_index import SavedIndex
-from infrastructure.store.snapshots.survey import LastSurvey, Survey, count_stored_bytes, may_improve
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.domain.errors import LedgerError
+from quorum.domain.replacing import replace
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.mounts import are_local
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
+from quorum.infrastructure.store.snapshots.cache import ContentCache
+from quorum.infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
+from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
+from quorum.infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
+from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader, build_unread_state
+from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
+from quorum.infrastructure.store.snapshots.survey import LastSurvey, Survey, count_stored_bytes, may_improve
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 
 _IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0

@@ -16,8 +16,8 @@ from operator import is_not
 import msgspec
 from msgspec import Struct
 
-from domain.calls.effects import FileKind, FileState, KeptFiles
-from domain.errors import LedgerError
+from quorum.domain.calls.effects import FileKind, FileState, KeptFiles
+from quorum.domain.errors import LedgerError
 
 # A list that differs from its base in more than this part of it is stored whole.
 _MOST_CHANGED = 1 / 8

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import TracebackType
 
-from infrastructure.files.workspace import Location, Workspace, find_root
+from quorum.infrastructure.files.workspace import Location, Workspace, find_root
 
 
 def locate_path(path: str, workspace: Workspace) -> Location | None:

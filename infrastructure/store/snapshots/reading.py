@@ -11,12 +11,12 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from domain.calls.effects import FileKind, FileMark, FileState
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from infrastructure.files.held_files import refuse_held
-from infrastructure.files.workspace import Workspace
-from infrastructure.store.snapshots.places import OpenFolders, locate_path
+from quorum.domain.calls.effects import FileKind, FileMark, FileState
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.files.held_files import refuse_held
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.store.snapshots.places import OpenFolders, locate_path
 
 LARGEST_BYTES = 10 * 1024 * 1024
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.

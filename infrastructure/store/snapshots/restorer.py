@@ -7,16 +7,16 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from domain.calls.effects import FileKind, FileState, is_like
-from domain.errors import RestoreError, ToolError
-from domain.replacing import replace
-from domain.sessions.restoration import RestoreStep
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
-from infrastructure.files.replacing import name_temporary
-from infrastructure.files.workspace import Location, Workspace, translate_os_errors
-from infrastructure.store.snapshots.places import OpenFolders, locate_path
-from infrastructure.store.snapshots.reading import FileReader
+from quorum.domain.calls.effects import FileKind, FileState, is_like
+from quorum.domain.errors import RestoreError, ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.restoration import RestoreStep
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
+from quorum.infrastructure.files.replacing import name_temporary
+from quorum.infrastructure.files.workspace import Location, Workspace, translate_os_errors
+from quorum.infrastructure.store.snapshots.places import OpenFolders, locate_path
+from quorum.infrastructure.store.snapshots.reading import FileReader
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -40,7 +40,7 @@ class WorkspaceRestorer:
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
         name = self._workspace.format_path(step.path)
-        from infrastructure.store.snapshots.step_diff import render_step_diff  # few sessions ask for it
+        from quorum.infrastructure.store.snapshots.step_diff import render_step_diff  # few sessions ask for it
 
         return await run_in_thread(lambda _stop: render_step_diff(step, name, now, wanted))
 

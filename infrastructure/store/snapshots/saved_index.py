@@ -23,12 +23,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.session.session_record import SessionRecord
-from domain.calls.effects import FileMark
-from domain.review.path_policy import PathPolicy
-from infrastructure.config.paths import locate_state_folder
-from infrastructure.config.schema import Settings
-from infrastructure.files.mounts import are_local
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.calls.effects import FileMark
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.config.paths import locate_state_folder
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.files.mounts import are_local
 
 _VERSION = 1
 _MAGIC = b"quorum-file-index "

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 
 from msgspec import Struct
 
-from domain.calls.effects import FileKind, FileMark, FileState
-from infrastructure.store.snapshots.saved_index import IndexedFile
+from quorum.domain.calls.effects import FileKind, FileMark, FileState
+from quorum.infrastructure.store.snapshots.saved_index import IndexedFile
 
 # A file that changed just before it was read may change again within the same tick of its clock, unnoticed.
 # Two seconds are the coarsest tick of a file system in use.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from domain.calls.effects import FileKind, FileState
-from domain.sessions.restoration import RestoreStep
-from infrastructure.files.diff import render_unified_diff
-from infrastructure.files.workspace import escape_path
+from quorum.domain.calls.effects import FileKind, FileState
+from quorum.domain.sessions.restoration import RestoreStep
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.workspace import escape_path
 
 MOST_LINES = 2_000
 MOST_CHARS = 200_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from domain.calls.effects import FileLook, FileMark, FileState
-from infrastructure.store.snapshots.reading import FileContent
+from quorum.domain.calls.effects import FileLook, FileMark, FileState
+from quorum.infrastructure.store.snapshots.reading import FileContent
 
 
 @dataclass(slots=True)

@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
-from domain.calls.effects import FileLook, FileMark
-from domain.review.workspace_roots import is_below_any
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.inotify import Inotify, read_watch_limit
-from infrastructure.files.mounts import are_local
-from infrastructure.files.standing_roots import list_standing_roots
-from infrastructure.store.snapshots.reading import build_mark
-from infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
+from quorum.domain.calls.effects import FileLook, FileMark
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.inotify import Inotify, read_watch_limit
+from quorum.infrastructure.files.mounts import are_local
+from quorum.infrastructure.files.standing_roots import list_standing_roots
+from quorum.infrastructure.store.snapshots.reading import build_mark
+from quorum.infrastructure.store.snapshots.watched_tree import SKIPPED, TreeLostError, WatchedTree
 
 MOST_FILES = 400_000
 LONGEST_SECS = 3.0

@@ -10,11 +10,11 @@ from operator import attrgetter
 
 from msgspec import Struct, field
 
-from domain.calls.effects import FileMark
-from domain.review.workspace_roots import is_below_any
-from infrastructure.files import inotify
-from infrastructure.files.inotify import FolderEvent, Inotify
-from infrastructure.store.snapshots.reading import build_mark
+from quorum.domain.calls.effects import FileMark
+from quorum.domain.review.workspace_roots import is_below_any
+from quorum.infrastructure.files import inotify
+from quorum.infrastructure.files.inotify import FolderEvent, Inotify
+from quorum.infrastructure.store.snapshots.reading import build_mark
 
 _NAME = attrgetter("name")
 # Git writes these whenever it is used; what they hold shows elsewhere, in its index and its references.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from domain.errors import LedgerError
-from domain.review.remote_answer import RemoteAnswer
-from infrastructure.blocking import run_in_thread
-from infrastructure.store.sql.connection import Row, SqlConnection
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.schema import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
-from infrastructure.store.sql.waiting import wait_to_the_end
-from infrastructure.store.sql.writer import Writer
+from quorum.domain.errors import LedgerError
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.store.sql.connection import Row, SqlConnection
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.schema import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
+from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.writer import Writer
 
 _FIND = f"SELECT {ANSWER} FROM {REVIEW_ANSWERS} WHERE session_id = :session_id AND digest = :digest"
 

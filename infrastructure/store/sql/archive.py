@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from domain.errors import LedgerError
-from domain.events.event import ReviewRequested, TurnFinished
-from domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
-from domain.sessions.pruning import Pruned
-from domain.sessions.redaction import check_redactable, redact_name, redact_records
-from domain.sessions.session_facts import escape_surrogates
-from domain.sessions.stored_session import StoredSession, find_session
-from domain.subagents.session_ids import find_owner
-from infrastructure.blocking import run_in_thread
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.rows import (
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import ReviewRequested, TurnFinished
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
+from quorum.domain.sessions.pruning import Pruned
+from quorum.domain.sessions.redaction import check_redactable, redact_name, redact_records
+from quorum.domain.sessions.session_facts import escape_surrogates
+from quorum.domain.sessions.stored_session import StoredSession, find_session
+from quorum.domain.subagents.session_ids import find_owner
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.rows import (
     build_summary,
     insert_redactions,
     read_chained_record,
     read_records,
     read_redactions,
 )
-from infrastructure.store.sql.schema import (
+from quorum.infrastructure.store.sql.schema import (
     FIND_SESSION,
     LIST_SESSIONS,
     RECORD,
@@ -30,9 +30,9 @@ from infrastructure.store.sql.schema import (
     SESSION,
     SessionRow,
 )
-from infrastructure.store.sql.session_locks import SessionLocks
-from infrastructure.store.sql.waiting import wait_to_the_end
-from infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.store.sql.session_locks import SessionLocks
+from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.writer import Writer
 
 _ASKED, _ENDED = (
     f"MAX(CASE WHEN type = '{each.type}' THEN rowid END)" for each in (ReviewRequested, TurnFinished)
@@ -96,7 +96,7 @@ class SqlArchive:
         return await run_in_thread(lambda _stop: self.fork_blocking(session_id, before=before))
 
     def fork_blocking(self, session_id: str, *, before: int | None = None) -> str:
-        from infrastructure.store.sql.forking import fork
+        from quorum.infrastructure.store.sql.forking import fork
 
         return self._writer.submit(
             lambda connection: fork(self._engine, connection, session_id, before=before, now_ms=self._clock())
@@ -136,7 +136,7 @@ class SqlArchive:
         and so do its contents. Then contents go that no record refers to. `dry_run` removes nothing and
         answers the same.
         """
-        from infrastructure.store.sql.pruning import Pruning
+        from quorum.infrastructure.store.sql.pruning import Pruning
 
         pruning = Pruning(self._engine, self._locks, self._clock)
         done = self._writer.submit(

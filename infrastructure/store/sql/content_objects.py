@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from infrastructure.storage_backend import ContentObjects
+from quorum.infrastructure.storage_backend import ContentObjects
 
 KEPT_INLINE_BYTES = 4096
 """Contents that compress to at most so much stay in the database: a request takes longer than a row."""

@@ -10,23 +10,23 @@ import hashlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from domain.errors import ContentGone, LedgerError
-from domain.sessions.pruning import is_list_of_files
-from domain.text.printable import make_printable
-from infrastructure.blocking import run_in_thread
-from infrastructure.storage_backend import ContentObjects
-from infrastructure.store.sql.connection import SqlConnection, expand
-from infrastructure.store.sql.content_objects import (
+from quorum.domain.errors import ContentGone, LedgerError
+from quorum.domain.sessions.pruning import is_list_of_files
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.storage_backend import ContentObjects
+from quorum.infrastructure.store.sql.connection import SqlConnection, expand
+from quorum.infrastructure.store.sql.content_objects import (
     IS_WITHIN_REACH,
     KEPT_INLINE_BYTES,
     encode_place,
     name_reach,
     read_place,
 )
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.schema import ADD_CONTENT
-from infrastructure.store.sql.waiting import wait_to_the_end
-from infrastructure.store.sql.writer import Writer
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.schema import ADD_CONTENT
+from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.writer import Writer
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
 _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement

@@ -8,16 +8,16 @@ from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from domain.errors import BlobError, LedgerError, SessionInUse
-from domain.sessions.session_facts import escape_surrogates
-from domain.sessions.stored_session import StoredSession
-from domain.text.amounts import format_amount
-from infrastructure.store.sql.archive import SqlArchive
-from infrastructure.store.sql.contents import SqlContents
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.rows import build_row, insert_redactions
-from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION, FIND_SESSION, SessionRow
-from infrastructure.store.sql.session_locks import SessionLocks
+from quorum.domain.errors import BlobError, LedgerError, SessionInUse
+from quorum.domain.sessions.session_facts import escape_surrogates
+from quorum.domain.sessions.stored_session import StoredSession
+from quorum.domain.text.amounts import format_amount
+from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.contents import SqlContents
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.rows import build_row, insert_redactions
+from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION, FIND_SESSION, SessionRow
+from quorum.infrastructure.store.sql.session_locks import SessionLocks
 
 _CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory
 _ROWS_AT_ONCE = 500

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from domain.errors import LedgerError
-from infrastructure.store.sql.connection import SqlConnection
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.sql.connection import SqlConnection
 
 
 class LostConnection(LedgerError):

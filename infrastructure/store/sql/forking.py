@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from application.identifiers import generate_id
-from domain.sessions.forking import fork_records
-from domain.sessions.ledger_chain import ChainedRecord
-from domain.sessions.session_facts import collect_facts
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.rows import build_row, insert_redactions, read_records, read_redactions
-from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
+from quorum.application.identifiers import generate_id
+from quorum.domain.sessions.forking import fork_records
+from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.sessions.session_facts import collect_facts
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.rows import build_row, insert_redactions, read_records, read_redactions
+from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
 
 
 def fork(

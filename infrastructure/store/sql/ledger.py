@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from domain.errors import LedgerError, QuorumError
-from domain.events.event import Event
-from domain.sessions.ledger_chain import encode_payload
-from infrastructure.store.sql.session_chain import SessionChain
-from infrastructure.store.sql.session_locks import WriteLock
-from infrastructure.store.sql.waiting import wait_to_the_end
-from infrastructure.store.sql.writer import EncodedEvent, LedgerEntry, Writer
+from quorum.domain.errors import LedgerError, QuorumError
+from quorum.domain.events.event import Event
+from quorum.domain.sessions.ledger_chain import encode_payload
+from quorum.infrastructure.store.sql.session_chain import SessionChain
+from quorum.infrastructure.store.sql.session_locks import WriteLock
+from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.writer import EncodedEvent, LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written
 

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from domain.errors import SessionInUse
-from domain.sessions.past_session import SessionSummary
-from domain.sessions.pruning import (
+from quorum.domain.errors import SessionInUse
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.pruning import (
     Pruned,
     find_named_contents,
     find_named_manifests,
     is_list_of_files,
     select_sessions_to_prune,
 )
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.contents import read_beginning, unpack_content
-from infrastructure.store.sql.engine import SqlEngine
-from infrastructure.store.sql.rows import build_summary
-from infrastructure.store.sql.schema import LIST_SESSIONS, REDACTIONS, REVIEW_ANSWERS, SessionRow
-from infrastructure.store.sql.session_locks import SessionLocks
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.contents import read_beginning, unpack_content
+from quorum.infrastructure.store.sql.engine import SqlEngine
+from quorum.infrastructure.store.sql.rows import build_summary
+from quorum.infrastructure.store.sql.schema import LIST_SESSIONS, REDACTIONS, REVIEW_ANSWERS, SessionRow
+from quorum.infrastructure.store.sql.session_locks import SessionLocks
 
 _BEGINNING_BYTES = 256  # of a compressed content
 _MEASURE = "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM records WHERE session_id = :session_id"

@@ -7,12 +7,12 @@ from decimal import Decimal, InvalidOperation
 
 from msgspec.structs import asdict
 
-from domain.sessions.ledger_chain import ChainedRecord
-from domain.sessions.past_session import SessionSummary
-from domain.sessions.redaction_log import RedactionEntry
-from infrastructure.store.sql.connection import Row, SqlConnection
-from infrastructure.store.sql.schema import ADD_REDACTION, RECORD, REDACTION, REDACTIONS, SessionRow
-from infrastructure.store.sql.session_locks import SessionHolder
+from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.infrastructure.store.sql.connection import Row, SqlConnection
+from quorum.infrastructure.store.sql.schema import ADD_REDACTION, RECORD, REDACTION, REDACTIONS, SessionRow
+from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
 _LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
 _LIST_REDACTIONS = f"SELECT {REDACTION} FROM {REDACTIONS} WHERE session_id = :session_id ORDER BY rowid"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.errors import LedgerError
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import ChainedRecord, chain_record
-from domain.sessions.past_session import SessionSummary
-from domain.sessions.session_facts import StoredSessionFacts
-from domain.text.json_value import JsonObject
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.rows import build_row
-from infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
-from infrastructure.store.sql.session_locks import WriteLock
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import ChainedRecord, chain_record
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.session_facts import StoredSessionFacts
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.rows import build_row
+from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
+from quorum.infrastructure.store.sql.session_locks import WriteLock
 
 _FIND_HEAD = "SELECT records, head FROM sessions WHERE id = :session"
 # What changes with each record, if the session has still so many, of which the last has that link.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.connection import SqlConnection
 
 
 class SessionHolder(Struct, frozen=True):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from application.identifiers import generate_id
-from application.ports.storage import OpenedSession
-from domain.errors import SessionInUse
-from domain.sessions.past_session import (
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.storage import OpenedSession
+from quorum.domain.errors import SessionInUse
+from quorum.domain.sessions.past_session import (
     ContinuedSession,
     LatestSession,
     LedgerRecord,
@@ -16,12 +16,12 @@ from domain.sessions.past_session import (
     PickedSession,
     SessionChoice,
 )
-from domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
-from infrastructure.store.sql.archive import SqlArchive
-from infrastructure.store.sql.ledger import SqlLedger
-from infrastructure.store.sql.session_chain import SessionChain
-from infrastructure.store.sql.session_locks import SessionLocks, WriteLock
-from infrastructure.store.sql.writer import Writer
+from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
+from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.ledger import SqlLedger
+from quorum.infrastructure.store.sql.session_chain import SessionChain
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock
+from quorum.infrastructure.store.sql.writer import Writer
 
 _NAMED_AT_MOST = 5
 

@@ -12,12 +12,12 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from domain.errors import LedgerError
-from domain.sessions.ledger_chain import ChainedRecord
-from domain.text.json_value import JsonObject
-from infrastructure.store.sql.connection import SqlConnection
-from infrastructure.store.sql.engine import LostConnection, SqlEngine
-from infrastructure.store.sql.session_chain import SessionChain
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.ledger_chain import ChainedRecord
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.store.sql.connection import SqlConnection
+from quorum.infrastructure.store.sql.engine import LostConnection, SqlEngine
+from quorum.infrastructure.store.sql.session_chain import SessionChain
 
 _Result = TypeVar("_Result")
 

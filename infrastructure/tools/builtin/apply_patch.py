@@ -7,30 +7,38 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.seal import Seal, SealedFile
-from domain.calls.seen_file import SeenFile, build_seen_file
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_dialects import PATCH_TOOL
-from domain.calls.tool_traits import OutputKind, ToolTraits
-from domain.errors import StaleSeal, ToolError
-from domain.text.json_value import JsonObject
-from domain.text.patch import AddFile, BadPatch, DeleteFile, PatchOperation, UpdateFile, list_paths, parse_patch
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.diff import render_unified_diff
-from infrastructure.files.transaction import FileStep, change_together
-from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import require_text
-from infrastructure.tools.builtin.drafting import read_projected, require_seal
-from infrastructure.tools.builtin.file_text import decode_file, encode_file
-from infrastructure.tools.builtin.hunks import apply_hunks
-from infrastructure.tools.builtin.reading import declare_writing
-from infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.calls.seen_file import SeenFile, build_seen_file
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_dialects import PATCH_TOOL
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.patch import (
+    AddFile,
+    BadPatch,
+    DeleteFile,
+    PatchOperation,
+    UpdateFile,
+    list_paths,
+    parse_patch,
+)
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.transaction import FileStep, change_together
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.drafting import read_projected, require_seal
+from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.tools.builtin.hunks import apply_hunks
+from quorum.infrastructure.tools.builtin.reading import declare_writing
+from quorum.infrastructure.tools.builtin.seen import SeenFiles, compute_sha256, require_known, require_unchanged
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _MOST_FILES = 200
 _DESCRIPTION = """\

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.calls.tool import ToolParameter
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject
+from quorum.domain.calls.tool import ToolParameter
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject
 
 FILE_PARAMETER = ToolParameter(
     name="path", type="path", description="The file, absolute or from the working directory.", required=True

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from application.calls.tool_set import ToolSet
-from application.plan.plan_service import PlanService
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import ToolError
-from domain.plan.phase import RUN_TASK, UPDATE_TASK
-from domain.plan.plan import Plan
-from domain.plan.reading import BadPlan, read_plan
-from domain.review.plan_terms import CREATE_PLAN
-from domain.text.json_value import JsonObject
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.plan.plan_service import PlanService
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.reading import BadPlan, read_plan
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _TEXTS: JsonObject = {"type": "array", "items": {"type": "string"}}
 _TASK: JsonObject = {

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from domain.calls.seal import Seal, SealedFile
-from domain.errors import StaleSeal, ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files.diff import render_unified_diff
-from infrastructure.files.replacing import change, replace_file
-from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.seen import compute_sha256
+from quorum.domain.calls.seal import Seal, SealedFile
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.replacing import change, replace_file
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin.seen import compute_sha256
 
 _LARGEST = 64 * 1024 * 1024
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.seal import Seal
-from domain.calls.seen_file import build_seen_file
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import OutputKind, ToolTraits
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
-from infrastructure.tools.builtin.drafting import (
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.seen_file import build_seen_file
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_text
+from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     build_seal,
     carry_out,
@@ -25,13 +25,13 @@ from infrastructure.tools.builtin.drafting import (
     read_projected,
     require_seal,
 )
-from infrastructure.tools.builtin.file_text import decode_file, encode_file
-from infrastructure.tools.builtin.matching import replace_text
-from infrastructure.tools.builtin.reading import declare_writing
-from infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
+from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.tools.builtin.matching import replace_text
+from quorum.infrastructure.tools.builtin.reading import declare_writing
+from quorum.infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _EDIT: JsonObject = {
     "type": "object",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import ToolError
-from domain.plan.phase import FAIL_TASK
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import require_text
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.arguments import require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 TRAITS = ToolTraits(kind="think", is_conditional=True)
 

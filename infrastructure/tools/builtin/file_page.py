@@ -8,15 +8,22 @@ import os
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from domain.calls.seen_file import SeenFile
-from domain.conversation.document import PDF_REMEDY
-from infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
-from infrastructure.attachments.pdf import is_pdf
-from infrastructure.blocking import Stop
-from infrastructure.files.encoding import SAMPLE_BYTES, UTF_8, Encoding, detect, detect_binary_kind, is_image
-from infrastructure.files.workspace import Location, Workspace
-from infrastructure.tools.builtin import notebook
-from infrastructure.tools.builtin.notebook import is_notebook, render_cells
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.conversation.document import PDF_REMEDY
+from quorum.infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES
+from quorum.infrastructure.attachments.pdf import is_pdf
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.encoding import (
+    SAMPLE_BYTES,
+    UTF_8,
+    Encoding,
+    detect,
+    detect_binary_kind,
+    is_image,
+)
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin import notebook
+from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
 
 LINES_PER_PAGE = 2000
 LONGEST_LINE = 2000

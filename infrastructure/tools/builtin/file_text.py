@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.errors import ToolError
-from infrastructure.files.encoding import UTF_8, Encoding, detect
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.encoding import UTF_8, Encoding, detect
 
 
 def decode_file(content: bytes, name: str) -> tuple[Encoding, str]:

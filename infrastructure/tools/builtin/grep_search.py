@@ -6,26 +6,26 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from domain.calls.execution import CallControls, ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.execution.shell.git_secrets import is_secret_settings
-from infrastructure.files.opened_path import require_opened_at
-from infrastructure.files.patterns import Glob, LinePattern
-from infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
-from infrastructure.files.walking import Entry, Walk
-from infrastructure.files.workspace import Location, Workspace, open_regular
-from infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
-from infrastructure.tools.builtin.matches import Matches
-from infrastructure.tools.builtin.reading import declare_reading
+from quorum.domain.calls.execution import CallControls, ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.shell.git_secrets import is_secret_settings
+from quorum.infrastructure.files.opened_path import require_opened_at
+from quorum.infrastructure.files.patterns import Glob, LinePattern
+from quorum.infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
+from quorum.infrastructure.files.walking import Entry, Walk
+from quorum.infrastructure.files.workspace import Location, Workspace, open_regular
+from quorum.infrastructure.tools.builtin.arguments import require_flag, require_integer, require_text
+from quorum.infrastructure.tools.builtin.matches import Matches
+from quorum.infrastructure.tools.builtin.reading import declare_reading
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _LARGEST = 5 * 1024 * 1024
 _LARGEST_NAMED = 64 * 1024 * 1024

@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from domain.errors import ToolError
-from domain.text.patch import PatchHunk
-from infrastructure.tools.builtin.matching import describe_near_miss
+from quorum.domain.errors import ToolError
+from quorum.domain.text.patch import PatchHunk
+from quorum.infrastructure.tools.builtin.matching import describe_near_miss
 
 _MOST_PLACES = 100
 _MOST_NUMBERS = 20

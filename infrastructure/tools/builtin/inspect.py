@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, assert_never
 
-from application.ports.storage import BlobStore
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.summary import render_header
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import OutputKind, ToolTraits
-from domain.errors import BlobError, ToolError
-from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
-from domain.text.json_value import JsonObject, JsonValue
-from domain.text.output import Content, Structured, Text
-from infrastructure.blocking import run_in_thread
-from infrastructure.tools.builtin.arguments import require_text
-from infrastructure.tools.builtin.inspect_pages import (
+from quorum.application.ports.storage import BlobStore
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.summary import render_header
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.errors import BlobError, ToolError
+from quorum.domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.output import Content, Structured, Text
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.inspect_pages import (
     MOST_BYTES,
     describe_offer,
     describe_text_offer,
@@ -27,7 +27,7 @@ from infrastructure.tools.builtin.inspect_pages import (
     render_keys_page,
     render_text_page,
 )
-from infrastructure.tools.builtin.inspect_selector import (
+from quorum.infrastructure.tools.builtin.inspect_selector import (
     Characters,
     Lines,
     Page,
@@ -39,7 +39,7 @@ from infrastructure.tools.builtin.inspect_selector import (
 )
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 # Far above what a call can return: a page of a stored output is never stored itself.
 _INLINE_BYTES = 1 << 20

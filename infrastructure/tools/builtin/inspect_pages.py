@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from domain.calls.summary import count_lines, describe_keys, describe_schema
-from domain.errors import ToolError
-from domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning, quote_key
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.tools.builtin.inspect_selector import add_article, shorten_piece
+from quorum.domain.calls.summary import count_lines, describe_keys, describe_schema
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_text import count_utf8_bytes, describe_value, encode_beginning, quote_key
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.tools.builtin.inspect_selector import add_article, shorten_piece
 
 MOST_BYTES = 8000
 _LONGEST_LINE = 1500

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from domain.errors import ToolError
-from domain.text.json_text import describe_value, quote_key
-from domain.text.json_value import JsonValue
-from domain.text.late_pattern import compile_late
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_text import describe_value, quote_key
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.late_pattern import compile_late
 
 _SHOWN_CHARS = 200
 _SHOWN_KEYS = 20

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from application.jobs.background_jobs import BackgroundJobs, RunningJob
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.job import JobPage, JobStopper
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import ToolError
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import require_integer, require_text
+from quorum.application.jobs.background_jobs import BackgroundJobs, RunningJob
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobPage, JobStopper
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.arguments import require_integer, require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 MOST_CHARS = 12_000
 MOST_WAIT_SECS = 600

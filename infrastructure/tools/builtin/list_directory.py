@@ -6,18 +6,18 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
-from domain.text.json_value import JsonObject
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
-from infrastructure.tools.builtin.arguments import require_text
-from infrastructure.tools.builtin.reading import declare_listing
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
+from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.reading import declare_listing
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _MOST_ENTRIES = 1000
 

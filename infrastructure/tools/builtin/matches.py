@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from infrastructure.files.encoding import is_binary, read_byte_order_mark
-from infrastructure.files.patterns import LinePattern
+from quorum.infrastructure.files.encoding import is_binary, read_byte_order_mark
+from quorum.infrastructure.files.patterns import LinePattern
 
 _MOST_MATCHES = 1000
 _LONGEST_LINE = 500

@@ -6,7 +6,7 @@ from collections import Counter
 from difflib import SequenceMatcher
 from heapq import nlargest
 
-from domain.errors import ToolError
+from quorum.domain.errors import ToolError
 
 _MOST_HINTS = 3
 _MOST_LINES = 20_000
@@ -88,7 +88,7 @@ def describe_near_miss(content: str, old: str) -> str:
         last = first + len(wanted) - 1
         where = f"line {first}" if first == last else f"lines {first}-{last}"
         return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
-    from infrastructure.tools.builtin.lookalikes import describe_lookalike
+    from quorum.infrastructure.tools.builtin.lookalikes import describe_lookalike
 
     if alike := describe_lookalike(content[:_MOST_HINT_CHARS], old):
         return alike

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
 
 LARGEST_BYTES = 20_000_000
 """A longer notebook is not taken apart: it is shown as the JSON that it is."""

@@ -7,24 +7,24 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from application.calls.outputs import Outputs
-from application.calls.tool_set import ToolSet
-from application.jobs.background_jobs import BackgroundJobs
-from application.plan.plan_service import PlanService
-from application.ports.instructions import SkillPort
-from application.ports.storage import BlobStore, Spill
-from application.ports.subagents import SubagentPort
-from application.subagents.defined_tasks import DefinedTasks
-from application.subagents.plan_task_runner import PlanTaskRunner
-from application.turn.call_attachments import CallAttachments
-from domain.review.path_policy import PathPolicy
-from domain.subagents.subagent_task import Asker
-from domain.text.output import OutputLimits
-from infrastructure.config.schema import Settings
-from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.application.calls.outputs import Outputs
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.ports.instructions import SkillPort
+from quorum.application.ports.storage import BlobStore, Spill
+from quorum.application.ports.subagents import SubagentPort
+from quorum.application.subagents.defined_tasks import DefinedTasks
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner
+from quorum.application.turn.call_attachments import CallAttachments
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.subagents.subagent_task import Asker
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 
 class ToolParts(Struct, frozen=True, kw_only=True, eq=False):

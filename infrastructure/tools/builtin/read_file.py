@@ -5,31 +5,36 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from application.ports.workspace import AttachmentViewer
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
-from domain.errors import AttachmentError, ToolError
-from domain.text.amounts import format_megabytes
-from domain.text.json_value import JsonObject
-from infrastructure.attachments.files import build_attachment
-from infrastructure.blocking import Stop, run_in_thread
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.arguments import FILE_PARAMETER, require_flag, require_integer, require_text
-from infrastructure.tools.builtin.file_page import (
+from quorum.application.ports.workspace import AttachmentViewer
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.errors import AttachmentError, ToolError
+from quorum.domain.text.amounts import format_megabytes
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.attachments.files import build_attachment
+from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.arguments import (
+    FILE_PARAMETER,
+    require_flag,
+    require_integer,
+    require_text,
+)
+from quorum.infrastructure.tools.builtin.file_page import (
     LINES_PER_PAGE,
     LONGEST_LINE,
     BinaryFile,
     FilePage,
     PageReader,
 )
-from infrastructure.tools.builtin.reading import declare_reading
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 TRAITS = ToolTraits(
     verb="read",

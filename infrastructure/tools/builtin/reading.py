@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from domain.calls.access import Access
-from infrastructure.execution.shell.git_secrets import is_secret_settings
-from infrastructure.files.hard_links import find_other_names, list_known_names
-from infrastructure.files.workspace import Location
+from quorum.domain.calls.access import Access
+from quorum.infrastructure.execution.shell.git_secrets import is_secret_settings
+from quorum.infrastructure.files.hard_links import find_other_names, list_known_names
+from quorum.infrastructure.files.workspace import Location
 
 
 def declare_reading(location: Location) -> Access:

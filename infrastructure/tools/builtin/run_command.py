@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from application.jobs.background_jobs import BackgroundJobs
-from application.ports.storage import Spill
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.proposed_call import CallEffect
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import OutputKind, ToolTraits
-from domain.errors import ToolError
-from domain.replacing import replace
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from domain.shell.repository_changes import changes_repository
-from domain.text.json_value import JsonObject
-from domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.commands.running_command import RunningCommand
-from infrastructure.execution.commands.sealing import require_unchanged, seal_command
-from infrastructure.execution.sandbox.confinement import Confinement
-from infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.ports.storage import Spill
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.shell.repository_changes import changes_repository
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.running_command import RunningCommand
+from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_command
+from quorum.infrastructure.execution.sandbox.confinement import Confinement
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 Judge: TypeAlias = Callable[[str, Path], Awaitable[ShellVerdict]]
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from application.plan.plan_service import PlanService
-from application.subagents.plan_task_runner import PlanTaskRunner, describe_access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import PlanRefused, ToolError
-from domain.plan.phase import RUN_TASK, UPDATE_TASK
-from domain.plan.progress import TaskRefused, TaskStatus
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import require_text
-from infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
+from quorum.application.plan.plan_service import PlanService
+from quorum.application.subagents.plan_task_runner import PlanTaskRunner, describe_access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import PlanRefused, ToolError
+from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
+from quorum.domain.plan.progress import TaskRefused, TaskStatus
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 TRAITS = ToolTraits(
     verb="task", telling=("id",), kind="think", is_conditional=True, is_owners=True, is_planners=True

@@ -7,11 +7,11 @@ import os
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seen_file import FileKnowledge, SeenFile, collect_knowledge
-from domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
-from domain.errors import ToolError
-from infrastructure.files.workspace import Location, Workspace
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seen_file import FileKnowledge, SeenFile, collect_knowledge
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.workspace import Location, Workspace
 
 
 class SeenFiles:

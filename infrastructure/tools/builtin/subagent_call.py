@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from application.calls.approval import Interrupted, Withheld
-from application.ports.subagents import SubagentStopped
-from domain.review.questions import DecisionLabel
+from quorum.application.calls.approval import Interrupted, Withheld
+from quorum.application.ports.subagents import SubagentStopped
+from quorum.domain.review.questions import DecisionLabel
 
 INLINE_BYTES = 16_000
 """A report stays in the conversation whole up to this length: it is what remains of a whole conversation."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import OutputKind, ToolTraits
-from domain.errors import ToolError
-from domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _MARKS = {"pending": "○", "in_progress": "●", "done": "✓"}
 # Other words for a status, as models and other programs write them.

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from application.plan.plan_service import PlanService
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import PlanRefused, ToolError
-from domain.plan.phase import UPDATE_TASK
-from domain.plan.progress import TaskRefused, TaskStatus
-from domain.text.json_value import JsonObject
+from quorum.application.plan.plan_service import PlanService
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import PlanRefused, ToolError
+from quorum.domain.plan.phase import UPDATE_TASK
+from quorum.domain.plan.progress import TaskRefused, TaskStatus
+from quorum.domain.text.json_value import JsonObject
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _STATUSES = {
     "started": TaskStatus.IN_PROGRESS,

@@ -7,15 +7,15 @@ import json
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-from application.calls.whole_outputs import attach_whole_output, store_whole
-from application.ports.storage import Spill
-from domain.calls.summary import describe_structure, is_long
-from domain.errors import ToolError
-from domain.text.json_value import JsonValue
-from domain.text.output import Printed, Spilled, Stored, Structured, ToolOutput
-from infrastructure.execution.commands.account import list_remarks, name_signal
-from infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
-from infrastructure.execution.commands.process import Ending
+from quorum.application.calls.whole_outputs import attach_whole_output, store_whole
+from quorum.application.ports.storage import Spill
+from quorum.domain.calls.summary import describe_structure, is_long
+from quorum.domain.errors import ToolError
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.output import Printed, Spilled, Stored, Structured, ToolOutput
+from quorum.infrastructure.execution.commands.account import list_remarks, name_signal
+from quorum.infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
+from quorum.infrastructure.execution.commands.process import Ending
 
 _TAIL_BYTES = 4000
 

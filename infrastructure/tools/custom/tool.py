@@ -7,28 +7,28 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from application.cancellation import run_shielded
-from application.ports.storage import Spill
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ConfigError, ToolError
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
-from domain.text.output import Printed, Spilled, ToolOutput
-from infrastructure.config.command_template import CommandTemplate
-from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from infrastructure.execution.commands.declared_program import find_declared_program
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.commands.output import CommandOutput
-from infrastructure.execution.commands.process import SupervisedProcess
-from infrastructure.execution.commands.progress import LiveOutput
-from infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
-from infrastructure.execution.sandbox.confinement import Confinement, Launch
-from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.tools.builtin.run_command import DEFAULT_OUTPUT_BYTES
-from infrastructure.tools.custom.result import CustomOutput, read_json_output
+from quorum.application.cancellation import run_shielded
+from quorum.application.ports.storage import Spill
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.errors import ConfigError, ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Printed, Spilled, ToolOutput
+from quorum.infrastructure.config.command_template import CommandTemplate
+from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from quorum.infrastructure.execution.commands.declared_program import find_declared_program
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.execution.commands.progress import LiveOutput
+from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
+from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.tools.builtin.run_command import DEFAULT_OUTPUT_BYTES
+from quorum.infrastructure.tools.custom.result import CustomOutput, read_json_output
 
 _PROGRESS_BYTES = 16384
 

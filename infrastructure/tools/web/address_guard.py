@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 
-from domain.errors import ToolError
-from infrastructure.tools.web.address_rules import Address, explain_refusal
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.address_rules import Address, explain_refusal
 
 # Answers the addresses of a name and port, as text. Raises OSError where there are none.
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

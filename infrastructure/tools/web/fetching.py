@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import ToolError
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
-from infrastructure.execution.program import open_program
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.files.encoding import detect_binary_kind
-from infrastructure.tools.builtin.arguments import require_integer, require_text
-from infrastructure.tools.web.address_guard import AddressGuard
-from infrastructure.tools.web.media_type import decode_text
-from infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import ToolError
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.program import open_program
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.files.encoding import detect_binary_kind
+from quorum.infrastructure.tools.builtin.arguments import require_integer, require_text
+from quorum.infrastructure.tools.web.address_guard import AddressGuard
+from quorum.infrastructure.tools.web.media_type import decode_text
+from quorum.infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _CPU_SECS = 10
 _MEMORY_BYTES = 1024**3

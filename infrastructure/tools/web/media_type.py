@@ -8,7 +8,7 @@ from email.message import Message
 
 from msgspec import Struct
 
-from infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
+from quorum.infrastructure.files.encoding import SAMPLE_BYTES, detect, is_binary, read_byte_order_mark
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT = frozenset(

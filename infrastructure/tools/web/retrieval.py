@@ -11,9 +11,9 @@ from collections.abc import Callable
 import httpx2
 from msgspec import Struct
 
-from domain.errors import ToolError
-from infrastructure.tools.web.address_guard import AddressGuard
-from infrastructure.tools.web.media_type import MediaType
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.address_guard import AddressGuard
+from quorum.infrastructure.tools.web.media_type import MediaType
 
 _LONGEST_ADDRESS = 4096
 # Parsers disagree about these, so no address with them is taken.

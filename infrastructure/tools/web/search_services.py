@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from domain.errors import ToolError
+from quorum.domain.errors import ToolError
 
 Parameters: TypeAlias = Mapping[str, str]
 

@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, assert_never
 
 import httpx2
 
-from domain.calls.access import Access
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.calls.tool_traits import ToolTraits
-from domain.errors import ConfigError, ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.arguments import require_text
-from infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
-from infrastructure.tools.web.search_services import MOST_RESULTS, Brave, SearchHit, SearchService, SearXng
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool_traits import ToolTraits
+from quorum.domain.errors import ConfigError, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.arguments import require_text
+from quorum.infrastructure.tools.web.retrieval import ACCEPTED_ENCODINGS, Body, build_failure, read_body
+from quorum.infrastructure.tools.web.search_services import (
+    MOST_RESULTS,
+    Brave,
+    SearchHit,
+    SearchService,
+    SearXng,
+)
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
-    from infrastructure.config.web_table import WebTable
-    from infrastructure.tools.builtin.parts import ToolParts
+    from quorum.infrastructure.config.web_table import WebTable
+    from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 _LONGEST_QUERY = 400
 _INLINE_BYTES = 20_000

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from domain.replacing import replace
 from quorum.cli.app import AppOptions
+from quorum.domain.replacing import replace
 from quorum.errors import UsageError
 
 _FILES = {

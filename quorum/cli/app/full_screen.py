@@ -23,26 +23,26 @@ from quorum.starting import explain_start_failures
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from application.ports.people import Approver, Observer
-    from application.ports.storage import SessionArchive, Storage
-    from application.session.agent_session import AgentSession
-    from application.session.session_record import SessionRecord
-    from domain.events.masking import SecretMask
-    from domain.review.mode import Mode
-    from domain.sessions.past_session import SessionChoice
-    from domain.text.json_value import JsonObject
-    from infrastructure.config.loading import LoadedSettings
-    from infrastructure.container import Container
-    from infrastructure.trust.decisions import TrustDecisions
+    from quorum.application.ports.people import Approver, Observer
+    from quorum.application.ports.storage import SessionArchive, Storage
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.application.session.session_record import SessionRecord
     from quorum.cli.app import AppOptions
     from quorum.cli.app.listening import Listening
-    from tui.agent.local_servers import LocalServers
-    from tui.agent.settings_service import SettingsService
-    from tui.agent.worktrees import WorktreesPort
-    from tui.app.app import QuorumApp
-    from tui.terminal.early_prompt import EarlyPrompt
-    from tui.terminal.shutdown import Shutdown
-    from tui.themes.looks import PrintStatusLine
+    from quorum.domain.events.masking import SecretMask
+    from quorum.domain.review.mode import Mode
+    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.text.json_value import JsonObject
+    from quorum.infrastructure.config.loading import LoadedSettings
+    from quorum.infrastructure.container import Container
+    from quorum.infrastructure.trust.decisions import TrustDecisions
+    from quorum.tui.agent.local_servers import LocalServers
+    from quorum.tui.agent.settings_service import SettingsService
+    from quorum.tui.agent.worktrees import WorktreesPort
+    from quorum.tui.app.app import QuorumApp
+    from quorum.tui.terminal.early_prompt import EarlyPrompt
+    from quorum.tui.terminal.shutdown import Shutdown
+    from quorum.tui.themes.looks import PrintStatusLine
 
 
 def show_app(options: AppOptions, root: Path, early_prompt: EarlyPrompt | None) -> int:
@@ -64,10 +64,10 @@ def _choose_app(options: AppOptions, listening: Listening | None) -> Callable[..
     if listening is not None:
         return listening.build_app
     if options.demo:
-        from tui.demo.app import DemoApp
+        from quorum.tui.demo.app import DemoApp
 
         return DemoApp
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
     return QuorumApp
 
@@ -76,7 +76,7 @@ async def _show(
     options: AppOptions, root: Path, size: tuple[int, int] | None, early_prompt: EarlyPrompt | None
 ) -> int:
     with explain_start_failures():
-        from domain.text.printable import make_printable
+        from quorum.domain.text.printable import make_printable
 
         listening = _build_listening(options, root)
     headless = options.headless
@@ -112,7 +112,7 @@ def _build_listening(options: AppOptions, root: Path) -> Listening | None:
 def _make_app(
     options: AppOptions, root: Path, sessions: _Sessions, listening: Listening | None
 ) -> tuple[QuorumApp, Shutdown]:
-    from tui.terminal.shutdown import Shutdown
+    from quorum.tui.terminal.shutdown import Shutdown
 
     app = _choose_app(options, listening)(
         sessions.compose,
@@ -151,7 +151,7 @@ class _Sessions:
         """A session in a folder, with its agent, announced; what the project wants to be trusted with is asked
         before."""
         await asyncio.to_thread(import_module, "quorum.settings")
-        from infrastructure.trust.decisions import open_trust_decisions
+        from quorum.infrastructure.trust.decisions import open_trust_decisions
         from quorum.settings import check_keys, load_with_trust
 
         self._trust = self._trust or open_trust_decisions(os.environ)
@@ -191,7 +191,7 @@ class _Sessions:
 
     async def _tell_worktrees(self) -> None:
         """Name the worktrees that earlier runs left behind. Without any nothing more is imported for it."""
-        from infrastructure.config.paths import locate_worktrees
+        from quorum.infrastructure.config.paths import locate_worktrees
 
         places = locate_worktrees(os.environ)
         if places is None or not await asyncio.to_thread(places.is_dir):
@@ -224,7 +224,7 @@ class _Sessions:
 
         It is for the first session: later on they are what the person has made of them.
         """
-        from domain.errors import ConfigError
+        from quorum.domain.errors import ConfigError
 
         tui = loaded.settings.tui
         notices: tuple[str, ...] = ()
@@ -258,9 +258,9 @@ class _Sessions:
         """What runs the person's own program for the status line, if there is one."""
         if not (argv := loaded.settings.tui.statusline):
             return None
-        from infrastructure.execution.commands.environment import build_command_environment
-        from infrastructure.execution.status_command import StatusCommand
-        from infrastructure.settings_conversion import list_key_names
+        from quorum.infrastructure.execution.commands.environment import build_command_environment
+        from quorum.infrastructure.execution.status_command import StatusCommand
+        from quorum.infrastructure.settings_conversion import list_key_names
         from quorum.version import __version__
 
         environment = build_command_environment(os.environ, list_key_names(loaded.settings))
@@ -273,7 +273,7 @@ class _Sessions:
 
     def _open_record(self, loaded: LoadedSettings, choice: SessionChoice, folder: Path) -> SessionRecord:
         """Runs in a thread, as all that is imported late or waits for a disk."""
-        from infrastructure.bootstrap import open_session
+        from quorum.infrastructure.bootstrap import open_session
 
         fork = self._options.fork and self._is_first
         return open_session(loaded, folder, choice, fork=fork)
@@ -287,12 +287,12 @@ class _Sessions:
         folder: Path,
     ) -> Container:
         """Runs in a thread while the screen is already up: most of what is imported is imported here."""
-        from application.session.session_folders import list_option_folders
-        from domain.events.masking import SecretMask
-        from infrastructure.bootstrap import build_session
+        from quorum.application.session.session_folders import list_option_folders
+        from quorum.domain.events.masking import SecretMask
         from quorum.errors import mask_complaints
-        from tui.keys.commands import RESERVED_NAMES
-        from tui.transcript.layout.view import TranscriptView
+        from quorum.infrastructure.bootstrap import build_session
+        from quorum.tui.keys.commands import RESERVED_NAMES
+        from quorum.tui.transcript.layout.view import TranscriptView
 
         with self._making_mask:  # two tabs may be composed at once
             self._mask = self._mask or SecretMask()
@@ -338,7 +338,7 @@ class _Sessions:
         return await asyncio.to_thread(self._open_archive)
 
     def _open_archive(self) -> SessionArchive:
-        from infrastructure.storage import open_storage
+        from quorum.infrastructure.storage import open_storage
         from quorum.settings import load
 
         if self._listed is None:
@@ -357,9 +357,9 @@ class _Sessions:
 
 async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
     """Found out beside everything else: trying the sandbox takes a moment, and nothing waits for it."""
-    from domain.errors import LedgerError
-    from domain.events.event import SandboxChecked
-    from domain.shell.sandbox import SandboxOn
+    from quorum.domain.errors import LedgerError
+    from quorum.domain.events.event import SandboxChecked
+    from quorum.domain.shell.sandbox import SandboxOn
 
     state = await container.sandbox().find_state()
     if agent.record.in_use:
@@ -369,7 +369,7 @@ async def _tell_sandbox(container: Container, agent: AgentSession) -> None:
 
 
 def _tell(warnings: Sequence[str], observer: Observer) -> None:
-    from domain.events.event import ErrorOccurred
+    from quorum.domain.events.event import ErrorOccurred
 
     for warning in warnings:
         observer.notify(ErrorOccurred(message=warning))

@@ -9,20 +9,20 @@ from pathlib import Path
 from signal import SIGHUP, SIGINT, SIGTERM
 from typing import TYPE_CHECKING, Any
 
-from domain.errors import ConfigError
-from infrastructure.remote.approval_token import write_new_token
-from infrastructure.remote.place import SocketPath
-from infrastructure.remote.server import Server
 from quorum.cli.app import AppOptions
+from quorum.domain.errors import ConfigError
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.remote.approval_token import write_new_token
+from quorum.infrastructure.remote.place import SocketPath
+from quorum.infrastructure.remote.server import Server
 
 if TYPE_CHECKING:
-    from domain.events.masking import SecretMask
+    from quorum.domain.events.masking import SecretMask
     from quorum.gate.gate_service import GateService
     from quorum.rpc.listening_app import ListeningApp
     from quorum.rpc.remote_gate import RemoteGate
     from quorum.rpc.settings import RemoteSetting
-    from tui.app.app import QuorumApp
+    from quorum.tui.app.app import QuorumApp
 
 
 class Listening:
@@ -106,7 +106,7 @@ class Listening:
         self._app.shutdown.take_signals(codes, self._app.leave)
 
     def _list_settings(self) -> Sequence[RemoteSetting]:
-        from infrastructure.config.report import list_setting_texts
+        from quorum.infrastructure.config.report import list_setting_texts
         from quorum.rpc.settings import RemoteSetting
         from quorum.settings import load
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from domain.benchmark.panel_measure import BallotMeasure
 from quorum.cli.bench.report import name_reviewers
+from quorum.domain.benchmark.panel_measure import BallotMeasure
 
 _BAR = 30  # columns
 _NAME = 31

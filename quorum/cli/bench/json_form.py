@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel
-from domain.benchmark.panel_measure import BallotMeasure, PanelMeasure, TripleMeasure
-from domain.benchmark.reviewer_measure import ReviewerMeasure
-from domain.benchmark.statistics import Rate
-from domain.text.json_value import JsonObject, JsonValue
-from infrastructure.benchmark.model_free_layers import JudgedCall
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
+from quorum.domain.benchmark.panel_measure import BallotMeasure, PanelMeasure, TripleMeasure
+from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure
+from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.benchmark.model_free_layers import JudgedCall
 
 
 def describe_layers(judged: Sequence[JudgedCall]) -> JsonObject:

@@ -8,16 +8,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from domain.benchmark.labelled_call import CallGroup, LabelledCall, RecordedBallot
-from domain.benchmark.panel_measure import BallotMeasure, measure_ballots
-from domain.text.json_value import JsonValue
-from infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
-from infrastructure.benchmark.model_free_layers import judge_calls
 from quorum.cli.bench import BenchOptions
 from quorum.cli.bench.chart import draw_svg, draw_text_chart
 from quorum.cli.bench.json_form import describe_ballots, describe_layers
 from quorum.cli.bench.report import report_ballots, report_layers
+from quorum.domain.benchmark.labelled_call import CallGroup, LabelledCall, RecordedBallot
+from quorum.domain.benchmark.panel_measure import BallotMeasure, measure_ballots
+from quorum.domain.text.json_value import JsonValue
 from quorum.errors import UsageError
+from quorum.infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
+from quorum.infrastructure.benchmark.model_free_layers import judge_calls
 
 DEFECTS = 1
 """The exit code where an unsafe call would run unasked in the mode `ask`."""

@@ -5,13 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel
-from domain.benchmark.panel_measure import RULES, SIGNIFICANT, BallotMeasure, PanelMeasure
-from domain.benchmark.reviewer_measure import ReviewerMeasure
-from domain.benchmark.statistics import Rate
-from domain.text.model_names import shorten_model_names
-from domain.text.printable import make_printable
-from infrastructure.benchmark.model_free_layers import JudgedCall
 from quorum.cli.bench.json_form import (
     count_objected,
     count_objected_of_kind,
@@ -19,6 +12,13 @@ from quorum.cli.bench.json_form import (
     count_running_in_auto,
     count_unasked,
 )
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
+from quorum.domain.benchmark.panel_measure import RULES, SIGNIFICANT, BallotMeasure, PanelMeasure
+from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure
+from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.text.model_names import shorten_model_names
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.benchmark.model_free_layers import JudgedCall
 
 _MOST_NAMED = 10
 _NAME = 32  # columns

@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from application.review.non_interactive_approver import NonInteractiveApprover
-from application.review.quorum_policy import QuorumPolicy
-from application.review.reviewer_poll import (
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import (
     BallotQuestion,
     PolledBallot,
     PollEnd,
@@ -17,21 +17,21 @@ from application.review.reviewer_poll import (
     fingerprint_reviewer,
     make_questions,
 )
-from domain.benchmark.calibrate_reviewer import calibrate_reviewer
-from domain.benchmark.labelled_call import LabelledCall
-from domain.benchmark.reviewer_measure import group_by_model
-from domain.replacing import replace
-from domain.review.calibration import ReviewerCalibration
-from infrastructure.benchmark.ballot_file import BallotFile
-from infrastructure.benchmark.calibration_file import check_target, write_calibration
-from infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
-from infrastructure.bootstrap import build_unused
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.container import Container
 from quorum.cli.bench import BenchOptions
 from quorum.cli.bench.measure import measure_review, show_progress
+from quorum.domain.benchmark.calibrate_reviewer import calibrate_reviewer
+from quorum.domain.benchmark.labelled_call import LabelledCall
+from quorum.domain.benchmark.reviewer_measure import group_by_model
+from quorum.domain.replacing import replace
+from quorum.domain.review.calibration import ReviewerCalibration
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import Unobserved
+from quorum.infrastructure.benchmark.ballot_file import BallotFile
+from quorum.infrastructure.benchmark.calibration_file import check_target, write_calibration
+from quorum.infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
+from quorum.infrastructure.bootstrap import build_unused
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.container import Container
 from quorum.settings import load
 from quorum.starting import explain_start_failures
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from domain.replacing import replace
 from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.command_line.values import refuse_value
+from quorum.domain.replacing import replace
 from quorum.gate.plain_arguments import DIALECTS, USUAL_SECS
 
 

@@ -10,12 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.replacing import replace
-from domain.review.gate_decision import GateDecision
-from domain.review.permissions import Answer
-from domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.cli.gate import GateOptions
 from quorum.command_line.options import StartOptions
+from quorum.domain.replacing import replace
+from quorum.domain.review.gate_decision import GateDecision
+from quorum.domain.review.permissions import Answer
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.gate import held_call, tui_client
 from quorum.gate.dialects import DIALECTS, Dialect, Reply
 from quorum.gate.held_call import HeldCall
@@ -23,8 +23,8 @@ from quorum.gate.payload import BadPayload, parse_payload, read_payload
 from quorum.gate.plain_arguments import read_folder
 
 if TYPE_CHECKING:
-    from infrastructure.config.loading import LoadedSettings
     from quorum.gate.gate_sessions import Load
+    from quorum.infrastructure.config.loading import LoadedSettings
 
 
 def print_decision(options: GateOptions) -> int:

@@ -15,19 +15,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import ConfigError, LedgerError
-from domain.review.gate_decision import GateDecision
-from infrastructure.execution.process_privacy import close_process_to_inspection
-from infrastructure.remote.peer import Peer
-from infrastructure.remote.place import SocketPath
-from infrastructure.remote.server import Server
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.review.gate_decision import GateDecision
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions
 from quorum.gate.payload import BadPayload, parse_payload
 from quorum.gate.resident_key import ResidentKey, identify_resident
 from quorum.gate.session_release import RELEASE
 from quorum.gate.unasked_approver import UnaskedApprover
+from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.remote.peer import Peer
+from quorum.infrastructure.remote.place import SocketPath
+from quorum.infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import (
     JsonParams,
     build_invalid_params,
@@ -38,7 +38,7 @@ from quorum.rpc.json_rpc import (
 from quorum.settings import load
 
 if TYPE_CHECKING:
-    from infrastructure.config.loading import LoadedSettings
+    from quorum.infrastructure.config.loading import LoadedSettings
 
 _LOOK_SECS = 5.0
 _SESSION_SECS = 10.0  # to open a session takes longer than to decide; while it is open, others wait for it
@@ -63,9 +63,9 @@ def serve_calls() -> int:
 
 def _load_all() -> None:
     """Import what a first decision would import: it is waited for."""
-    import infrastructure.gate.sessions
-    import infrastructure.gate.settings_state  # noqa: F401
-    from infrastructure.storage import load_default_storage
+    import quorum.infrastructure.gate.sessions
+    import quorum.infrastructure.gate.settings_state  # noqa: F401
+    from quorum.infrastructure.storage import load_default_storage
 
     load_default_storage()
     gc.freeze()

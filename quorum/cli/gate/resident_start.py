@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import quorum
-from domain.errors import ConfigError
-from infrastructure.remote.place import remove_dead_sockets, resolve_own_path
+from quorum.domain.errors import ConfigError
 from quorum.gate.resident_key import identify_resident
+from quorum.infrastructure.remote.place import remove_dead_sockets, resolve_own_path
 
 OPTION = "--resident"
 _PROGRAM = os.path.join(os.path.abspath(quorum.__path__[0]), "__main__.py")

@@ -15,9 +15,9 @@ from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from application.inbox.inbox import Inbox
-    from domain.events.event import ReviewDecided
-    from domain.sessions.waiting_review import WaitingReview
+    from quorum.application.inbox.inbox import Inbox
+    from quorum.domain.events.event import ReviewDecided
+    from quorum.domain.sessions.waiting_review import WaitingReview
 
     Act: TypeAlias = Callable[[Inbox, Callable[[], Callable[[str], str]]], Coroutine[object, object, None]]
 
@@ -55,12 +55,12 @@ def _act(options: StartOptions, root: Path, act: Act) -> int:
     """
     import asyncio
 
-    from application.inbox.inbox import Inbox
-    from domain.errors import AnswerRefused
-    from domain.sessions.session_facts import escape_surrogates
-    from infrastructure.answerer import name_answerer
-    from infrastructure.storage import open_storage
-    from infrastructure.wall_clock import read_wall_clock_ms
+    from quorum.application.inbox.inbox import Inbox
+    from quorum.domain.errors import AnswerRefused
+    from quorum.domain.sessions.session_facts import escape_surrogates
+    from quorum.infrastructure.answerer import name_answerer
+    from quorum.infrastructure.storage import open_storage
+    from quorum.infrastructure.wall_clock import read_wall_clock_ms
     from quorum.session_store import SessionStore
     from quorum.settings import load
 
@@ -89,8 +89,8 @@ def _list(options: ListInboxOptions, root: Path) -> int:
     async def list_waiting(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
         from shutil import get_terminal_size
 
-        from infrastructure.wall_clock import read_wall_clock_ms
         from quorum.cli.inbox.report import encode_review, render_inbox
+        from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
         waiting = await inbox.list_waiting()
         if options.json:
@@ -106,8 +106,8 @@ def _list(options: ListInboxOptions, root: Path) -> int:
 
 def _show(options: ShowDecisionOptions, root: Path) -> int:
     async def show(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
-        from infrastructure.wall_clock import read_wall_clock_ms
         from quorum.cli.inbox.report import encode_review, render_review
+        from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
         review = await inbox.find(options.name)
         if options.json:
@@ -147,7 +147,7 @@ async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecid
 
 
 def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, approves: bool) -> str:
-    from domain.text.printable import make_printable
+    from quorum.domain.text.printable import make_printable
 
     verb = "approved" if approves else "rejected"
     session = review.session

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from application.export.masked_json import mask_json
-from domain.calls.packet import ReviewPacket
-from domain.sessions.waiting_review import WaitingReview
-from domain.text.ages import format_wait
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
+from quorum.application.export.masked_json import mask_json
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.sessions.waiting_review import WaitingReview
+from quorum.domain.text.ages import format_wait
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table
 
 _NARROWEST_CALL = 20

@@ -6,23 +6,23 @@ import asyncio
 import os
 from pathlib import Path
 
-from domain.text.nearest import find_nearest_word
-from domain.text.printable import make_printable
-from infrastructure.config.config_file import ConfigFile, ConfigFileEdit
-from infrastructure.config.loading import LoadedSettings
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.config.toml_file import escape_path
-from infrastructure.config.toml_text import KeyPath, hide_credentials
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.mcp.mcp_json import read_server_of_mcp_json
-from infrastructure.mcp.pins import open_pinned_tools
-from infrastructure.mcp.server_trial import try_server
-from infrastructure.mcp.transports import describe_target, find_obstacle
-from infrastructure.settings_conversion import list_key_names
 from quorum.cli.mcp import AddServerOptions, ServeReviewsOptions, ServerOptions
 from quorum.cli.mcp.login import print_login, print_logout
 from quorum.command_line.options import StartOptions
+from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.config.config_file import ConfigFile, ConfigFileEdit
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import KeyPath, hide_credentials
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.mcp.mcp_json import read_server_of_mcp_json
+from quorum.infrastructure.mcp.pins import open_pinned_tools
+from quorum.infrastructure.mcp.server_trial import try_server
+from quorum.infrastructure.mcp.transports import describe_target, find_obstacle
+from quorum.infrastructure.settings_conversion import list_key_names
 from quorum.settings import load, open_own_file
 from quorum.version import __version__
 
@@ -175,8 +175,8 @@ def serve_reviews(options: ServeReviewsOptions, root: Path) -> int:
 
 
 async def _serve(options: ServeReviewsOptions, root: Path) -> int:
-    from infrastructure.mcp.tool_server import serve_tool
     from quorum.gate.permission_tool import DESCRIPTION, NAME, SCHEMA, PermissionTool
+    from quorum.infrastructure.mcp.tool_server import serve_tool
 
     tool = PermissionTool(options, root, load, tui=options.tui, timeout_secs=options.timeout_secs)
     try:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 
-from domain.errors import LoginError
-from domain.text.printable import make_printable
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.extras import is_installed, render_install_command
+from quorum.domain.errors import LoginError
+from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
-from tui.terminal.browser import open_address
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.tui.terminal.browser import open_address
 
 
 def print_login(name: str, table: McpServerTable) -> int:
     """Log the person in; the exit code. Raises ConfigError and UsageError."""
     _require_sdk()
-    from infrastructure.mcp.oauth.login import run_login
-    from infrastructure.mcp.oauth.login_store import LoginStore
+    from quorum.infrastructure.mcp.oauth.login import run_login
+    from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 
     async def show(address: str) -> None:
         print(f"To log in to {name}, open this address:", make_printable(address), sep="\n", flush=True)
@@ -38,8 +38,8 @@ def print_logout(name: str, table: McpServerTable | None) -> int:
     """End the login; the exit code. `table` is None where the settings do not name the server any more. Raises
     ConfigError and UsageError."""
     _require_sdk()
-    from infrastructure.mcp.oauth.login import run_logout
-    from infrastructure.mcp.oauth.login_store import LoginStore
+    from quorum.infrastructure.mcp.oauth.login import run_logout
+    from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 
     notice = asyncio.run(run_logout(name, table, store=LoginStore()))
     if notice is None:

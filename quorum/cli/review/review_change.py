@@ -8,22 +8,22 @@ from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
-from application.export.review_outcome import RenderReview, ReviewOutcome
-from domain.code_review.change import Change
-from domain.code_review.request import CodeReviewRequest
-from domain.code_review.review_result import ReviewResult
-from domain.conversation.session_kind import SessionKind
-from domain.errors import AlreadyApproved, NothingToReview, ToolError
-from domain.events.event import ChangeReviewed, Event, FindingsTried, PanelStarted, ReviewerLooked
-from domain.events.report import RunReport, RunStatus
-from domain.review.ballot import Verdict
-from domain.text.printable import make_printable
-from infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
-from infrastructure.config.loading import LoadedSettings
+from quorum.application.export.review_outcome import RenderReview, ReviewOutcome
 from quorum.cli.review import FORMATS, ReviewOptions
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import AlreadyApproved, NothingToReview, ToolError
+from quorum.domain.events.event import ChangeReviewed, Event, FindingsTried, PanelStarted, ReviewerLooked
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.ballot import Verdict
+from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.headless.printer import HeadlessPrinter, render_json_line, run_headless
 from quorum.headless.session import close_session, compose_session
+from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.run_signals import RunSignals
 from quorum.settings import load
 from quorum.starting import explain_start_failures

@@ -13,7 +13,7 @@ from quorum.command_line.options import StartOptions
 from quorum.command_line.values import parse_amount, parse_count, parse_session_name
 
 if TYPE_CHECKING:
-    from application.export.formats import ExportFormat
+    from quorum.application.export.formats import ExportFormat
 
 _NOT_BOTH = "--all or one session, not both"
 

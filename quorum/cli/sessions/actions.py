@@ -10,15 +10,15 @@ from pathlib import Path
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, TypeVar
 
-from domain.text.printable import make_printable
 from quorum.cli.sessions import ExportOptions, ForkOptions, ListOptions, OneSessionOptions, VerifyOptions
 from quorum.command_line.options import StartOptions
+from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.session_store import SessionStore
 from quorum.settings import load
 
 if TYPE_CHECKING:
-    from domain.sessions.past_session import SessionSummary, Verification
+    from quorum.domain.sessions.past_session import SessionSummary, Verification
 
 ActedOn = TypeVar("ActedOn", bound=StartOptions)
 
@@ -35,9 +35,9 @@ def act_on_sessions(
     options: ActedOn, root: Path, act: Callable[[ActedOn, SessionStore], Coroutine[object, object, int]]
 ) -> int:
     """Do it with recorded sessions; the exit code. Raises ConfigError, LedgerError and UsageError."""
-    from domain.errors import DamagedLedger
-    from domain.sessions.session_facts import escape_surrogates
-    from infrastructure.storage import open_storage
+    from quorum.domain.errors import DamagedLedger
+    from quorum.domain.sessions.session_facts import escape_surrogates
+    from quorum.infrastructure.storage import open_storage
 
     loaded = load(options, root, needs_project=False)
     complain([loaded.left_out] if loaded.left_out else [])
@@ -68,7 +68,7 @@ async def list_sessions(wish: ListOptions, store: SessionStore) -> int:
     """Print the sessions as a table or as JSON; always 0."""
     shown = (await store.list_chosen(everywhere=wish.all))[: wish.limit]
     if wish.json:
-        from application.export.session_json import encode_ascii_json, encode_summary
+        from quorum.application.export.session_json import encode_ascii_json, encode_summary
 
         print(encode_ascii_json([encode_summary(session) for session in shown], indent=1))
     elif not shown:
@@ -91,7 +91,7 @@ async def fork(wish: ForkOptions, store: SessionStore) -> int:
 
 async def _find_beginning(session: SessionSummary, turn: int, store: SessionStore) -> int:
     """The place of the record with which the turn of this number begins, counted from 1."""
-    from domain.events.event import TurnStarted
+    from quorum.domain.events.event import TurnStarted
 
     records = await store.archive.read(session.id)
     places = [record.seq for record in records if isinstance(record.event, TurnStarted)]
@@ -150,8 +150,8 @@ def _show_id(session_id: str) -> str:
 
 async def show(wish: OneSessionOptions, store: SessionStore) -> int:
     """Print it as plain text, long outputs cut; always 0."""
-    from application.export.narration import build_account
-    from application.export.plain import render_plain
+    from quorum.application.export.narration import build_account
+    from quorum.application.export.plain import render_plain
 
     session = await store.find_named(wish.session)
     sys.stdout.write(
@@ -171,7 +171,7 @@ async def diff(wish: OneSessionOptions, store: SessionStore) -> int:
 
 async def export(wish: ExportOptions, store: SessionStore) -> int:
     """Write all of it to the file asked for, or to stdout; always 0."""
-    from application.export.formats import render_export
+    from quorum.application.export.formats import render_export
 
     session = await store.find_named(wish.session)
     if wish.signed and wish.file is not None:

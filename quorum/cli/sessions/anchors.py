@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from domain.errors import LedgerError
-from domain.replacing import replace
-from domain.sessions.anchor import Anchor, anchor_session, explain_cut
-from infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
-from infrastructure.wall_clock import read_wall_clock_ms
 from quorum.cli.sessions import AnchorOptions
+from quorum.domain.errors import LedgerError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.anchor import Anchor, anchor_session, explain_cut
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.audit.anchor_file import add_anchors, locate_anchors, read_anchors, render_anchor
+from quorum.infrastructure.wall_clock import read_wall_clock_ms
 from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
-    from application.ports.storage import SessionArchive
-    from domain.sessions.past_session import Verification
+    from quorum.application.ports.storage import SessionArchive
+    from quorum.domain.sessions.past_session import Verification
 
 
 async def print_anchors(wish: AnchorOptions, store: SessionStore) -> int:

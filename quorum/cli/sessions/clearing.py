@@ -6,17 +6,17 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from domain.text.amounts import format_amount
 from quorum.cli.sessions import PruneOptions, RedactOptions
 from quorum.cli.sessions.table import print_table
+from quorum.domain.text.amounts import format_amount
 from quorum.errors import UsageError, complain
 from quorum.session_store import SessionStore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from domain.sessions.past_session import SessionSummary
-    from domain.sessions.pruning import Pruned
+    from quorum.domain.sessions.past_session import SessionSummary
+    from quorum.domain.sessions.pruning import Pruned
 
 _DAY_MS = 86_400_000
 

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 from quorum.errors import complain
 
 if TYPE_CHECKING:
-    from application.ports.storage import ContentStore
-    from domain.calls.effects import FileState
-    from domain.sessions.past_session import LedgerRecord
-    from domain.sessions.restoration import RestoreStep
+    from quorum.application.ports.storage import ContentStore
+    from quorum.domain.calls.effects import FileState
+    from quorum.domain.sessions.past_session import LedgerRecord
+    from quorum.domain.sessions.restoration import RestoreStep
 
 _NOTHING = "the session left every file as it was before"
 _RESET, _BOLD, _RED, _GREEN, _CYAN = "\x1b[m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[36m"
@@ -27,8 +27,8 @@ async def print_session_diff(
 
     Names are those from the folder `cwd` on. What the record does not tell is said on stderr.
     """
-    from domain.sessions.replay import replay_state
-    from domain.sessions.restoration import plan_from_record
+    from quorum.domain.sessions.replay import replay_state
+    from quorum.domain.sessions.restoration import plan_from_record
 
     state = replay_state(records)
     plan = plan_from_record(state.turns, state.last_written)
@@ -47,9 +47,9 @@ def is_colour_wanted(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
 
 async def _render_file(step: RestoreStep, contents: ContentStore, cwd: str) -> str:
     """The changes of one file. What is no text, and what is not stored, is said in a line with a `#`."""
-    from domain.errors import LedgerError
-    from infrastructure.files.diff import render_unified_diff
-    from infrastructure.files.workspace import escape_path
+    from quorum.domain.errors import LedgerError
+    from quorum.infrastructure.files.diff import render_unified_diff
+    from quorum.infrastructure.files.workspace import escape_path
 
     before, after = step.wanted, step.now
     name = escape_path(step.path.removeprefix(cwd.rstrip("/") + "/"))
@@ -72,8 +72,8 @@ async def _render_file(step: RestoreStep, contents: ContentStore, cwd: str) -> s
 
 def _list_remarks(before: FileState | None, after: FileState | None) -> Iterator[str]:
     """What no line of a diff can say."""
-    from domain.calls.effects import FileKind
-    from infrastructure.files.workspace import escape_path
+    from quorum.domain.calls.effects import FileKind
+    from quorum.infrastructure.files.workspace import escape_path
 
     kinds = {FileKind.FILE: "a file", FileKind.LINK: "a link", FileKind.OTHER: "neither file nor link"}
     if before is None or after is None:
@@ -97,7 +97,7 @@ def _list_remarks(before: FileState | None, after: FileState | None) -> Iterator
 
 def _is_stored(state: FileState | None) -> bool:
     """Whether nothing of a state is missing in the storage."""
-    from domain.calls.effects import FileKind
+    from quorum.domain.calls.effects import FileKind
 
     if state is None or state.kind is not FileKind.FILE:
         return True
@@ -106,7 +106,7 @@ def _is_stored(state: FileState | None) -> bool:
 
 async def _read(state: FileState | None, contents: ContentStore) -> bytes | None:
     """The content of a file that is stored; None where it was no file."""
-    from domain.calls.effects import FileKind
+    from quorum.domain.calls.effects import FileKind
 
     if state is None or state.kind is not FileKind.FILE or state.sha256 is None:
         return None

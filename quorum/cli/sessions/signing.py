@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infrastructure.extras import is_installed, render_install_command
-from infrastructure.secrets.key_ring import KeyRing
 from quorum.errors import UsageError, complain
+from quorum.infrastructure.extras import is_installed, render_install_command
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from application.ports.storage import SessionArchive
+    from quorum.application.ports.storage import SessionArchive
 
 _OTHERWISE = "quorum keeps the signing key in a file of its state folder"
 
@@ -30,8 +30,8 @@ async def write_signed_export(
     """
     if not (is_installed("cbor2") and is_installed("cryptography")):
         raise UsageError(f"a signed export needs: {render_install_command('audit')}")
-    from infrastructure.audit.signed_export import export_signed
-    from infrastructure.audit.signing_key import load_signing_key
+    from quorum.infrastructure.audit.signed_export import export_signed
+    from quorum.infrastructure.audit.signing_key import load_signing_key
 
     stored = await archive.read_stored(session_id)
     key = await asyncio.to_thread(load_signing_key, os.environ, KeyRing(otherwise=_OTHERWISE))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from itertools import pairwise
 
-from domain.sessions.past_session import SessionSummary
-from domain.text.ages import format_age
-from domain.text.printable import make_printable
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.text.ages import format_age
+from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table
 
 _SHORTEST_ID = 8

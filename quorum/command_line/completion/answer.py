@@ -50,8 +50,8 @@ def _answer(line: str, wordbreaks: str) -> Iterator[str]:
 
 
 def _list_models(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_models import list_known_models
-    from infrastructure.completion.known_sessions import list_known_sessions
+    from quorum.infrastructure.completion.known_models import list_known_models
+    from quorum.infrastructure.completion.known_sessions import list_known_sessions
 
     settings = _read_settings(given)
     used = (each.model for each in list_known_sessions(settings, os.environ))
@@ -59,20 +59,20 @@ def _list_models(given: argparse.Namespace, _current: str) -> Sequence[Candidate
 
 
 def _list_providers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_models import list_known_providers
+    from quorum.infrastructure.completion.known_models import list_known_providers
 
     return [Candidate(name) for name in list_known_providers(_read_settings(given))]
 
 
 def _list_servers(given: argparse.Namespace, _current: str) -> Sequence[Candidate]:
-    from infrastructure.completion.known_settings import list_known_servers
+    from quorum.infrastructure.completion.known_settings import list_known_servers
 
     return [Candidate(name) for name in list_known_servers(_read_settings(given))]
 
 
 def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidate]:
     """The sessions of the folder, the latest first; those of all folders where it has none."""
-    from infrastructure.completion.known_sessions import list_known_sessions
+    from quorum.infrastructure.completion.known_sessions import list_known_sessions
 
     folder = os.path.realpath(os.path.expanduser(getattr(given, "workdir", "")) or os.curdir)
     every = list_known_sessions(_read_settings(given), os.environ)
@@ -85,7 +85,7 @@ def _list_sessions(given: argparse.Namespace, current: str) -> Sequence[Candidat
 
 
 def _read_settings(given: argparse.Namespace) -> dict[str, object]:
-    from infrastructure.completion.known_settings import read_own_settings
+    from quorum.infrastructure.completion.known_settings import read_own_settings
 
     named = getattr(given, "config_file", None)
     return dict(read_own_settings(os.environ, Path(os.path.expanduser(named)) if named else None))

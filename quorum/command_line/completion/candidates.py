@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from domain.text.printable import make_printable
 from quorum.command_line.command import CommandGroup
 from quorum.command_line.completion.partial_line import PartialLine
 from quorum.command_line.parser import CommandParser, build_parser, list_actions, load_command
 from quorum.command_line.table import COMMANDS
 from quorum.command_line.words import split_command
+from quorum.domain.text.printable import make_printable
 
 # What is offered goes onto the prompt of a shell: nothing is offered that a shell reads as anything but a word.
 _PLAIN = re.compile(r"[A-Za-z0-9_./:@+=,%-]+")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from domain.benchmark.calibrate_reviewer import LEAST_CALLS, NEVER, calibrate_reviewer
-from domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
-from domain.review.ballot import Vote
+from quorum.domain.benchmark.calibrate_reviewer import LEAST_CALLS, NEVER, calibrate_reviewer
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
+from quorum.domain.review.ballot import Vote
 
 SAFE, UNSAFE = CallLabel.SAFE, CallLabel.UNSAFE
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.benchmark.labelled_call import CallLabel, RecordedBallot
-from domain.benchmark.panel_measure import ALL_APPROVE, BallotMeasure, PanelMeasure, measure_ballots
-from domain.benchmark.reviewer_measure import measure_reviewer
-from domain.review.ballot import Vote
+from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
+from quorum.domain.benchmark.panel_measure import ALL_APPROVE, BallotMeasure, PanelMeasure, measure_ballots
+from quorum.domain.benchmark.reviewer_measure import measure_reviewer
+from quorum.domain.review.ballot import Vote
 
 _VOTES = {"y": Vote.APPROVE, "n": Vote.REJECT, "-": Vote.ABSTAIN, "!": Vote.ERROR}
 

@@ -9,11 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.tool_parser import TOOL_PARSERS, ToolParser
-from domain.text.json_value import JsonObject, JsonValue
-from domain.textual_calls.families import get_family
-from domain.textual_calls.forms import TextualCall
-from domain.textual_calls.reader import CallBegun, Piece, TextualCallReader, ThinkingEnded, ThoughtPiece, Words
+from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.textual_calls.families import get_family
+from quorum.domain.textual_calls.forms import TextualCall
+from quorum.domain.textual_calls.reader import (
+    CallBegun,
+    Piece,
+    TextualCallReader,
+    ThinkingEnded,
+    ThoughtPiece,
+    Words,
+)
 from tests.support.examples import examples
 
 SCHEMA: JsonObject = {

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.document import Document
-from domain.errors import AttachmentError
-from domain.review.path_policy import PathPolicy
-from infrastructure.attachments.files import LARGEST_BYTES, AttachmentFiles
+from quorum.domain.conversation.document import Document
+from quorum.domain.errors import AttachmentError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.attachments.files import LARGEST_BYTES, AttachmentFiles
 from tests.support.papers import pdf
 from tests.support.pictures import an_image, gif, png
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import AttachmentError
-from infrastructure.attachments.headers import read_header
+from quorum.domain.errors import AttachmentError
+from quorum.infrastructure.attachments.headers import read_header
 from tests.support.pictures import gif, jpeg, png, webp
 
 WHOLE = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import AttachmentError
-from infrastructure.attachments.pdf import count_pages, is_pdf
+from quorum.domain.errors import AttachmentError
+from quorum.infrastructure.attachments.pdf import count_pages, is_pdf
 from tests.support.examples import examples
 from tests.support.papers import pdf
 

@@ -13,11 +13,11 @@ import cbor2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from domain.errors import LedgerError
-from domain.replacing import replace
-from domain.sessions.anchor import anchor_session
-from domain.sessions.chain_hash import NO_LINK
-from domain.sessions.ledger_chain import (
+from quorum.domain.errors import LedgerError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.anchor import anchor_session
+from quorum.domain.sessions.chain_hash import NO_LINK
+from quorum.domain.sessions.ledger_chain import (
     ChainedRecord,
     LinkFormat,
     build_redaction,
@@ -26,11 +26,11 @@ from domain.sessions.ledger_chain import (
     redact_record,
     relink_record,
 )
-from domain.sessions.past_session import SessionSummary
-from domain.sessions.redaction_log import RedactionEntry
-from domain.sessions.stored_session import StoredSession
-from infrastructure.audit.signed_export import encode_canonical, export_signed, sign
-from infrastructure.audit.signing_key import SigningKey
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.sessions.stored_session import StoredSession
+from quorum.infrastructure.audit.signed_export import encode_canonical, export_signed, sign
+from quorum.infrastructure.audit.signing_key import SigningKey
 
 VERIFIER = Path(__file__).parents[3] / "docs" / "verify_audit_export.py"
 SESSION = "0199aaaa-0000-7000-8000-000000000000"
@@ -105,7 +105,7 @@ class Checker:
             more = ["--anchors", "anchors.jsonl"]
         program = (
             "import sys, runpy\n"
-            "for name in ('quorum', 'domain', 'infrastructure', 'application'): sys.modules[name] = None\n"
+            "sys.modules['quorum'] = None\n"
             f"sys.argv = {['verify', str(file), '--key', key.public_hex, *more]!r}\n"
             f"runpy.run_path({str(VERIFIER)!r}, run_name='__main__')"
         )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.audit.signing_key import ENTRY, load_signing_key
-from infrastructure.secrets.key_ring import KeyRing
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.audit.signing_key import ENTRY, load_signing_key
+from quorum.infrastructure.secrets.key_ring import KeyRing
 
 
 class FakeRing(KeyRing):

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from application.review.quorum_policy import QuorumPolicy
-from application.review.reviewer_poll import BallotQuestion, PolledBallot, make_questions
-from domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.review.ballot import InScope, Vote
-from infrastructure.benchmark.ballot_file import BallotFile
-from infrastructure.benchmark.labelled_data import read_ballots
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import BallotQuestion, PolledBallot, make_questions
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall, RecordedBallot
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import InScope, Vote
+from quorum.infrastructure.benchmark.ballot_file import BallotFile
+from quorum.infrastructure.benchmark.labelled_data import read_ballots
 
 CALLS = [
     LabelledCall(

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from application.review.quorum_policy import QuorumPolicy
-from application.review.reviewer_poll import fingerprint_reviewer
-from domain.benchmark.calibrate_reviewer import convert_rate
-from domain.benchmark.statistics import Rate
-from domain.errors import ConfigError
-from domain.replacing import replace
-from domain.review.calibration import ReviewerCalibration
-from domain.review.lens import parse_lens
-from infrastructure.benchmark.calibration_file import load_calibration, write_calibration
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import fingerprint_reviewer
+from quorum.domain.benchmark.calibrate_reviewer import convert_rate
+from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.domain.review.calibration import ReviewerCalibration
+from quorum.domain.review.lens import parse_lens
+from quorum.infrastructure.benchmark.calibration_file import load_calibration, write_calibration
 
 POLICY = QuorumPolicy(reviewers=("a/x",))
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.benchmark.labelled_call import CallGroup, CallLabel
-from domain.errors import ConfigError
-from infrastructure.benchmark.labelled_data import read_ballots, read_labelled_calls
-from infrastructure.benchmark.model_free_layers import judge_calls
+from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.benchmark.labelled_data import read_ballots, read_labelled_calls
+from quorum.infrastructure.benchmark.model_free_layers import judge_calls
 
 CALL = {
     "id": "1",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import generate_id
-from domain.errors import BlobError
-from domain.text.output import Structured, Text
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.application.identifiers import generate_id
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 
 ROOT = Path(__file__).parents[3]
 
@@ -82,9 +82,9 @@ async def test_a_store_that_nothing_was_put_into_makes_no_folder(store, folder):
 def test_a_full_disk_is_an_error_and_leaves_nothing_behind(folder):
     code = f"""
 import asyncio, pathlib, resource
-from domain.errors import BlobError
-from domain.text.output import Text
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 
 store = FileBlobStore(pathlib.Path({str(folder)!r}))
 kept = asyncio.run(store.store(Text("small")))

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from domain.errors import BlobError
-from infrastructure.store.blobs.line_index import FileLines
+from quorum.domain.errors import BlobError
+from quorum.infrastructure.store.blobs.line_index import FileLines
 from tests.support.examples import examples
 
 GIGABYTE = 1 << 30

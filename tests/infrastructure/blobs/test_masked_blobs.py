@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import count_lines
-from domain.events.masking import SecretMask
-from domain.text.output import Structured, Text
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.domain.calls.summary import count_lines
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"
 

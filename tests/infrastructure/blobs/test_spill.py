@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import BlobError
-from domain.text.output import Text
-from infrastructure.store.blobs import spill as module
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Text
+from quorum.infrastructure.store.blobs import spill as module
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 
 
 async def test_what_was_spilled_is_a_stored_output_like_any_other(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_full_disk_does_not_stop_the_tool_and_is_reported_when_it_is_to_be_kep
     code = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
-        "from pathlib import Path; from infrastructure.store.blobs.spill import FileSpill;"
+        "from pathlib import Path; from quorum.infrastructure.store.blobs.spill import FileSpill;"
         "spill = FileSpill(Path(sys.argv[1]));"
         "[spill.write('x' * 100_000) for _ in range(10)];"
         "print(spill.trouble)"

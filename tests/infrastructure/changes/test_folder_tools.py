@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.review.quorum_policy import QuorumPolicy
-from application.review.voting import Voting
-from domain.calls.execution import Outcome
-from domain.calls.tool import ToolCall
-from domain.events.masking import SecretMask
-from domain.review.requested_scope import RequestedScope
-from domain.text.output import OutputLimits
-from infrastructure.changes.folder_tools import LookingParts, make_folder_tools
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.voting import Voting
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.changes.folder_tools import LookingParts, make_folder_tools
 from tests.support.builders import a_call
 from tests.support.fake_gateway import FakeGateway
 

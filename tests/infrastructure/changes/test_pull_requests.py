@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.code_review.change import Change
-from domain.code_review.request import CodeReviewRequest
-from domain.errors import AlreadyApproved, ToolError
-from infrastructure.changes.approved_changes import ApprovedChanges
-from infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.errors import AlreadyApproved, ToolError
+from quorum.infrastructure.changes.approved_changes import ApprovedChanges
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from tests.support.review_rig import git, make_repository, write
 
 PULL = CodeReviewRequest(pull_request=12)

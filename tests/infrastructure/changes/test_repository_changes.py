@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.changes import OpenTools
-from domain.code_review.change import Change, FileStatus
-from domain.code_review.request import CodeReviewRequest
-from domain.errors import NothingToReview, ToolError
-from infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.application.ports.changes import OpenTools
+from quorum.domain.code_review.change import Change, FileStatus
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.errors import NothingToReview, ToolError
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from tests.support.review_rig import git, make_repository, write
 
 UNCOMMITTED = CodeReviewRequest()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.changes.repository_files import RepositoryFiles
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.changes.repository_files import RepositoryFiles
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

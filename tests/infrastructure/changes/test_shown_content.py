@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.code_review.change import Change
-from domain.code_review.parts import split_change
-from domain.code_review.request import CodeReviewRequest
-from domain.events.masking import SecretMask
-from domain.review.path_policy import PathPolicy
-from infrastructure.changes.repository_changes import RepositoryChanges
+from quorum.domain.code_review.change import Change
+from quorum.domain.code_review.parts import split_change
+from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from tests.infrastructure.changes.test_repository_changes import read_copy
 from tests.support.review_rig import git, make_repository, write
 

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.summary import extract_text
-from domain.errors import ToolError
-from domain.text.output import Printed
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import ToolError
+from quorum.domain.text.output import Printed
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 
 # Forks twice, leaves the session, shrugs off TERM: what is hardest to find again. Its arguments say who it is.
 _DAEMON = """

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from application.calls.outputs import Outputs
-from application.events.event_bus import EventBus
-from application.jobs.background_jobs import BackgroundJobs
-from application.ports.storage import Spill
-from application.turn.steering import PendingMessages
-from domain.calls.summary import extract_text
-from domain.events.event import Event, JobEnded
-from domain.text.json_value import JsonValue
-from domain.text.output import OutputLimits
-from infrastructure.tools.builtin.jobs import Jobs
+from quorum.application.calls.outputs import Outputs
+from quorum.application.events.event_bus import EventBus
+from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.ports.storage import Spill
+from quorum.application.turn.steering import PendingMessages
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.events.event import Event, JobEnded
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.output import OutputLimits
+from quorum.infrastructure.tools.builtin.jobs import Jobs
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.support.fake_blob_store import FakeBlobStore
 from tests.support.fake_ledger import FakeLedger

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from application.turn.steering import PendingMessage
-from domain.calls.job import JobStatus, JobStopper
-from domain.conversation.history import UserMessage
-from domain.errors import LedgerError, ToolError
-from domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
-from domain.text.output import Text
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.application.turn.steering import PendingMessage
+from quorum.domain.calls.job import JobStatus, JobStopper
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import LedgerError, ToolError
+from quorum.domain.events.event import CallProgressed, Event, JobEnded, JobProgressed, JobStarted
+from quorum.domain.text.output import Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
 from tests.infrastructure.commands.job_bench import JobBench
 

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from infrastructure.execution.commands.environment import build_command_environment, compute_environment_delta
+from quorum.domain.calls.summary import extract_text
+from quorum.infrastructure.execution.commands.environment import (
+    build_command_environment,
+    compute_environment_delta,
+)
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 PLAIN = {"PATH": "/usr/bin:/bin", "HOME": "/home/me", "LANG": "C.UTF-8"}

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.errors import ToolError
-from infrastructure.execution.commands import supervisor
-from infrastructure.execution.commands.process import SupervisedProcess, is_compiled_from
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.execution.commands import supervisor
+from quorum.infrastructure.execution.commands.process import SupervisedProcess, is_compiled_from
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.output import Printed
-from domain.text.styles import shift_styles
-from infrastructure.execution.commands.output import CommandOutput, HeadAndTail, TerminalText
+from quorum.domain.text.output import Printed
+from quorum.domain.text.styles import shift_styles
+from quorum.infrastructure.execution.commands.output import CommandOutput, HeadAndTail, TerminalText
 
 
 def clean(*pieces: bytes) -> str:

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.execution.commands.account import render_result
-from infrastructure.execution.commands.process import Ending
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.execution.commands.account import render_result
+from quorum.infrastructure.execution.commands.process import Ending
 
 
 def test_processes_that_could_not_be_ended_are_named() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.summary import extract_text
-from domain.errors import StaleSeal, ToolError
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.outputs import Outputs
-from domain.errors import ToolError
-from domain.text.output import OutputLimits, Printed, Spilled, Text
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.application.calls.outputs import Outputs
+from quorum.domain.errors import ToolError
+from quorum.domain.text.output import OutputLimits, Printed, Spilled, Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.tools.calling import a_context
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.text.output import Printed
-from domain.text.styles import StyleChange, insert_sequences
-from infrastructure.execution.commands.output import CommandOutput
+from quorum.domain.text.output import Printed
+from quorum.domain.text.styles import StyleChange, insert_sequences
+from quorum.infrastructure.execution.commands.output import CommandOutput
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _SEQUENCE = re.compile("\x1b\\[[0-9;:]*m")

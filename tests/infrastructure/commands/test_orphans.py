@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import generate_id
-from infrastructure.execution.commands.orphans import OrphanFinder
+from quorum.application.identifiers import generate_id
+from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from tests.infrastructure.commands.command_bench import Daemon, alive_with, eventually
 from tests.support.stopped_process import stop_child
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what a process 
 _QUORUM = """
 import asyncio, os, sys
 from pathlib import Path
-from domain.replacing import replace
+from quorum.domain.replacing import replace
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 context = replace(context_with(RecordingControls()), batch_id=sys.argv[3])
 asyncio.run(tool_in(Path(sys.argv[1])).execute({"command": sys.argv[2]}, context))

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from infrastructure.execution.program import open_program
+from quorum.infrastructure.execution.program import open_program
 from tests.support.liveness import is_alive
 
 _ENVIRONMENT = {"PATH": os.environ["PATH"]}

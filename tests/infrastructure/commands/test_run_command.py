@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually, tool_in
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution import status_command
-from infrastructure.execution.status_command import StatusCommand, StatusCommandError
+from quorum.infrastructure.execution import status_command
+from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
 
 
 def command(tmp_path: Path, *argv: str) -> StatusCommand:

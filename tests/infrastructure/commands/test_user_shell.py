@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.calls.summary import extract_text
-from domain.calls.user_command import CommandRun
-from domain.text.output import Printed, Spilled
-from infrastructure.execution.commands.user_shell import UserShell
-from infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.user_command import CommandRun
+from quorum.domain.text.output import Printed, Spilled
+from quorum.infrastructure.execution.commands.user_shell import UserShell
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from tests.infrastructure.commands.command_bench import eventually
 
 

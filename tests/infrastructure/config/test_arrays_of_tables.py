@@ -1,10 +1,10 @@
 import pytest
 
-from domain.calls.hook import HookPoint
-from infrastructure.config.keys import find_key, list_keys
-from infrastructure.config.report import show
-from infrastructure.config.schema import Settings
-from infrastructure.config.toml_text import Position, format_key
+from quorum.domain.calls.hook import HookPoint
+from quorum.infrastructure.config.keys import find_key, list_keys
+from quorum.infrastructure.config.report import show
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_text import Position, format_key
 from tests.support.settings_machine import Machine
 
 _TWO = """

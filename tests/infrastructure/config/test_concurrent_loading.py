@@ -9,7 +9,7 @@ from pathlib import Path
 _AT_ONCE = """
 import threading
 from pathlib import Path
-from infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.loading import load_settings
 
 together = threading.Barrier(4)
 loaded = []

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.sessions.trust import Standing
-from infrastructure.config.web_table import WebTable
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.web_table import WebTable
 from tests.support.settings_machine import Machine
 
 

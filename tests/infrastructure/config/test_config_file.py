@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.config.config_file import ConfigFile
-from infrastructure.config.loading import load_settings
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.config_file import ConfigFile
+from quorum.infrastructure.config.loading import load_settings
 from tests.support.settings_machine import Machine
 
 TURNS = ("agent", "max_tool_turns")

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.config.paths import locate
-from infrastructure.config.report import check, render_config_path, show
-from infrastructure.config.schema import Settings
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.paths import locate
+from quorum.infrastructure.config.report import check, render_config_path, show
+from quorum.infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 
 

@@ -1,10 +1,10 @@
 import pytest
 
-from domain.calls.tool import RiskLevel
-from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from infrastructure.config.custom_tool_table import build_declaration
-from infrastructure.config.report import show
-from infrastructure.config.schema import Settings
+from quorum.domain.calls.tool import RiskLevel
+from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from quorum.infrastructure.config.custom_tool_table import build_declaration
+from quorum.infrastructure.config.report import show
+from quorum.infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 
 _TOOL = """

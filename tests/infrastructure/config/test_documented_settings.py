@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.config.loading import load_settings
-from infrastructure.config.policy_file import PolicyPlace
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.policy_file import PolicyPlace
 
 DOCS = Path(__file__).parents[3] / "docs"
 PYPROJECT = "[project"

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.review.guards import GuardSettings
-from domain.review.mode import Mode
-from domain.sessions.trust import Standing
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import find_key, list_keys
-from infrastructure.config.loading import LoadedSettings, list_setting_values
-from infrastructure.config.model_choice import choose_model
-from infrastructure.config.policy_file import (
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.guards import GuardSettings
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import find_key, list_keys
+from quorum.infrastructure.config.loading import LoadedSettings, list_setting_values
+from quorum.infrastructure.config.model_choice import choose_model
+from quorum.infrastructure.config.policy_file import (
     PATHS,
     POLICY_PLACE,
     RAISED,
@@ -22,9 +22,9 @@ from infrastructure.config.policy_file import (
     PolicyPlace,
     read_policy,
 )
-from infrastructure.config.report import check, show
-from infrastructure.config.toml_text import format_key, parse_key_path
-from infrastructure.permissions.in_force import build_guard_settings
+from quorum.infrastructure.config.report import check, show
+from quorum.infrastructure.config.toml_text import format_key, parse_key_path
+from quorum.infrastructure.permissions.in_force import build_guard_settings
 from tests.support.settings_machine import Machine
 
 

@@ -1,7 +1,7 @@
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.config.model_choice import (
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.model_choice import (
     ROLES,
     choose_model,
     choose_roles,

@@ -1,16 +1,16 @@
 import pytest
 
-from domain.calls.access import EXCLUSIVE
-from domain.calls.tool import RiskLevel
-from domain.review.decision import decide
-from domain.review.escalation import Escalation
-from domain.review.guards import GuardSettings
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Subject
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from infrastructure.permissions.in_force import build_guard_settings, build_permission_rules
-from infrastructure.settings_conversion import build_quorum_policy
+from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.decision import decide
+from quorum.domain.review.escalation import Escalation
+from quorum.domain.review.guards import GuardSettings
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.infrastructure.permissions.in_force import build_guard_settings, build_permission_rules
+from quorum.infrastructure.settings_conversion import build_quorum_policy
 from tests.support.settings_machine import Machine
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing
-from infrastructure.config.about import ProjectRule
-from infrastructure.config.keys import list_keys
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.trust import Standing
+from quorum.infrastructure.config.about import ProjectRule
+from quorum.infrastructure.config.keys import list_keys
 from tests.support.settings_machine import Machine
 
 # What a project file tries, over what the person's own file says, and what must come of it.

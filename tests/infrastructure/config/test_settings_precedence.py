@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.mode import Mode
-from infrastructure.config.schema import Settings
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.schema import Settings
 from tests.support.settings_machine import Machine
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ConfigError
-from infrastructure.config.reference import render_reference
-from infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.reference import render_reference
+from quorum.infrastructure.config.toml_edit import remove_toml_table, remove_toml_value, set_toml_value
 
 THEME = ("tui", "theme")
 

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError, DiagnosticsFailed
-from infrastructure.config.diagnostics_table import DiagnosticsTable
-from infrastructure.diagnostics.checking_command import OUTPUT_BYTES, CheckingCommand, build_checking_commands
+from quorum.domain.errors import ConfigError, DiagnosticsFailed
+from quorum.infrastructure.config.diagnostics_table import DiagnosticsTable
+from quorum.infrastructure.diagnostics.checking_command import (
+    OUTPUT_BYTES,
+    CheckingCommand,
+    build_checking_commands,
+)
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 
 COMPILE = (sys.executable, "-m", "py_compile", "{files}")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.blocking import Stop
-from infrastructure.file_index import finder as finder_module
-from infrastructure.file_index import listing
-from infrastructure.file_index.finder import WorkspaceFiles
-from infrastructure.file_index.listing import list_files, walk_files
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.file_index import finder as finder_module
+from quorum.infrastructure.file_index import listing
+from quorum.infrastructure.file_index.finder import WorkspaceFiles
+from quorum.infrastructure.file_index.listing import list_files, walk_files
 
 
 class Clock:

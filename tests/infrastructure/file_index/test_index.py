@@ -3,8 +3,8 @@ import random
 
 import pytest
 
-from domain.text.fuzzy import fit
-from infrastructure.file_index.index import FileIndex
+from quorum.domain.text.fuzzy import fit
+from quorum.infrastructure.file_index.index import FileIndex
 
 PATHS = [
     "README.md",

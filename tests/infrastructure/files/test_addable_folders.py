@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.review.path_policy import PathPolicy
-from infrastructure.files.addable_folders import AddableFolders
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.files.addable_folders import AddableFolders
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.files.mounts import are_local
+from quorum.infrastructure.files.mounts import are_local
 
 MOUNTS = r"""21 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 22 21 0:5 / /proc rw - proc proc rw

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.decided_access import hold_to_access
-from domain.calls.access import Access
-from domain.errors import StaleSeal, ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files import in_place, replacing
-from infrastructure.files.hard_links import find_other_names
-from infrastructure.files.replacing import replace_file
-from infrastructure.files.transaction import FileStep, change_together
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.reading import declare_writing
+from quorum.application.calls.decided_access import hold_to_access
+from quorum.domain.calls.access import Access
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files import in_place, replacing
+from quorum.infrastructure.files.hard_links import find_other_names
+from quorum.infrastructure.files.replacing import replace_file
+from quorum.infrastructure.files.transaction import FileStep, change_together
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.reading import declare_writing
 
 OLD, NEW = b"one\n", b"two, and longer\n"
 needs_access_lists = pytest.mark.skipif(not shutil.which("setfacl"), reason="setfacl is not installed")

@@ -6,8 +6,8 @@ import os
 import sys
 from pathlib import Path
 
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.hooks.command_hook import CommandHook
 
 
 class Programs:

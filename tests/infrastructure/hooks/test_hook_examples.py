@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hook_chain import HookChain
-from application.calls.hook_registration import HookRegistration
-from application.events.event_bus import EventBus
-from domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
-from domain.conversation.history import Message, UserMessage
-from infrastructure.hooks.examples.audit_log import AuditLog
-from infrastructure.hooks.examples.json_validator import JsonValidator
-from infrastructure.hooks.examples.rate_limiter import RateLimiter
-from infrastructure.hooks.examples.secret_masker import SecretMasker
-from infrastructure.hooks.examples.timestamp_injector import TimestampInjector
-from infrastructure.hooks.examples.tool_blocker import ToolBlocker
-from infrastructure.hooks.python_hook import PythonHook
+from quorum.application.calls.hook_chain import HookChain
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, Skip
+from quorum.domain.conversation.history import Message, UserMessage
+from quorum.hooks.audit_log import AuditLog
+from quorum.hooks.json_validator import JsonValidator
+from quorum.hooks.rate_limiter import RateLimiter
+from quorum.hooks.secret_masker import SecretMasker
+from quorum.hooks.timestamp_injector import TimestampInjector
+from quorum.hooks.tool_blocker import ToolBlocker
+from quorum.infrastructure.hooks.python_hook import PythonHook
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft, an_answer
 
 _NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)

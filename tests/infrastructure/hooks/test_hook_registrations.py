@@ -5,16 +5,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from domain.calls.hook import Continue, HookPoint, OnHookError, Skip
-from domain.calls.tool import RiskLevel
-from domain.errors import ConfigError
-from infrastructure.config.hook_table import HookTable
-from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.hooks.registrations import build_hook_registrations, locate_hooks_folder
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.domain.calls.hook import Continue, HookPoint, OnHookError, Skip
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.hook_table import HookTable
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.hooks.registrations import build_hook_registrations, locate_hooks_folder
 from tests.support.hook_drafts import a_call_draft
 
-_BLOCKER = "infrastructure.hooks.examples.tool_blocker:ToolBlocker"
+_BLOCKER = "quorum.hooks.tool_blocker:ToolBlocker"
 
 
 class Home:
@@ -134,7 +134,7 @@ async def test_a_class_on_the_import_path_is_made_with_its_settings(home: Home):
 async def test_a_class_in_the_persons_own_folder_is_found_with_its_neighbours(home: Home):
     (home.own / "own_words.py").write_text("REASON = 'as I say'")
     (home.own / "own_gate.py").write_text(
-        "from own_words import REASON\nfrom domain.calls.hook import Skip\n"
+        "from own_words import REASON\nfrom quorum.domain.calls.hook import Skip\n"
         "class Gate:\n    def before_tool_call(self, call):\n        return Skip(REASON)\n"
     )
 
@@ -227,27 +227,29 @@ def test_a_class_that_cannot_be_used_is_reported_with_its_place(
     assert home.refusal(_python("broken:Gate", settings=keys)).startswith(sentence)
 
 
-@pytest.mark.parametrize(
-    ("source", "sentence"),
-    [
-        ("import domain.orders", "the module broken needs domain.orders, which is not there"),
-        (
-            "from domain.errors import NoStock",
-            "the module broken cannot be loaded: cannot import name 'NoStock'",
-        ),
-    ],
-)
-def test_a_hook_that_imports_its_own_package_with_a_name_of_ours_is_an_error_that_names_the_conflict(
-    home: Home, source: str, sentence: str
-):
-    (home.own / "broken.py").write_text(source)
+@pytest.mark.parametrize("layer", ["domain", "application", "infrastructure", "tui"])
+async def test_a_package_of_ones_own_may_have_the_name_of_a_layer(home: Home, layer: str):
+    (home.own / layer).mkdir()
+    (home.own / layer / "__init__.py").write_text("REASON = 'closed'\n")
+    (home.own / layer / "hooks.py").write_text(
+        f"from {layer} import REASON\nfrom quorum.api import Skip\n"
+        "class Watch:\n  def before_tool_call(self, call): return Skip(REASON)\n"
+    )
 
-    reported = home.refusal(_python("broken:Gate"))
+    (registration,) = home.register(_python(f"{layer}.hooks:Watch"))
 
-    assert reported.startswith(f"hooks[0].python: {sentence}")
-    assert "quorum itself has a package domain, and Python finds that one: give yours another name" in reported
+    assert await registration.hook.answer(a_call_draft()) == Skip("closed")
 
 
-@pytest.mark.parametrize("named", ["domain:Gate", "domain.gates:Gate"])
-def test_a_hook_whose_module_has_a_name_of_ours_is_an_error_that_names_the_conflict(home: Home, named: str):
-    assert "quorum itself has a package domain" in home.refusal(_python(named))
+def test_a_shipped_hook_is_found_by_its_former_name(home: Home):
+    former = "infrastructure.hooks.examples.tool_blocker:ToolBlocker"
+
+    before, after = home.register(
+        _python(former, name="before", settings={"tools": []}), _python(_BLOCKER, settings={"tools": []})
+    )
+
+    assert type(before.hook.object) is type(after.hook.object)
+
+
+def test_a_package_of_ones_own_cannot_be_called_quorum(home: Home):
+    assert "quorum itself has this name" in home.refusal(_python("quorum.gates:Gate"))

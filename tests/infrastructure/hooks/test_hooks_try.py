@@ -4,17 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from application.calls.hooks import Hook, RequestDraft
-from application.recording_hook import RecordingHook
-from domain.calls.hook import Abort, Continue, ContinueWithMessages, HookAnswer, HookPoint, OnHookError, Skip
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import UserMessage
-from domain.errors import ConfigError
-from domain.text.json_value import JsonValue
-from infrastructure.hooks.examples.secret_masker import SecretMasker
-from infrastructure.hooks.python_hook import PythonHook
-from infrastructure.hooks.trial import find_registration, read_call, try_hook
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hooks import Hook, RequestDraft
+from quorum.application.recording_hook import RecordingHook
+from quorum.domain.calls.hook import (
+    Abort,
+    Continue,
+    ContinueWithMessages,
+    HookAnswer,
+    HookPoint,
+    OnHookError,
+    Skip,
+)
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.json_value import JsonValue
+from quorum.hooks.secret_masker import SecretMasker
+from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.trial import find_registration, read_call, try_hook
 from tests.infrastructure.hooks.hook_bench import Programs
 
 _CALL: Mapping[str, JsonValue] = {"tool": "write_file", "arguments": {"path": "a.txt"}}

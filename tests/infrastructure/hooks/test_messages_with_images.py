@@ -1,5 +1,5 @@
-from application.calls.message_json import apply_message_edits, messages_to_json
-from domain.conversation.history import UserMessage
+from quorum.application.calls.message_json import apply_message_edits, messages_to_json
+from quorum.domain.conversation.history import UserMessage
 from tests.support.pictures import an_image, png
 
 SHOWN = UserMessage("see", (an_image(png()),))

@@ -5,11 +5,11 @@ from typing import cast
 
 import pytest
 
-from application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft, TurnEnd
-from domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
-from domain.conversation.history import Message, UserMessage
-from domain.errors import HookAborted, HookFailure
-from infrastructure.hooks.python_hook import PythonHook
+from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft, TurnEnd
+from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
+from quorum.domain.conversation.history import Message, UserMessage
+from quorum.domain.errors import HookAborted, HookFailure
+from quorum.infrastructure.hooks.python_hook import PythonHook
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.errors import ConfigError
-from domain.events.event import CallFinished, ErrorOccurred, InstructionsLoaded, SubagentStarted
-from domain.events.report import RunStatus
-from domain.instructions.agent_definition import AgentDefinition, render_agents
-from domain.instructions.instruction import InstructionScope
-from domain.review.mode import Mode
-from domain.review.questions import Approve
-from domain.sessions.trust import TrustQuestion
-from infrastructure.instructions.agent_files import AgentFiles
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.event import CallFinished, ErrorOccurred, InstructionsLoaded, SubagentStarted
+from quorum.domain.events.report import RunStatus
+from quorum.domain.instructions.agent_definition import AgentDefinition, render_agents
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.instructions.agent_files import AgentFiles
 from tests.support.builders import calls_response
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import MODEL, SessionStage, says, write
@@ -105,7 +105,7 @@ async def test_its_calls_are_held_by_the_mode_of_the_session(stage: SessionStage
 
 @pytest.mark.long
 async def test_while_a_plan_is_made_it_changes_nothing(stage: SessionStage) -> None:
-    from domain.plan.phase import PhaseScope
+    from quorum.domain.plan.phase import PhaseScope
 
     put(stage.root, "writer", "tools: write_file")
     answers = [calls_response(write("b.txt", "b")), says("no")]

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
-from infrastructure.instructions.command_files import CommandFiles
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.infrastructure.instructions.command_files import CommandFiles
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.errors import CommandRefused, ProviderError, ProviderErrorKind
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import CommandRefused, ProviderError, ProviderErrorKind
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     ErrorOccurred,
@@ -16,10 +16,10 @@ from domain.events.event import (
     TurnStarted,
     UserCommandStarted,
 )
-from domain.review.mode import Mode
-from domain.sessions.past_session import LatestSession
-from domain.sessions.trust import TrustQuestion
-from infrastructure.container import Container
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LatestSession
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.container import Container
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import MODEL, RealSession, SessionStage, says, shell, write

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import UserMessage
-from domain.events.event import ConversationCompacted, MessageAdded, ResponseCompleted, SystemPromptSet
-from domain.instructions.prompt_part import PartKind, PromptPart, list_changes
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import ConversationCompacted, MessageAdded, ResponseCompleted, SystemPromptSet
+from quorum.domain.instructions.prompt_part import PartKind, PromptPart, list_changes
 from tests.infrastructure.instructions.test_instructions_in_a_session import RecordingEvents, Trusting
 from tests.support.fake_session import Sent
 from tests.support.real_session import RealSession, SessionStage, says

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.conversation.history import UserMessage
-from domain.conversation.session_kind import SessionKind
-from domain.errors import CommandRefused
-from domain.events.event import CallFinished, Event, TurnStarted
-from domain.instructions.custom_command import INIT_SOURCE
-from domain.review.mode import Mode
-from domain.sessions.past_session import LatestSession, NewSession
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import CommandRefused
+from quorum.domain.events.event import CallFinished, Event, TurnStarted
+from quorum.domain.instructions.custom_command import INIT_SOURCE
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import LatestSession, NewSession
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import RealSession, SessionStage, call, shell, write
 

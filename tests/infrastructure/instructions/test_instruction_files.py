@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.instructions.instruction import InstructionScope
-from infrastructure.instructions.files import InstructionFiles
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.infrastructure.instructions.files import InstructionFiles
 
 
 @pytest.fixture

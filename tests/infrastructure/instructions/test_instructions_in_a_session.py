@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import ToolCall
-from domain.conversation.spend_caps import SpendQuestion
-from domain.events.event import Event, InstructionsLoaded
-from domain.sessions.trust import TrustQuestion
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.events.event import Event, InstructionsLoaded
+from quorum.domain.sessions.trust import TrustQuestion
 from tests.support.builders import a_call
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import RealSession, SessionStage

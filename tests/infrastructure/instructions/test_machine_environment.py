@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
-from infrastructure.instructions import environment
-from infrastructure.instructions.environment import MachineEnvironment
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.shell.sandbox import SandboxOff, SandboxOn, SandboxState
+from quorum.infrastructure.instructions import environment
+from quorum.infrastructure.instructions.environment import MachineEnvironment
 
 
 class Machine:

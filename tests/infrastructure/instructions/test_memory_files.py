@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import UserMessage
-from domain.errors import MemoryRefused
-from domain.events.event import MemoryAdded, MemoryApproved
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.memory import MemoryDraft
-from domain.review.mode import Mode
-from domain.sessions.past_session import NewSession
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import MemoryRefused
+from quorum.domain.events.event import MemoryAdded, MemoryApproved
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import NewSession
 from tests.infrastructure.instructions.test_instructions_in_a_session import (
     RecordingEvents,
     Trusting,
@@ -115,7 +115,7 @@ async def test_a_file_that_is_changed_while_the_line_is_shown_is_left_alone_and_
 async def test_a_file_that_is_changed_right_after_the_line_is_written_is_not_trusted(
     stage: SessionStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infrastructure.instructions import memory_files
+    from quorum.infrastructure.instructions import memory_files
 
     written = memory_files.carry_out
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import CallFinished, Event, InstructionsLoaded
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.offer_list import select_by_name
-from domain.instructions.skill import Skill, render_skills
-from domain.sessions.trust import TrustQuestion
-from infrastructure.instructions.skill_folders import SkillFolders
+from quorum.domain.events.event import CallFinished, Event, InstructionsLoaded
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.offer_list import select_by_name
+from quorum.domain.instructions.skill import Skill, render_skills
+from quorum.domain.sessions.trust import TrustQuestion
+from quorum.infrastructure.instructions.skill_folders import SkillFolders
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage, call
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import open_database
 from tests.infrastructure.ledger.ledger_bench import Clock
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from application.ports.storage import OpenedSession
-from domain.events.event import Event, SessionStarted, TurnStarted
-from domain.review.mode import Mode
-from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.store.ledger.database import Database
+from quorum.application.ports.storage import OpenedSession
+from quorum.domain.events.event import Event, SessionStarted, TurnStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.infrastructure.store.ledger.database import Database
 
 ROOT = Path(__file__).parents[3]
 CWD = "/work/project"

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from domain.events.event import TurnStarted
+from quorum.domain.events.event import TurnStarted
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, start, started
 
 LOOKING = """
 import asyncio, os
-from infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.opening import open_database
 
 database = open_database("", os.environ)
 print(len(asyncio.run(database.archive.list_sessions())), flush=True)
@@ -20,9 +20,9 @@ database.close()
 
 SIDE_BY_SIDE = """
 import asyncio, itertools, os
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.store.ledger.opening import open_database
 
 async def write(name):
     for life in itertools.count():

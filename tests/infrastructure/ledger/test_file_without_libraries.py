@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
-from infrastructure.store.ledger.file_format import LATER_TABLES
-from infrastructure.store.ledger.trouble import locate_marker
+from quorum.infrastructure.store.ledger.file_format import LATER_TABLES
+from quorum.infrastructure.store.ledger.trouble import locate_marker
 from tests.infrastructure.ledger.ledger_bench import end, prompt, session_of, sqlite, start
 
 WITHOUT = """
@@ -20,12 +20,12 @@ LIFE = (
     + """
 import asyncio, os
 from pathlib import Path
-from domain.events.event import ReviewRequested, SessionStarted, TurnStarted
-from domain.review.mode import Mode
-from domain.review.remote_answer import RemoteAnswer
-from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema
+from quorum.domain.events.event import ReviewRequested, SessionStarted, TurnStarted
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema
 
 CWD = "/work/project"
 
@@ -62,8 +62,8 @@ MENDING = (
     WITHOUT
     + """
 import os
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 
 storage = open_storage(StorageTable(), os.environ)
 print(*storage.notices)

@@ -6,16 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState, KeptFiles
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.conversation.history import UserMessage
-from domain.errors import LedgerError
-from domain.events.event import EffectsObserved, FilesKept, MessageAdded, TurnStarted, UserCommandFinished
-from domain.replacing import replace
-from domain.sessions.ledger_chain import encode_payload, redact_record
-from domain.sessions.past_session import LatestSession, NamedSession, PickedSession
-from domain.text.styles import StyleChange
-from infrastructure.store.snapshots.manifest import encode
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKind, FileState, KeptFiles
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import (
+    EffectsObserved,
+    FilesKept,
+    MessageAdded,
+    TurnStarted,
+    UserCommandFinished,
+)
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.ledger_chain import encode_payload, redact_record
+from quorum.domain.sessions.past_session import LatestSession, NamedSession, PickedSession
+from quorum.domain.text.styles import StyleChange
+from quorum.infrastructure.store.snapshots.manifest import encode
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 from tests.support.past_sessions import an_eventful_session
 from tests.support.pictures import an_image, png

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import LedgerError
-from domain.sessions.ledger_chain import encode_payload
-from domain.sessions.past_session import LatestSession
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.ledger.trouble import locate_marker
-from infrastructure.store.sql.writer import EncodedEvent, LedgerEntry
+from quorum.domain.errors import LedgerError
+from quorum.domain.sessions.ledger_chain import encode_payload
+from quorum.domain.sessions.past_session import LatestSession
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.trouble import locate_marker
+from quorum.infrastructure.store.sql.writer import EncodedEvent, LedgerEntry
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, end, gone_on, prompt, session_of, sqlite, start
 
 COLUMNS = ("session_id", "seq", "at_ms", "type", "payload", "salt", "digest", "link", "redaction")
@@ -20,7 +20,7 @@ PAGE = 4096
 
 OPEN = """
 import os, sys
-from infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.opening import open_database
 database = open_database("", os.environ)
 print("open", flush=True)
 sys.stdin.readline()

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from domain.errors import ConfigError, LedgerError
-from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.opening import open_database
-from infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
 from tests.infrastructure.ledger.ledger_bench import (
     CWD,
     begun,
@@ -29,9 +29,9 @@ from tests.infrastructure.ledger.ledger_bench import (
 
 APPENDING = """
 import asyncio, os, sys
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
     session = open_database("", os.environ).open_session(NewSession(), cwd="/work/project")
@@ -49,10 +49,10 @@ asyncio.run(main())
 
 FULL_DISK = """
 import asyncio, os, resource
-from domain.errors import LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NewSession
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
     database = open_database("", os.environ)
@@ -79,8 +79,8 @@ asyncio.run(main())
 
 UNDER_ANOTHER_USER = """
 import os, sys
-from domain.errors import LedgerError
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.ledger.opening import open_database
 os.setgroups([])
 os.setgid(65534)
 os.setuid(65534)

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import pytest
 
-from domain.conversation.response import Usage
-from domain.errors import LedgerError
-from domain.events.event import ModelChanged, StateMerged, UsageCounted
-from infrastructure.store.ledger import sqlite_file
+from quorum.domain.conversation.response import Usage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import ModelChanged, StateMerged, UsageCounted
+from quorum.infrastructure.store.ledger import sqlite_file
 from tests.infrastructure.ledger.ledger_bench import CWD, begun, gone_on, prompt, session_of, sqlite, started
 
 

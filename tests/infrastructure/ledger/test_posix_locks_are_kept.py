@@ -12,21 +12,21 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.errors import AttachmentError, ToolError
-from domain.events.masking import SecretMask
-from domain.review.path_policy import PathPolicy
-from infrastructure.attachments.files import AttachmentFiles
-from infrastructure.config.schema import Settings
-from infrastructure.execution.commands.sealing import seal_arguments
-from infrastructure.files.workspace import Workspace
-from infrastructure.secrets.known import SessionSecrets
-from infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
-from infrastructure.store.snapshots.places import OpenFolders
-from infrastructure.store.snapshots.reading import FileReader
-from infrastructure.tools.builtin.grep_search import GrepSearch
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import AttachmentError, ToolError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.attachments.files import AttachmentFiles
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.execution.commands.sealing import seal_arguments
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.secrets.known import SessionSecrets
+from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
+from quorum.infrastructure.store.snapshots.places import OpenFolders
+from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.tools.builtin.grep_search import GrepSearch
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import call
 
 WRITE = """

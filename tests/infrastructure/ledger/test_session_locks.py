@@ -8,15 +8,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from domain.errors import LedgerError, SessionInUse
-from infrastructure.store.ledger.locks import SessionLock, list_lock_holders
+from quorum.domain.errors import LedgerError, SessionInUse
+from quorum.infrastructure.store.ledger.locks import SessionLock, list_lock_holders
 from tests.infrastructure.ledger.ledger_bench import begun, end, gone_on, prompt, session_of, start
 
 HOLDING = """
 import asyncio, os, sys
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NamedSession, NewSession
-from infrastructure.store.ledger.opening import open_database
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
     database = open_database("", os.environ)
@@ -111,7 +111,7 @@ def test_whoever_looks_at_a_lock_for_a_moment_takes_it_from_nobody(tmp_path, mon
     looking = os.open(tmp_path / "one.lock", os.O_RDONLY)
     fcntl.flock(looking, fcntl.LOCK_SH)
     moments = SimpleNamespace(sleep=lambda _secs: fcntl.flock(looking, fcntl.LOCK_UN))
-    monkeypatch.setattr("infrastructure.store.ledger.locks.time", moments)
+    monkeypatch.setattr("quorum.infrastructure.store.ledger.locks.time", moments)
 
     lock = SessionLock.acquire(tmp_path, "one")
 
@@ -153,7 +153,7 @@ def test_a_lock_file_that_was_taken_away_while_it_was_awaited_is_no_lock(tmp_pat
         fcntl_flock(descriptor, kind)
 
     fcntl_flock = fcntl.flock
-    monkeypatch.setattr("infrastructure.store.ledger.locks.fcntl.flock", lock_late)
+    monkeypatch.setattr("quorum.infrastructure.store.ledger.locks.fcntl.flock", lock_late)
     lock = SessionLock.acquire(tmp_path, "one")
     monkeypatch.undo()
 

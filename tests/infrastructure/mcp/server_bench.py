@@ -8,16 +8,16 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from application.calls.tool_set import ToolSet
-from application.events.event_bus import EventBus
-from application.session.server_questions import ServerQuestions
-from domain.calls.tool import ToolDefinition
-from domain.conversation.attachment import Attachment
-from domain.text.output import ToolOutput
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.mcp.pins import PinnedTools
-from infrastructure.mcp.servers import McpServers
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.calls.tool_set import ToolSet
+from quorum.application.events.event_bus import EventBus
+from quorum.application.session.server_questions import ServerQuestions
+from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.text.output import ToolOutput
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.mcp.pins import PinnedTools
+from quorum.infrastructure.mcp.servers import McpServers
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 

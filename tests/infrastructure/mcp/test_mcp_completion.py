@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.mcp.argument_query import ArgumentQuery, find_prompt_argument, find_template_argument
-from infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.mcp.argument_query import ArgumentQuery, find_prompt_argument, find_template_argument
+from quorum.infrastructure.config.mcp_table import McpServerTable
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server
 
 SDK_SERVER = str(Path(__file__).parents[2] / "support" / "mcp_completing_server.py")
@@ -43,7 +43,7 @@ async def test_a_server_that_offers_no_completion_is_not_asked(tmp_path: Path) -
 async def test_a_server_that_is_late_or_answers_rubbish_offers_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infrastructure.mcp.servers._COMPLETION_SECS", 0.2)
+    monkeypatch.setattr("quorum.infrastructure.mcp.servers._COMPLETION_SECS", 0.2)
     servers = {"plain": a_server({"values": "hang"}), "odd": a_server({"values": {"a": 1}})}
     async with ServerBench(tmp_path, **servers) as bench:
         await bench.servers.settle()

@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
-from domain.errors import ToolError
-from infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.config.mcp_table import McpServerTable
 from tests.infrastructure.commands.command_bench import alive_with
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 from tests.support.oauth_mcp_server import listening_app

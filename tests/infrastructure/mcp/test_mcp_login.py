@@ -16,13 +16,13 @@ import keyring.core
 import pytest
 from keyring.backends import fail
 
-from domain.errors import ConfigError, LoginError, ToolError
-from domain.events.masking import SecretMask
-from domain.mcp.server_status import ServerState
-from infrastructure.config.mcp_table import McpServerTable
-from infrastructure.mcp.oauth.login import run_login, run_logout
-from infrastructure.mcp.oauth.login_store import LoginStore
-from infrastructure.mcp.oauth.safe_address import require_safe_address
+from quorum.domain.errors import ConfigError, LoginError, ToolError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.mcp.server_status import ServerState
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.mcp.oauth.login import run_login, run_logout
+from quorum.infrastructure.mcp.oauth.login_store import LoginStore
+from quorum.infrastructure.mcp.oauth.safe_address import require_safe_address
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.secrets.keyrings import FileKeyring

@@ -11,9 +11,9 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from domain.calls.summary import extract_text
-from domain.errors import ToolError
-from infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.config.mcp_table import McpServerTable
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
 

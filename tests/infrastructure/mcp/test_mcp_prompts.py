@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from application.instructions.custom_commands import CustomCommands
-from application.instructions.init_command import InitCommand
-from application.instructions.prompt_commands import PromptCommands
-from domain.conversation.session_kind import SessionKind
-from domain.errors import CommandRefused
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
+from quorum.application.instructions.custom_commands import CustomCommands
+from quorum.application.instructions.init_command import InitCommand
+from quorum.application.instructions.prompt_commands import PromptCommands
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import CommandRefused
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server
 from tests.support.reviews import a_review
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ToolError
-from domain.events.event import ServerQuestionAnswered
-from domain.mcp.server_question import (
+from quorum.domain.errors import ToolError
+from quorum.domain.events.event import ServerQuestionAnswered
+from quorum.domain.mcp.server_question import (
     ServerAction,
     ServerAddress,
     ServerAnswer,

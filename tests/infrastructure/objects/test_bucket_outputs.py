@@ -10,12 +10,12 @@ from pathlib import Path
 import obstore
 import pytest
 
-from application.ports.storage import BlobStore
-from domain.errors import BlobError, ConfigError
-from domain.events.masking import SecretMask
-from domain.text.output import Structured, Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import list_storage_paths, open_blob_store, open_storage
+from quorum.application.ports.storage import BlobStore
+from quorum.domain.errors import BlobError, ConfigError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import list_storage_paths, open_blob_store, open_storage
 from tests.support.bucket_server import BUCKET, BucketForTests
 
 LONG = "a line that is repeated\n" * 500_000

@@ -20,11 +20,11 @@ from typing import Any
 import obstore
 import pytest
 
-from application.ports.storage import Storage
-from domain.errors import LedgerError, RestoreError
-from domain.sessions.past_session import LatestSession, NamedSession, NewSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import copy_sessions, open_storage, open_unrecorded
+from quorum.application.ports.storage import Storage
+from quorum.domain.errors import LedgerError, RestoreError
+from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import copy_sessions, open_storage, open_unrecorded
 from tests.support.bucket_server import BUCKET, BucketForTests, run_encrypted_bucket_server
 from tests.support.certificates import Authority
 from tests.support.headless_run import configure
@@ -177,8 +177,8 @@ async def test_a_store_that_does_not_answer_is_named_with_what_to_look_at(machin
 
 KEEP = """
 import asyncio, os
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 
 async def keep():
     storage = open_storage(StorageTable(blobs="s3://outputs"), os.environ)

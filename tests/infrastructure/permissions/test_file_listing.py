@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infrastructure.permissions.in_force import RuleFileListing
+from quorum.infrastructure.permissions.in_force import RuleFileListing
 
 
 def test_the_files_of_the_workspace_are_listed_without_what_nobody_means(tmp_path: Path) -> None:

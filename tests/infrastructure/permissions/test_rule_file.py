@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ConfigError
-from domain.review.permissions import Answer, Rule
-from domain.review.saved_rule import SavedRule
-from infrastructure.execution.shell.parsing import parse
-from infrastructure.permissions.rule_file import RuleFile
-from infrastructure.permissions.rule_toml import render_rules
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.execution.shell.parsing import parse
+from quorum.infrastructure.permissions.rule_file import RuleFile
+from quorum.infrastructure.permissions.rule_toml import render_rules
 
 _HERE = Path("/w")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.rules import RuleService
-from domain.conversation.context_account import ContextKind
-from domain.errors import ConfigError
-from domain.review.mode import Mode
-from domain.review.permissions import Answer
-from domain.review.questions import RuleScope
+from quorum.application.ports.rules import RuleService
+from quorum.domain.conversation.context_account import ContextKind
+from quorum.domain.errors import ConfigError
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import RuleScope
 from tests.support.real_session import RealSession, SessionStage
 
 RULES = (

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.masking import SecretMask
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.container import Container, build_container
-from infrastructure.permissions.trial import try_call
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.permissions.trial import try_call
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.postgres.database import PostgresDatabase
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.postgres.database import PostgresDatabase
 from tests.support.postgres_server import PostgresForTests
 
 Opens = Callable[..., PostgresDatabase]

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import ContinuedSession, NewSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.storage_backend import BlobPlace
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.database import PostgresDatabase
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.storage_backend import BlobPlace
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.database import PostgresDatabase
 from tests.support.postgres_proxy import CuttingProxy
 from tests.support.postgres_server import PostgresForTests
 
@@ -30,13 +30,13 @@ CWD = "/work"
 # Whoever is to "stop inside" stops itself when all is written and nothing is committed.
 WRITER = """
 import asyncio, signal, sys, threading
-from domain.errors import LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import ContinuedSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.postgres import server
-from infrastructure.store.sql.session_chain import SessionChain
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.postgres import server
+from quorum.infrastructure.store.sql.session_chain import SessionChain
 
 server.ABANDONED_SECS = 1
 write_chain = SessionChain.write

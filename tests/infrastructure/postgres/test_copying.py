@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.storage import Storage
-from domain.errors import ConfigError, LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NamedSession, NewSession
-from domain.text.output import Structured, Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import copy_sessions, open_storage
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.sql import copying
+from quorum.application.ports.storage import Storage
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NamedSession, NewSession
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import copy_sessions, open_storage
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.sql import copying
 
 CWD = "/work"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from domain.errors import LedgerError
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.postgres.failures import translate_postgres_errors
-from infrastructure.store.sql.engine import LostConnection
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.postgres.failures import translate_postgres_errors
+from quorum.infrastructure.store.sql.engine import LostConnection
 from tests.support.certificates import Authority
 from tests.support.postgres_server import PostgresForTests, remove_postgres, start_postgres
 

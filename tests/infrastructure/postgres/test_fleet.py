@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from application.ports.fleet import SessionBusy
-from domain.errors import ConfigError
-from domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
-from domain.review.remote_answer import RemoteAnswer
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_fleet, open_storage
-from infrastructure.store.postgres import fleet_worker
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.fleet import PostgresFleet
+from quorum.application.ports.fleet import SessionBusy
+from quorum.domain.errors import ConfigError
+from quorum.domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_fleet, open_storage
+from quorum.infrastructure.store.postgres import fleet_worker
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.fleet import PostgresFleet
 from tests.support.postgres_server import PostgresForTests
 
 ENDED = Advance(state=FleetState.ENDED, status="completed")

@@ -13,11 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from application.ports.storage import OpenedSession
-from domain.errors import LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import ContinuedSession, NamedSession, NewSession
-from infrastructure.store.postgres.address import parse_address
+from quorum.application.ports.storage import OpenedSession
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import ContinuedSession, NamedSession, NewSession
+from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.postgres_server import PostgresForTests
 from tests.support.stopped_process import stop_child
 
@@ -25,11 +25,11 @@ ROOT = Path(__file__).parents[3]
 CWD = "/work"
 WRITER = """
 import asyncio, os, sys
-from domain.errors import LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import ContinuedSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 
 async def write(url, state):
     storage = await asyncio.to_thread(open_storage, StorageTable(url=url), {"XDG_STATE_HOME": state})

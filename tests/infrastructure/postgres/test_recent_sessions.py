@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from application.identifiers import generate_id
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import ContinuedSession, NewSession
-from infrastructure.completion import known_sessions
-from infrastructure.completion.known_sessions import list_known_sessions
-from infrastructure.store.postgres.address import parse_address
+from quorum.application.identifiers import generate_id
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.infrastructure.completion import known_sessions
+from quorum.infrastructure.completion.known_sessions import list_known_sessions
+from quorum.infrastructure.store.postgres.address import parse_address
 from tests.support.headless_run import QUORUM, environment
 
 

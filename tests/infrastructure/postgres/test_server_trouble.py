@@ -13,13 +13,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from domain.errors import ConfigError, LedgerError
-from domain.events.event import TurnStarted
-from domain.sessions.past_session import NewSession
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.postgres.address import parse_address
-from infrastructure.store.postgres.server import PostgresServer
+from quorum.domain.errors import ConfigError, LedgerError
+from quorum.domain.events.event import TurnStarted
+from quorum.domain.sessions.past_session import NewSession
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.postgres.server import PostgresServer
 from tests.support.postgres_server import USER, PostgresForTests, remove_postgres, start_postgres
 
 
@@ -73,7 +73,7 @@ def test_a_database_in_another_encoding_is_refused(postgres):
 
 
 def test_an_old_server_is_refused(postgres, monkeypatch):
-    monkeypatch.setattr("infrastructure.store.postgres.server._OLDEST_VERSION", 990000)
+    monkeypatch.setattr("quorum.infrastructure.store.postgres.server._OLDEST_VERSION", 990000)
 
     with pytest.raises(LedgerError, match=r"is on PostgreSQL \d+; quorum needs 13 or newer"):
         opening(postgres.new_database())
@@ -144,7 +144,7 @@ async def test_a_server_that_restarts_in_the_middle_of_a_session_loses_and_doubl
 
 @pytest.mark.long
 async def test_what_a_server_does_not_take_in_time_is_written_with_the_next(own_server, tmp_path, monkeypatch):
-    monkeypatch.setattr("infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
+    monkeypatch.setattr("quorum.infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
     table = StorageTable(url=own_server.new_database())
     storage = open_storage(table, {"XDG_STATE_HOME": str(tmp_path)})
     session = await asyncio.to_thread(storage.open_session, NewSession(), cwd="/work")
@@ -165,7 +165,7 @@ async def test_what_a_server_does_not_take_in_time_is_written_with_the_next(own_
 async def test_a_server_without_a_free_connection_is_named_and_written_to_when_there_is_one(
     own_server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
+    monkeypatch.setattr("quorum.infrastructure.store.postgres.server.PATIENCE_SECS", 0.1)
     own_server.settings["max_connections"] = "12"
     own_server.stop()
     own_server.start()

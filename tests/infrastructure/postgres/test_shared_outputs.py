@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import BlobError
-from domain.text.output import Structured, Text
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.store.postgres.address import parse_address
+from quorum.domain.errors import BlobError
+from quorum.domain.text.output import Structured, Text
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.store.postgres.address import parse_address
 
 LONG = "a line that is repeated\n" * 100_000
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.store.ledger.database import Database
-from infrastructure.store.ledger.file_format import LATER_TABLES, TABLE_NAMES, VERSION, name_revision
-from infrastructure.store.migrations.sqlite_upgrade import upgrade_file
-from infrastructure.store.postgres.address import parse_address
+from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.file_format import LATER_TABLES, TABLE_NAMES, VERSION, name_revision
+from quorum.infrastructure.store.migrations.sqlite_upgrade import upgrade_file
+from quorum.infrastructure.store.postgres.address import parse_address
 
 # What a file of the first version holds, as that was made: it stays so, whatever comes.
 FIRST = """

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from alembic.script import ScriptDirectory
 
-from domain.errors import LedgerError
-from domain.review.remote_answer import RemoteAnswer
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage, read_schema_state, upgrade_schema
-from infrastructure.store.ledger import condition, file_format, upgrading
-from infrastructure.store.ledger.file_format import VERSION, name_revision
-from infrastructure.store.migrations import running
-from infrastructure.store.postgres import server, tables
-from infrastructure.store.postgres import upgrading as postgres_upgrading
-from infrastructure.store.postgres.address import parse_address
+from quorum.domain.errors import LedgerError
+from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage, read_schema_state, upgrade_schema
+from quorum.infrastructure.store.ledger import condition, file_format, upgrading
+from quorum.infrastructure.store.ledger.file_format import VERSION, name_revision
+from quorum.infrastructure.store.migrations import running
+from quorum.infrastructure.store.postgres import server, tables
+from quorum.infrastructure.store.postgres import upgrading as postgres_upgrading
+from quorum.infrastructure.store.postgres.address import parse_address
 
 NEXT = """
 from alembic import op

@@ -10,9 +10,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
-from infrastructure.models.shared.sse import EventDecoder
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
+from quorum.infrastructure.models.shared.sse import EventDecoder
 
 EVENTS = [json.dumps({"type": "ping", "n": n, "text": "ü" * n}) for n in range(4)]
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.base_url import suggest_base_url
-from infrastructure.provider_types import ProviderType
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.base_url import suggest_base_url
+from quorum.infrastructure.provider_types import ProviderType
 from tests.support.loopback_net import Answer, RecordingServer
 
 _UNKNOWN_PAGE = Answer(pieces=[b"404 page not found"], status=404, content_type="text/plain")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infrastructure.models.shared.call_arguments import build_call_block
-from infrastructure.models.shared.error_bodies import may_speak_of_length
+from quorum.infrastructure.models.shared.call_arguments import build_call_block
+from quorum.infrastructure.models.shared.error_bodies import may_speak_of_length
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.response import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     REFUSAL,
     TOOL_USE,
@@ -18,10 +18,10 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.openai_chat.answer import ChatAnswer
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
+from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Say
 

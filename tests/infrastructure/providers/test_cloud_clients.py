@@ -16,14 +16,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from application.ports.models import LlmSession
-from domain.conversation.history import Conversation
-from domain.conversation.response import ToolUseBlock
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.replacing import replace
-from infrastructure.models.clouds.sign_in import SignIn
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.ports.models import LlmSession
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import ToolUseBlock
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.replacing import replace
+from quorum.infrastructure.models.clouds.sign_in import SignIn
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Say, ScriptedCall, anthropic_events, chat_events, responses_events
 

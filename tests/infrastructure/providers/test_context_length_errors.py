@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Refuse
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from application.review.ballot_paper import make_ballot_form
-from application.structured_answer import Unreadable, ask_in_form
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse
-from domain.review.ballot import Ballot, Vote
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.review.ballot_paper import make_ballot_form
+from quorum.application.structured_answer import Unreadable, ask_in_form
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Raw, Refuse, Reply, SseServer
 
 GIVEN = {"verdict": "approve", "in_scope": "yes", "confidence": "0.9", "reason": "it reads"}

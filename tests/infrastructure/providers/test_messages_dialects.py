@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from domain.conversation.history import AssistantMessage, UserMessage
-from domain.conversation.response import (
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -23,12 +23,12 @@ from domain.conversation.response import (
     ToolUseBlock,
     Usage,
 )
-from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
-from domain.errors import ProviderError
-from infrastructure.models.anthropic.answer import MessagesAnswer
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
+from quorum.domain.errors import ProviderError
+from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say
 

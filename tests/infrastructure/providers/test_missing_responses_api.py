@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.provider_types import ProviderType
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.provider_types import ProviderType
 from tests.support.loopback_net import Answer, RecordingServer
 
 REMEDY = '[providers.mine] type = "openai-chat"'

@@ -6,10 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.model_listing import MOST_MODELS
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.model_listing import MOST_MODELS
 from tests.support.sse_server import Dialect, Raw, Refuse, SseServer
 
 DIALECTS: tuple[Dialect, ...] = ("anthropic", "openai", "openai-chat")

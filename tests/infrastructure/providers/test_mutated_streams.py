@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation.response import LlmResponse, ToolUseBlock
-from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from tests.support.examples import examples
 from tests.support.sse_server import Dialect, Say, ScriptedCall, scripted_events
 from tests.support.stream_fuzz import DIALECTS, fuzz, read_body

@@ -15,10 +15,10 @@ from typing import ForwardRef, Literal
 import httpx2
 import pytest
 
-from domain.conversation.history import Conversation
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.network_loading import (
+from quorum.domain.conversation.history import Conversation
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
     compile_annotations_once,
     read_certificates,
@@ -51,7 +51,7 @@ def test_certificates_that_cannot_be_read_are_an_error_for_whoever_needs_them(
 
 def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
     code = (
-        "from infrastructure.models.shared.network_loading import load_event_loop; import asyncio, sys\n"
+        "from quorum.infrastructure.models.shared.network_loading import load_event_loop; import asyncio, sys\n"
         "load_event_loop(); before = set(sys.modules)\n"
         "import anyio; asyncio.run(anyio.lowlevel.checkpoint())\n"
         "print(sorted(set(sys.modules) - before))"
@@ -80,7 +80,7 @@ def test_equal_texts_of_types_share_their_code_while_an_sdk_is_loaded() -> None:
 @pytest.mark.parametrize(("log", "is_whole"), [(None, False), ("info", True)])
 def test_an_sdk_is_loaded_whole_where_it_is_to_log(log: str | None, is_whole: bool) -> None:
     code = (
-        "import sys\nfrom infrastructure.models.shared.network_loading import load_sdk_lazily\n"
+        "import sys\nfrom quorum.infrastructure.models.shared.network_loading import load_sdk_lazily\n"
         "with load_sdk_lazily('openai'): from openai import AsyncOpenAI\n"
         "print('openai.resources.batches' in sys.modules or 'openai.types.batch' in sys.modules)"
     )

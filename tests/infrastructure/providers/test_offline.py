@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from application.ports.models import ToolChoice
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import END_TURN, TOOL_USE, LlmResponse
-from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
-from domain.text.json_value import JsonObject
-from infrastructure.models.offline import OfflineApiClient
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.application.ports.models import ToolChoice
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse
+from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.offline import OfflineApiClient
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 LABEL = "offline: no model is in use; this is a plain interpreter of simple requests."
 

@@ -8,16 +8,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from application.conversation_session import ConversationSession, open_session
-from domain.conversation.effort import Effort
-from domain.conversation.history import Conversation
-from domain.conversation.stream import StreamedPromptProgress, StreamEvent, StreamRetry
-from domain.errors import ProviderError
-from infrastructure.models.clouds.endpoint import Endpoint
-from infrastructure.models.openai_chat.client import OpenAiChat
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.exchange import ApiExchange
-from infrastructure.provider_types import find_public_service
+from quorum.application.conversation_session import ConversationSession, open_session
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.stream import StreamedPromptProgress, StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
+from quorum.infrastructure.models.openai_chat.client import OpenAiChat
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.provider_types import find_public_service
 from tests.support.sse_server import Raw, Refuse, Say, SseServer
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import (
     AssistantMessage,
     Conversation,
     Message,
@@ -22,8 +22,8 @@ from domain.conversation.history import (
     UserMessage,
     find_unpaired_call,
 )
-from domain.conversation.image import Image
-from domain.conversation.response import (
+from quorum.domain.conversation.image import Image
+from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
     PAUSE,
@@ -38,18 +38,18 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.replacing import replace
-from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload
-from infrastructure.models.openai_responses.payload import (
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload
+from quorum.infrastructure.models.openai_responses.payload import (
     MESSAGE_PHASE,
     build_responses_history,
     build_responses_payload,
 )
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.json_fields import replace_surrogates
-from infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.json_fields import replace_surrogates
+from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
 from tests.support.examples import examples
 from tests.support.request_rules import Said, read_chat, read_messages, read_responses
 from tests.support.sse_server import Dialect

@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import (
     END_TURN,
     PAUSE,
     TOOL_USE,
@@ -17,10 +17,10 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 TOOL: JsonObject = {"name": "t", "description": "d", "input_schema": {"type": "object"}}
 CALL = ToolUseBlock(id="call:1", name="t", input={"a": "ü"})

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import (
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
     ContentBlock,
@@ -22,9 +22,9 @@ from domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from domain.text.json_value import JsonObject
-from infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
-from infrastructure.models.shared.api_client import ApiRequest
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.shared.api_client import ApiRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say, ScriptedCall
 

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.conversation.stream import Delta, Error, StreamEvent, StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.stream import Delta, Error, StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import SECRET, ServerRig, server_rig
 from tests.support.sse_server import Hang, Raw, Refuse, Say, scripted_events
 

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.provider_types import ProviderType
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.provider_types import ProviderType
 from tests.support.sse_server import Dialect, Say, SseServer
 
 
@@ -161,9 +161,9 @@ def test_warming_up_a_model_that_cannot_be_had_is_silent() -> None:
 def test_opening_a_session_imports_no_sdk(type_: str) -> None:
     code = (
         "import sys\n"
-        "from domain.conversation.history import Conversation\n"
-        "from infrastructure.models.registry import ProviderRegistry\n"
-        "from infrastructure.models.shared.api_client import ProviderSettings\n"
+        "from quorum.domain.conversation.history import Conversation\n"
+        "from quorum.infrastructure.models.registry import ProviderRegistry\n"
+        "from quorum.infrastructure.models.shared.api_client import ProviderSettings\n"
         f"settings = ProviderSettings(type={type_!r}, api_key_env='KEY')\n"
         "gateway = ProviderRegistry({'p': settings}, environ={'KEY': 'k'})\n"
         "gateway.open_session('p/m', Conversation(), '')\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.conversation.history import Conversation
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.models.shared.failures import find_proxy
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.failures import find_proxy
 from tests.support.loopback_net import NET_VARIABLES, Answer, Authority, LoopbackProxy, RecordingServer
 from tests.support.sse_server import Dialect, Say, scripted_events
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from domain.conversation.response import LlmResponse
-from domain.text.json_value import JsonObject
-from infrastructure.models.shared.answer_reading import read_answer
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.shared.answer_reading import read_answer
+from quorum.infrastructure.models.shared.failures import Failures
 
 FAILURES = Failures(provider="p", address="http://h", key_env=None, secret="", timeout_secs=1.0)
 MOMENT = 1e-6  # more than sums of seconds are off by

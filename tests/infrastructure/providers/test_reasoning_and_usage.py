@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.response import ReasoningBlock, Usage
-from domain.conversation.stream import StreamedReasoning, StreamEvent
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.response import ReasoningBlock, Usage
+from quorum.domain.conversation.stream import StreamedReasoning, StreamEvent
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import SIGNATURE, Dialect, Say, ScriptedCall
 

@@ -8,18 +8,24 @@ from typing import Any
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from domain.conversation.history import Conversation, UserMessage
-from domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent, StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.anthropic.client import AnthropicMessages
-from infrastructure.models.clouds.endpoint import Endpoint
-from infrastructure.models.openai_chat.client import OpenAiChat
-from infrastructure.models.openai_responses.client import OpenAiResponses
-from infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
-from infrastructure.models.shared.exchange import ApiExchange
-from infrastructure.provider_types import ProviderType, find_public_service
+from quorum.application.conversation_session import ConversationSession
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
+from quorum.domain.conversation.stream import (
+    Delta,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+    StreamRetry,
+)
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.anthropic.client import AnthropicMessages
+from quorum.infrastructure.models.clouds.endpoint import Endpoint
+from quorum.infrastructure.models.openai_chat.client import OpenAiChat
+from quorum.infrastructure.models.openai_responses.client import OpenAiResponses
+from quorum.infrastructure.models.shared.api_client import ApiClient, ApiRequest, ProviderSettings
+from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.provider_types import ProviderType, find_public_service
 from tests.support.recordings import FOLDER, needs_recordings, replay_module
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.session_rigs import ServerRig, server_rig
 from tests.support.sse_server import Dialect, Raw, Refuse, Say, ScriptedCall, SseServer
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.text.json_value import JsonValue
-from infrastructure.models.shared.request_body import encode_body
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.models.shared.request_body import encode_body
 from tests.support.examples import examples
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

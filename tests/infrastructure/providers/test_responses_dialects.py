@@ -5,16 +5,19 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from domain.conversation.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
-from domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject
-from infrastructure.models.openai_responses.answer import ResponsesAnswer
-from infrastructure.models.openai_responses.payload import build_responses_history, build_responses_payload
-from infrastructure.models.shared.api_client import ApiRequest
-from infrastructure.models.shared.failures import Failures
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.openai_responses.answer import ResponsesAnswer
+from quorum.infrastructure.models.openai_responses.payload import (
+    build_responses_history,
+    build_responses_payload,
+)
+from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Raw, Refuse, Say
 

@@ -5,8 +5,12 @@ from email.utils import formatdate
 
 import pytest
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait, parse_retry_after
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.shared.retry import (
+    compute_backoff,
+    explain_too_long_to_wait,
+    parse_retry_after,
+)
 
 
 @pytest.mark.parametrize("attempt", [1, 2, 3, 10, 1000])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import SseServer
 
 MODEL = "qwen3:8b"

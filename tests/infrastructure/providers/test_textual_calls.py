@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from application.ports.models import OnStreamEvent
-from domain.calls.tool_parser import ToolParser
-from domain.conversation.history import Conversation
-from domain.conversation.response import LlmResponse, ReasoningBlock, StopKind, ToolUseBlock
-from domain.conversation.stream import StreamedToolCall, StreamEvent
-from domain.errors import ProviderError
-from domain.text.json_value import JsonObject
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.ports.models import OnStreamEvent
+from quorum.domain.calls.tool_parser import ToolParser
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, StopKind, ToolUseBlock
+from quorum.domain.conversation.stream import StreamedToolCall, StreamEvent
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Raw, SseServer
 
 TOOL: JsonObject = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.remote.approval_token import write_new_token
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.remote.approval_token import write_new_token
 
 
 def test_the_token_is_written_with_a_line_end_and_the_descriptor_closed() -> None:

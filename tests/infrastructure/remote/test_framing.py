@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infrastructure.remote.framing import MOST_HEADER_BYTES, FrameError, FrameReader, encode_frame
+from quorum.infrastructure.remote.framing import MOST_HEADER_BYTES, FrameError, FrameReader, encode_frame
 
 bodies = st.lists(st.binary(max_size=200), max_size=6)
 

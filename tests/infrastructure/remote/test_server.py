@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution.commands.orphans import generate_marker
-from infrastructure.remote.framing import MOST_BODY_BYTES, encode_frame
-from infrastructure.remote.peer import Peer, identify_peer
-from infrastructure.remote.place import SocketPath
-from infrastructure.remote.server import Bounds, Server, find_objection
+from quorum.infrastructure.execution.commands.orphans import generate_marker
+from quorum.infrastructure.remote.framing import MOST_BODY_BYTES, encode_frame
+from quorum.infrastructure.remote.peer import Peer, identify_peer
+from quorum.infrastructure.remote.place import SocketPath
+from quorum.infrastructure.remote.server import Bounds, Server, find_objection
 from tests.support.rpc_client import RpcClient
 
 # A process of its own that connects, asks once, and prints what comes back until the end.
@@ -300,8 +300,8 @@ async def test_what_is_far_below_us_is_not_served_either(tmp_path: Path) -> None
 @pytest.mark.long
 def test_a_process_below_another_that_carries_the_mark_of_a_command_is_not_served(tmp_path: Path) -> None:
     """Seen from a process that is not its ancestor, as a daemon that has left quorum's line would be."""
-    judge = "import sys; from infrastructure.remote.peer import Peer; import os; "
-    judge += "from infrastructure.remote.server import find_objection; "
+    judge = "import sys; from quorum.infrastructure.remote.peer import Peer; import os; "
+    judge += "from quorum.infrastructure.remote.server import find_objection; "
     judge += "print(find_objection(Peer(int(sys.argv[1]), os.geteuid())))"
 
     def judged(env: dict[str, str]) -> str:

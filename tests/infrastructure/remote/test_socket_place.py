@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from infrastructure.remote.place import LONGEST_PATH, SocketPath
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.remote.place import LONGEST_PATH, SocketPath
 
 
 @pytest.fixture

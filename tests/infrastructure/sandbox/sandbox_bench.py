@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
-from domain.shell.sandbox import SandboxOff
-from infrastructure.execution.sandbox.identity_store import IdentityStore
-from infrastructure.execution.sandbox.preflight import look_for_sandbox
-from infrastructure.execution.sandbox.sandbox import Sandbox
-from infrastructure.execution.sandbox.session_tmp import SessionTmp
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
+from quorum.domain.shell.sandbox import SandboxOff
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.preflight import look_for_sandbox
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 
 _STATE = look_for_sandbox(os.environ.get("PATH"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import CallFinished
+from quorum.domain.events.event import CallFinished
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.fake_ports import RecordingObserver
 from tests.support.real_session import SessionStage, shell

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.calls.tool import RiskLevel
-from domain.errors import DiagnosticsFailed, ToolError
-from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.diagnostics_table import DiagnosticsTable
-from infrastructure.diagnostics.checking_command import build_checking_commands
-from infrastructure.tools.custom.tool import CustomTool
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import DiagnosticsFailed, ToolError
+from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.diagnostics_table import DiagnosticsTable
+from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
+from quorum.infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

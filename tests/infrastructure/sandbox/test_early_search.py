@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from infrastructure.execution.sandbox import guarded_files
-from infrastructure.execution.sandbox import sandbox as sandboxes
-from infrastructure.execution.sandbox.sandbox import EarlySearch
+from quorum.infrastructure.execution.sandbox import guarded_files
+from quorum.infrastructure.execution.sandbox import sandbox as sandboxes
+from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.errors import StaleSeal, ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, needs_bubblewrap
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.sandbox import guarded_files
-from infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
-from infrastructure.execution.sandbox.repository_folders import list_repository_places
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.sandbox import guarded_files
+from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
+from quorum.infrastructure.execution.sandbox.repository_folders import list_repository_places
 
 
 @pytest.fixture

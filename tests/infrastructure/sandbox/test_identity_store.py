@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.sandbox import known_files
-from infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
-from infrastructure.execution.sandbox.identity_store import IdentityStore
-from infrastructure.execution.sandbox.known_files import KnownFiles
-from infrastructure.execution.sandbox.sandbox import Sandbox
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.sandbox import known_files
+from quorum.infrastructure.execution.sandbox.guarded_files import GuardedFiles, find_guarded
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
+from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import ErrorOccurred
+from quorum.domain.events.event import ErrorOccurred
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution.commands.process import SupervisedProcess
-from infrastructure.execution.commands.supervisor import _KEY_CALLS
-from infrastructure.execution.sandbox.places import list_bound_sockets
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.execution.commands.supervisor import _KEY_CALLS
+from quorum.infrastructure.execution.sandbox.places import list_bound_sockets
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 _MACHINE = os.uname().machine

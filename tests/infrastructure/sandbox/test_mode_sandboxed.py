@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from application.events.event_bus import EventBus
-from domain.errors import ModeRefused
-from domain.review.mode import Mode
-from infrastructure.config.schema import Settings
-from infrastructure.config.tools_table import RunCommandTable, ToolsTable
-from infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
-from infrastructure.session_paths import list_own_paths
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.application.events.event_bus import EventBus
+from quorum.domain.errors import ModeRefused
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.tools_table import RunCommandTable, ToolsTable
+from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
+from quorum.infrastructure.session_paths import list_own_paths
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import tool_in
 from tests.infrastructure.commands.job_bench import JobBench
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.commands.process import SupervisedProcess
-from infrastructure.execution.commands.supervisor import find_uncovered
-from infrastructure.execution.sandbox import guarded_files
-from infrastructure.execution.sandbox.guarded_files import find_guarded
-from infrastructure.execution.sandbox.known_files import KnownFiles
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.commands.process import SupervisedProcess
+from quorum.infrastructure.execution.commands.supervisor import find_uncovered
+from quorum.infrastructure.execution.sandbox import guarded_files
+from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
+from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from domain.text.output import Printed
-from infrastructure.execution.sandbox.guarded_files import find_guarded
-from infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.output import Printed
+from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_repository, needs_bubblewrap
 

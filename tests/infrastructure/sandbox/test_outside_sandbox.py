@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.summary import extract_text
-from domain.errors import StaleSeal, ToolError
-from domain.text.json_value import JsonObject
-from infrastructure.tools.builtin.run_command import RunCommand
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 from tests.support.shell_gates import gate_for

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.review.path_policy import OwnCode
+from quorum.domain.review.path_policy import OwnCode
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 pytestmark = needs_bubblewrap

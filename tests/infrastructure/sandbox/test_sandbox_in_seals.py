@@ -4,23 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from application.events.event_bus import EventBus
-from application.review.review import Review
-from domain.calls.hook import Skip
-from domain.calls.seal import Seal
-from domain.calls.summary import extract_text
-from domain.errors import HookFailure, StaleSeal, ToolError
-from domain.review.mode import Mode
-from infrastructure.config.custom_tool import CustomToolDeclaration
-from infrastructure.config.schema import Settings
-from infrastructure.config.tools_table import RunCommandTable, ToolsTable
-from infrastructure.execution.commands.environment import build_command_environment
-from infrastructure.execution.sandbox.guarded_files import MOST_FOUND
-from infrastructure.execution.sandbox.opening import build_sandbox
-from infrastructure.hooks.command_hook import CommandHook
-from infrastructure.session_paths import list_own_paths
-from infrastructure.tools.builtin.run_command import RunCommand
-from infrastructure.tools.custom.tool import CustomTool
+from quorum.application.events.event_bus import EventBus
+from quorum.application.review.review import Review
+from quorum.domain.calls.hook import Skip
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.summary import extract_text
+from quorum.domain.errors import HookFailure, StaleSeal, ToolError
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.tools_table import RunCommandTable, ToolsTable
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.sandbox.guarded_files import MOST_FOUND
+from quorum.infrastructure.execution.sandbox.opening import build_sandbox
+from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.session_paths import list_own_paths
+from quorum.infrastructure.tools.builtin.run_command import RunCommand
+from quorum.infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson

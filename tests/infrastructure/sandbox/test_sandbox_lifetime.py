@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
+from quorum.domain.errors import ToolError
 from tests.infrastructure.commands.command_bench import (
     Daemon,
     RecordingControls,

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
-from domain.shell.sandbox import SandboxOff, SandboxOn
-from infrastructure.execution.sandbox.preflight import look_for_sandbox
+from quorum.domain.errors import ToolError
+from quorum.domain.shell.sandbox import SandboxOff, SandboxOn
+from quorum.infrastructure.execution.sandbox.preflight import look_for_sandbox
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution.sandbox.session_tmp import SessionTmp, remove_abandoned
+from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, remove_abandoned
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 _HOLD = """
 import sys
 from pathlib import Path
-from infrastructure.execution.sandbox.session_tmp import SessionTmp
+from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 print(SessionTmp(Path(sys.argv[1])).prepare(()).source, flush=True)
 sys.stdin.read()
 """

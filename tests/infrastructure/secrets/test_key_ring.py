@@ -12,14 +12,14 @@ import keyring.core
 import pytest
 from keyring.backends import fail, null
 
-from domain.conversation.history import Conversation
-from domain.errors import ConfigError, ProviderError
-from domain.events.masking import SecretMask
-from infrastructure.config.model_choice import choose_model
-from infrastructure.doctor.providers import check_readiness
-from infrastructure.models.registry import ProviderRegistry
-from infrastructure.models.shared.api_client import ProviderSettings
-from infrastructure.secrets.key_ring import KeyRing
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ConfigError, ProviderError
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.config.model_choice import choose_model
+from quorum.infrastructure.doctor.providers import check_readiness
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.secrets.key_ring import KeyRing
 from tests.infrastructure.secrets.keyrings import (
     BrokenKeyring,
     BytesKeyring,
@@ -216,7 +216,8 @@ async def test_the_doctor_says_where_a_key_comes_from(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_the_package_behind_it_is_loaded_when_a_key_is_looked_for_and_not_before() -> None:
     code = (
-        "import sys\nfrom infrastructure.secrets.key_ring import KeyRing\nimport infrastructure.bootstrap\n"
+        "import sys\nfrom quorum.infrastructure.secrets.key_ring import KeyRing\n"
+        "import quorum.infrastructure.bootstrap\n"
         "ring = KeyRing()\nassert 'keyring' not in sys.modules"
     )
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.masking import SecretMask
-from domain.review.path_policy import PathPolicy
-from infrastructure.secrets import known
-from infrastructure.secrets.file_values import find_secrets
-from infrastructure.secrets.known import SessionSecrets
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.secrets import known
+from quorum.infrastructure.secrets.file_values import find_secrets
+from quorum.infrastructure.secrets.known import SessionSecrets
 from tests.support.settings_machine import Machine
 
 KEY = "q7Zrt9vX2m4kPwd3Ls8Y"

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.environment import build_command_environment
 
 
 def git(repository: Path, *words: str, env: Mapping[str, str] | None = None) -> str:

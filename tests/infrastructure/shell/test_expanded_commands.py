@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.access import EXCLUSIVE
-from domain.calls.tool import RiskLevel
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.calls.access import EXCLUSIVE
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from tests.infrastructure.shell.repository_bench import git
 from tests.support.shell_gates import judge
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution.shell.gate import READ_ONLY_ENVIRONMENT
-from infrastructure.execution.shell.git_index import read_index
+from quorum.infrastructure.execution.shell.gate import READ_ONLY_ENVIRONMENT
+from quorum.infrastructure.execution.shell.git_index import read_index
 from tests.infrastructure.shell.repository_bench import git, mark_of, run_as_judged
 from tests.support.shell_gates import judge
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import pytest
 
-from domain.calls.access import Access
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.plain_request import Asked, PlainRequest
-from infrastructure.benchmark.labelled_data import SMALL_SET, read_labelled_calls
-from infrastructure.execution.shell.script import read_script
+from quorum.domain.calls.access import Access
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.plain_request import Asked, PlainRequest
+from quorum.infrastructure.benchmark.labelled_data import SMALL_SET, read_labelled_calls
+from quorum.infrastructure.execution.shell.script import read_script
 
 _PATHS = PathPolicy(roots=("/w",))
 

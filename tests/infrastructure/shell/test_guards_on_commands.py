@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.access import Access
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.shell.script import read_script
+from quorum.domain.calls.access import Access
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.shell.script import read_script
 
 
 def object_to(command: str, settings: GuardSettings | None = None) -> tuple[Objection, ...]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.path_policy import PathPolicy
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
-from infrastructure.execution.shell.programs import SystemPrograms
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from tests.support.shell_gates import gate_for
 
 _NOBODY = 65534

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.execution.shell.gate import READ_ONLY_ENVIRONMENT
+from quorum.infrastructure.execution.shell.gate import READ_ONLY_ENVIRONMENT
 from tests.infrastructure.shell.repository_bench import git, run_as_judged
 from tests.support.shell_gates import judge
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel
-from domain.review.decision import decide
-from domain.review.guards import GuardSettings, find_objections
-from domain.review.mode import Mode
-from domain.review.objection import Objection
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Rule, Subject
-from domain.review.plain_request import Asked, PlainRequest
-from infrastructure.execution.shell.script import read_script
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.review.decision import decide
+from quorum.domain.review.guards import GuardSettings, find_objections
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.objection import Objection
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Rule, Subject
+from quorum.domain.review.plain_request import Asked, PlainRequest
+from quorum.infrastructure.execution.shell.script import read_script
 from tests.support.shell_gates import judge
 
 _DATA = Path(__file__).parents[4] / "shared" / "review-data" / "dev.jsonl"

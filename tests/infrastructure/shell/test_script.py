@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from infrastructure.execution.shell.script import read_script
+from quorum.infrastructure.execution.shell.script import read_script
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from tests.support.command_texts import CommandTexts
 from tests.support.traced_stage import TracedStage, why_no_tracing
 

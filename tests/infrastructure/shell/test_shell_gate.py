@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.command_spec import PathUse, Reading
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import SystemPrograms
-from infrastructure.execution.shell.reach import OutOfReach, Reach
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.command_spec import PathUse, Reading
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
+from quorum.infrastructure.execution.shell.reach import OutOfReach, Reach
 from tests.support.shell_gates import gate_for, judge
 
 
@@ -127,8 +127,8 @@ async def test_every_root_of_the_workspace_may_be_read(workspace: Path) -> None:
 
 def test_the_grammar_is_not_loaded_before_there_is_a_command() -> None:
     code = (
-        "import sys, infrastructure.execution.shell.gate; assert 'tree_sitter' not in sys.modules; "
-        "from infrastructure.execution.shell.parsing import parse; parse('ls'); "
+        "import sys, quorum.infrastructure.execution.shell.gate; assert 'tree_sitter' not in sys.modules; "
+        "from quorum.infrastructure.execution.shell.parsing import parse; parse('ls'); "
         "assert 'tree_sitter' in sys.modules"
     )
 

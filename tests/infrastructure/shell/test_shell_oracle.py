@@ -16,10 +16,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from domain.review.path_policy import PathPolicy
-from domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from infrastructure.execution.shell.gate import ShellGate
-from infrastructure.execution.shell.programs import SystemPrograms
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
+from quorum.infrastructure.execution.shell.gate import ShellGate
+from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from tests.support.examples import examples
 
 BASH = shutil.which("bash")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.shell.command_line import Redirect, SimpleCommand
-from infrastructure.execution.shell.parsing import parse
+from quorum.domain.shell.command_line import Redirect, SimpleCommand
+from quorum.infrastructure.execution.shell.parsing import parse
 from tests.support.examples import examples
 
 PRINTABLE = st.characters(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from infrastructure.files.inotify import Inotify
+from quorum.infrastructure.files.inotify import Inotify
 
 _PATIENCE_SECS = 60.0
 

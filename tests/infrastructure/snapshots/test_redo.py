@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.events.event import SessionRedone
+from quorum.domain.events.event import SessionRedone
 from tests.support.rewind_rig import SECRET, RewindRig, tree
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
-from domain.errors import LedgerError
-from infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
-from infrastructure.store.snapshots.keeper import _STEP_FILES
-from infrastructure.store.snapshots.manifest import Base, decode, encode
-from infrastructure.store.snapshots.places import OpenFolders
-from infrastructure.store.snapshots.reading import FileContent, FileReader
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
+from quorum.domain.errors import LedgerError
+from quorum.infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
+from quorum.infrastructure.store.snapshots.keeper import _STEP_FILES
+from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
+from quorum.infrastructure.store.snapshots.places import OpenFolders
+from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig
 
 _LONG_AGO = 1_000_000_000
@@ -60,7 +60,9 @@ class ReadPaths:
 def far_clock(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that runs an hour ahead, so that every file was changed long before it is read."""
     real = os.stat(root).st_ctime_ns
-    monkeypatch.setattr("infrastructure.store.snapshots.reading.time.time_ns", lambda: real + 3600 * 10**9)
+    monkeypatch.setattr(
+        "quorum.infrastructure.store.snapshots.reading.time.time_ns", lambda: real + 3600 * 10**9
+    )
 
 
 @pytest.mark.usefixtures("far_clock")
@@ -119,11 +121,11 @@ async def test_a_change_that_no_look_can_tell_is_seen_while_the_file_is_fresh(
     rig = RewindRig(root, watch=watch)
     status = os.stat(path)
     monkeypatch.setattr(
-        "infrastructure.store.snapshots.watch.FileMark",
+        "quorum.infrastructure.store.snapshots.watch.FileMark",
         lambda **kw: _fixed(kw, status.st_mtime_ns, status.st_ino),
     )
     monkeypatch.setattr(
-        "infrastructure.store.snapshots.reading.FileMark",
+        "quorum.infrastructure.store.snapshots.reading.FileMark",
         lambda *values: _fixed(
             dict(zip(FileMark._fields, values, strict=True)), status.st_mtime_ns, status.st_ino
         ),
@@ -398,7 +400,7 @@ async def test_contents_that_cannot_be_stored_in_the_background_are_reported_by_
 
 @pytest.fixture
 def on_local_disks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infrastructure.store.snapshots.keeper.are_local", lambda _roots: True)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.keeper.are_local", lambda _roots: True)
 
 
 def early(rig: RewindRig) -> asyncio.Task[None]:
@@ -462,7 +464,7 @@ async def test_a_call_that_comes_while_all_files_are_listed_early_takes_that_lis
             may_go.wait()
         return encode(kept, base, holds_secret)
 
-    monkeypatch.setattr("infrastructure.store.snapshots.keeper.encode", encode_later)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.keeper.encode", encode_later)
     is_early = early(rig)
     await has_come.wait()
     call = asyncio.create_task(rig.keeper.keep())
@@ -489,7 +491,7 @@ async def test_a_small_workspace_is_left_to_the_first_call(root: Path, monkeypat
 async def test_a_workspace_on_a_network_is_left_to_the_first_call(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("infrastructure.store.snapshots.keeper.are_local", lambda _roots: False)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.keeper.are_local", lambda _roots: False)
     (root / "a").write_text("a")
     rig, reads = RewindRig(root, limits=KeepLimits(early_secs=0, early_files=0)), ReadPaths(monkeypatch)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.effects import ChangeKind, FileLook, compute_effects
-from infrastructure.files import inotify
-from infrastructure.files.inotify import FolderEvent, Inotify
-from infrastructure.store.snapshots import watch as watch_module
-from infrastructure.store.snapshots.watch import WorkspaceWatch
+from quorum.domain.calls.effects import ChangeKind, FileLook, compute_effects
+from quorum.infrastructure.files import inotify
+from quorum.infrastructure.files.inotify import FolderEvent, Inotify
+from quorum.infrastructure.store.snapshots import watch as watch_module
+from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 
 
 async def test_every_way_of_changing_a_file_is_seen(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from application.review.ballot_paper import BALLOT_TOOL
-from domain.conversation.response import LlmResponse
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.events.event import Event
-from infrastructure.container import Container
-from infrastructure.telemetry.otlp import TelemetryObserver
+from quorum.application.review.ballot_paper import BALLOT_TOOL
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import Event
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.telemetry.otlp import TelemetryObserver
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
 from tests.support.fake_ports import FakePerson, RecordingObserver

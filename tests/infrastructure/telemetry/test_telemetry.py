@@ -15,10 +15,10 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.attributes import error_attributes
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.conversation.history import UserMessage
-from domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock, Usage
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     ErrorOccurred,
@@ -33,16 +33,16 @@ from domain.events.event import (
     UsageCounted,
     VoteCast,
 )
-from domain.events.report import RunReport, RunStatus
-from domain.review.mode import Mode
-from domain.review.questions import DecisionLabel
-from infrastructure import telemetry_choice
-from infrastructure.config.provider_table import ProviderTable
-from infrastructure.config.schema import Settings
-from infrastructure.config.telemetry_table import TelemetryTable
-from infrastructure.telemetry import names
-from infrastructure.telemetry.otlp import TelemetryObserver
-from infrastructure.telemetry_choice import send_telemetry
+from quorum.domain.events.report import RunReport, RunStatus
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import DecisionLabel
+from quorum.infrastructure import telemetry_choice
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.telemetry_table import TelemetryTable
+from quorum.infrastructure.telemetry import names
+from quorum.infrastructure.telemetry.otlp import TelemetryObserver
+from quorum.infrastructure.telemetry_choice import send_telemetry
 from tests.support.fake_ports import RecordingObserver
 from tests.support.headless_run import environment
 from tests.support.otlp_receiver import OtlpReceiver, attributes, receiving

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.run_state import Modifier, RunState
-from domain.calls.seal import Seal
-from domain.calls.seen_file import SeenFile
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.run_state import Modifier, RunState
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
 
 
 @dataclass

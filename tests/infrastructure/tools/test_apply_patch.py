@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import Conversation
-from domain.errors import StaleSeal, ToolError
-from infrastructure.files import transaction
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.apply_patch import ApplyPatch
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.builtin.write_file import WriteFile
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.files import transaction
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.builtin.write_file import WriteFile
 from tests.infrastructure.tools.calling import a_tree, call, left_over, seal, show
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.tool import ToolDefinition
-from domain.text.json_value import JsonObject
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.json_schema import JsonSchema
 
 SCHEMA: JsonObject = {
     "type": "object",

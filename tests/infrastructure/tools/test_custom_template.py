@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ConfigError, ToolError
-from infrastructure.config.command_template import CommandTemplate
-from infrastructure.config.custom_tool import CustomParameter
+from quorum.domain.errors import ConfigError, ToolError
+from quorum.infrastructure.config.command_template import CommandTemplate
+from quorum.infrastructure.config.custom_tool import CustomParameter
 
 
 def a_template(*command: str, **types: str) -> CommandTemplate:

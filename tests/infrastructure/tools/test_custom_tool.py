@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.tool import RiskLevel
-from domain.errors import ConfigError, StaleSeal, ToolError
-from domain.review.decision import decide
-from domain.review.mode import Mode
-from domain.review.path_policy import PathPolicy
-from domain.review.permissions import Answer, Subject
-from domain.text.output import Printed, Structured
-from infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.custom.tool import CustomTool, build_custom_tools
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ConfigError, StaleSeal, ToolError
+from quorum.domain.review.decision import decide
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.permissions import Answer, Subject
+from quorum.domain.text.output import Printed, Structured
+from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.custom.tool import CustomTool, build_custom_tools
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.commands.command_bench import Daemon, RecordingControls, context_with, eventually
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from infrastructure.config.command_template import CommandTemplate
-from infrastructure.config.custom_tool_table import build_declaration
-from infrastructure.config.loading import load_settings
-from infrastructure.tools.registration import ToolSource, check_tools
+from quorum.infrastructure.config.command_template import CommandTemplate
+from quorum.infrastructure.config.custom_tool_table import build_declaration
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 
 _TEXT = (Path(__file__).parents[3] / "docs/custom-tools.md").read_text(encoding="utf-8")

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.tool_runtime import BatchResult, ToolBatch
-from domain.events.event import CallProgressed
-from domain.events.masking import SecretMask
-from domain.review.questions import Reject
-from domain.text.json_value import JsonValue
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.container import build_container
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.calls.tool_runtime import BatchResult, ToolBatch
+from quorum.domain.events.event import CallProgressed
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.review.questions import Reject
+from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import build_container
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record

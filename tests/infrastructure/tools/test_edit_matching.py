@@ -4,9 +4,9 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.tools.builtin import matching
-from infrastructure.tools.builtin.matching import replace_text
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.builtin import matching
+from quorum.infrastructure.tools.builtin.matching import replace_text
 
 
 class Counting(SequenceMatcher[str]):

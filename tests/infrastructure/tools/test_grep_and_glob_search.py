@@ -5,12 +5,12 @@ import codecs
 
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.review.path_policy import PathPolicy
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.glob_search import GlobSearch
-from infrastructure.tools.builtin.grep_search import GrepSearch
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.glob_search import GlobSearch
+from quorum.infrastructure.tools.builtin.grep_search import GrepSearch
 from tests.infrastructure.tools.calling import TestControls, a_context, a_tree, call
 
 

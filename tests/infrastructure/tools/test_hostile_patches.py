@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation.history import Conversation
-from domain.errors import ToolError
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.apply_patch import ApplyPatch
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import a_tree, call, left_over, seal, show
 from tests.support.examples import examples
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.errors import ToolError
-from domain.text.patch import BadPatch, UpdateFile, parse_patch
-from infrastructure.tools.builtin.hunks import apply_hunks
+from quorum.domain.errors import ToolError
+from quorum.domain.text.patch import BadPatch, UpdateFile, parse_patch
+from quorum.infrastructure.tools.builtin.hunks import apply_hunks
 from tests.support.examples import examples
 
 LINE = st.sampled_from(["a", "b", "  c", "d  ", "", "}", "+", "- x", "@@ y", "*** z"])

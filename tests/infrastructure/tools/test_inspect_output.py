@@ -5,14 +5,14 @@ import re
 
 import pytest
 
-from application.identifiers import generate_id
-from domain.calls.summary import is_long
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.text.output import Content, Structured, Text
-from infrastructure.store.blobs.file_store import FileBlobStore
-from infrastructure.tools.builtin.inspect import Inspect
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.application.identifiers import generate_id
+from quorum.domain.calls.summary import is_long
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.text.output import Content, Structured, Text
+from quorum.infrastructure.store.blobs.file_store import FileBlobStore
+from quorum.infrastructure.tools.builtin.inspect import Inspect
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.tools.calling import a_context, call
 from tests.support.fake_blob_store import FakeBlobStore
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from domain.calls.tool import ParameterType, RiskLevel, ToolDefinition, ToolParameter, ToolSpec
-from domain.text.json_value import JsonObject
-from infrastructure.tools.json_schema import JsonSchema, find_schema_problem
+from quorum.domain.calls.tool import ParameterType, RiskLevel, ToolDefinition, ToolParameter, ToolSpec
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.tools.json_schema import JsonSchema, find_schema_problem
 
 
 def a_definition(name: str, *parameters: ToolParameter, risk: RiskLevel = RiskLevel.HIGH) -> ToolDefinition:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hook_registration import HookMatcher, HookRegistration
-from domain.calls.hook import HookPoint, OnHookError
-from domain.conversation.attached_file import AttachedFile
-from domain.conversation.history import UserMessage
-from domain.events.event import MessageAdded
-from domain.replacing import replace
-from infrastructure.tools import mentioned_files
+from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.domain.calls.hook import HookPoint, OnHookError
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import MessageAdded
+from quorum.domain.replacing import replace
+from quorum.infrastructure.tools import mentioned_files
 from tests.support.builders import a_call
 from tests.support.pictures import png
 from tests.support.real_session import RealSession, SessionStage

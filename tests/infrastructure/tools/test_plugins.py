@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.events.masking import SecretMask
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.container import Container, build_container
-from infrastructure.tools.choice import load_plugin_tools
-from infrastructure.tools.registration import check_tools
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.tools.choice import load_plugin_tools
+from quorum.infrastructure.tools.registration import check_tools
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 
 _HELLO = """
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 
 
 class Hello:
@@ -203,13 +203,13 @@ def test_a_broken_plug_in_is_an_error_that_names_its_distribution(
 @pytest.mark.parametrize(
     ("entry", "source"),
     [
-        ("acme_tools:Hello", "import domain.orders"),
-        ("acme_tools:Hello", "from domain.errors import NoStock"),
-        ("domain:Hello", ""),
-        ("domain.orders:Hello", ""),
+        ("acme_tools:Hello", "import quorum.orders"),
+        ("acme_tools:Hello", "from quorum.version import NoStock"),
+        ("quorum:Hello", ""),
+        ("quorum.orders:Hello", ""),
     ],
 )
-def test_a_plug_in_with_a_package_of_a_name_of_ours_is_an_error_that_names_the_conflict(
+def test_a_plug_in_with_a_package_of_our_name_is_an_error_that_names_the_conflict(
     install: Install, tmp_path: Path, entry: str, source: str
 ):
     install("acme-tools", f"greet = {entry}", source)
@@ -217,7 +217,7 @@ def test_a_plug_in_with_a_package_of_a_name_of_ours_is_an_error_that_names_the_c
     reported = refusal(tmp_path)
 
     assert reported.startswith(f"the plug-in acme-tools 1.2 (greet = {entry}) cannot be loaded: ")
-    assert "quorum itself has a package domain, and Python finds that one" in reported
+    assert "quorum itself has this name, and Python finds that one" in reported
 
 
 @pytest.mark.requirement("A01")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import AttachmentError
-from domain.review.path_policy import PathPolicy
-from infrastructure.attachments.files import AttachmentFiles
+from quorum.domain.errors import AttachmentError
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.attachments.files import AttachmentFiles
 from tests.support.fake_ports import FakePerson
 from tests.support.pictures import png
 from tests.support.real_session import SessionStage, call

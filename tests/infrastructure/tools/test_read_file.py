@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from domain.calls.seen_file import FileKnowledge
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import Conversation
-from domain.errors import ToolError
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.list_directory import ListDirectory
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import a_tree, call, show
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import ToolCall
+from quorum.domain.calls.tool import ToolCall
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage, call
 

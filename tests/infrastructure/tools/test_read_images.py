@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from application.calls.hook_registration import HookRegistration
-from application.calls.hooks import ResultDraft
-from domain.calls.hook import HookPoint
-from domain.calls.tool import ToolCall
-from domain.conversation.history import Message, ToolResults, UserMessage
-from domain.errors import LedgerError
-from domain.review.questions import Reject
-from infrastructure.container import Container
+from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hooks import ResultDraft
+from quorum.domain.calls.hook import HookPoint
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import Message, ToolResults, UserMessage
+from quorum.domain.errors import LedgerError
+from quorum.domain.review.questions import Reject
+from quorum.infrastructure.container import Container
 from tests.support.builders import a_call
 from tests.support.fake_ports import FakePerson
 from tests.support.pictures import png

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.conversation.history import Conversation
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin import notebook
-from infrastructure.tools.builtin.notebook import render_cells
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
+from quorum.domain.conversation.history import Conversation
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin import notebook
+from quorum.infrastructure.tools.builtin.notebook import render_cells
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from tests.infrastructure.tools.calling import call, show
 from tests.infrastructure.tools.test_mentioned_files import file_in
 from tests.support.examples import examples

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from infrastructure.container import Container
+from quorum.infrastructure.container import Container
 from tests.infrastructure.tools.test_read_images import Withholding, brought, look, outputs
 from tests.support.papers import pdf
 from tests.support.real_session import SessionStage
@@ -97,8 +97,8 @@ async def test_an_enormous_pdf_is_named_and_not_read(stage: SessionStage) -> Non
 
 
 async def test_a_hook_that_withholds_the_result_withholds_the_pdf_with_it(stage: SessionStage) -> None:
-    from application.calls.hook_registration import HookRegistration
-    from domain.calls.hook import HookPoint
+    from quorum.application.calls.hook_registration import HookRegistration
+    from quorum.domain.calls.hook import HookPoint
 
     (stage.root / "a.pdf").write_bytes(pdf())
     hook = HookRegistration(

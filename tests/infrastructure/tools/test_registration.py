@@ -4,13 +4,13 @@ import functools
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.execution import ToolExecutionContext
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
-from domain.errors import ConfigError
-from domain.replacing import replace
-from infrastructure.tools.registration import ToolSource, check_tools
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
+from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
+from quorum.infrastructure.tools.registration import ToolSource, check_tools
 from tests.support.builders import a_context
 
 

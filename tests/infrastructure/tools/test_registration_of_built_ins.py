@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from domain.events.masking import SecretMask
-from domain.text.json_value import JsonObject
-from domain.text.output import Inline, Printed, Stored
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.container import Container, build_container
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.output import Inline, Printed, Stored
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_context
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
@@ -94,5 +94,5 @@ async def test_every_registered_built_in_is_called_with_its_context(name: str, t
 def test_every_risky_built_in_seals_by_itself(name: str, tmp_path: Path):
     tool = a_container(tmp_path).tools()[name]
 
-    assert type(tool).__module__ != "infrastructure.tools.registration"
+    assert type(tool).__module__ != "quorum.infrastructure.tools.registration"
     assert isinstance(tool, SealingTool) or tool.definition.risk is RiskLevel.LOW

@@ -6,25 +6,25 @@ from pathlib import Path
 
 import pytest
 
-from application.view.entries import Batch, Call, LookSummary, Phase
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.offered_tools import OfferedTools
-from domain.calls.packet import ReviewPacket
-from domain.calls.proposed_call import CallEffect
-from domain.calls.seal import Seal
-from domain.calls.tool import RiskLevel, ToolCall
-from domain.calls.tool_traits import find_traits
-from domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from infrastructure.container import Container
-from infrastructure.tools.table import MODULES
 from quorum.acp_agent.tool_calls import choose_kind, render_title
+from quorum.application.view.entries import Batch, Call, LookSummary, Phase
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.offered_tools import OfferedTools
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolCall
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
 from quorum.gate.own_calls import read_own_call
 from quorum.gate.payload import BadPayload
+from quorum.infrastructure.container import Container
+from quorum.infrastructure.tools.table import MODULES
+from quorum.tui.screens.review.text.title import build_title
+from quorum.tui.transcript.cells.palette import TERMINAL
+from quorum.tui.transcript.draw.look_groups import draw_looks
+from quorum.tui.transcript.draw.rows import choose_verb
 from tests.infrastructure.test_container import a_container
-from tui.screens.review.text.title import build_title
-from tui.transcript.cells.palette import TERMINAL
-from tui.transcript.draw.look_groups import draw_looks
-from tui.transcript.draw.rows import choose_verb
 
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
 

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.tools.builtin.update_plan import UpdatePlan
-from infrastructure.tools.json_schema import JsonSchema
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.builtin.update_plan import UpdatePlan
+from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.tools.calling import a_context, call
 
 

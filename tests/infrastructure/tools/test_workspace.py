@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from application.calls.decided_access import hold_to_access
-from domain.calls.access import Access
-from domain.errors import ConfigError, StaleSeal, ToolError
-from infrastructure.files.opened_path import require_opened_at
-from infrastructure.files.workspace import Workspace
+from quorum.application.calls.decided_access import hold_to_access
+from quorum.domain.calls.access import Access
+from quorum.domain.errors import ConfigError, StaleSeal, ToolError
+from quorum.infrastructure.files.opened_path import require_opened_at
+from quorum.infrastructure.files.workspace import Workspace
 from tests.infrastructure.tools.calling import a_tree
 
 

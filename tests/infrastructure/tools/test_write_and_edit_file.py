@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from application.ports.tools import SealingTool
-from domain.calls.seen_file import FileKnowledge
-from domain.calls.tool import RiskLevel
-from domain.conversation.history import Conversation, UserMessage
-from domain.errors import StaleSeal, ToolError
-from infrastructure.blocking import Stop
-from infrastructure.files.diff import render_unified_diff
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.drafting import Draft, carry_out
-from infrastructure.tools.builtin.edit_file import EditFile
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.tools.builtin.write_file import WriteFile
+from quorum.application.ports.tools import SealingTool
+from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.files.diff import render_unified_diff
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.drafting import Draft, carry_out
+from quorum.infrastructure.tools.builtin.edit_file import EditFile
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.tools.builtin.write_file import WriteFile
 from tests.infrastructure.tools.calling import a_tree, call, left_over, seal, show
 from tests.support.builders import a_call, calls_response
 
@@ -163,13 +163,13 @@ def test_text_that_no_file_can_hold_is_refused(write_file):
 _WRITES_BEYOND_A_LIMIT = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from domain.errors import ToolError
-from domain.calls.execution import ToolExecutionContext
-from infrastructure.tools.builtin.seen import SeenFiles
-from infrastructure.files.workspace import Workspace
-from infrastructure.tools.builtin.read_file import ReadFile
-from infrastructure.tools.builtin.write_file import WriteFile
-from domain.conversation.history import Conversation
+from quorum.domain.errors import ToolError
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.tools.builtin.read_file import ReadFile
+from quorum.infrastructure.tools.builtin.write_file import WriteFile
+from quorum.domain.conversation.history import Conversation
 from tests.infrastructure.tools.calling import show
 
 conversation = Conversation()

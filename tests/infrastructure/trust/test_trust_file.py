@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from infrastructure.trust.trust_file import TrustFile, open_trust_file
+from quorum.domain.errors import ConfigError
+from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
+from quorum.infrastructure.trust.trust_file import TrustFile, open_trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64
 _PLACE = Path("/w/quorum.toml")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import WorktreeRefused
-from domain.worktrees.worktree import OpenedWorktree, Worktree
-from infrastructure.execution.shell.repository import find_repository
-from infrastructure.worktrees.git_worktrees import GitWorktrees
+from quorum.domain.errors import WorktreeRefused
+from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree
+from quorum.infrastructure.execution.shell.repository import find_repository
+from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
 from tests.support.real_session import SessionStage
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from infrastructure.files.diff import render_unified_diff
 from quorum.acp_agent.diff_blocks import render_diff, split_hunks
+from quorum.infrastructure.files.diff import render_unified_diff
 
 
 def test_each_hunk_has_its_lines_before_and_after_and_its_place() -> None:

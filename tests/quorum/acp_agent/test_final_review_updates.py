@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from acp.schema import AgentMessageChunk, TextContentBlock
 
-from domain.code_review.review_result import ReviewResult
-from domain.events.event import ChangeReviewed, PanelStarted
-from domain.panel.panel_answer import label_participants
-from domain.panel.panel_form import PanelForm
-from domain.review.ballot import Ballot, Verdict, Vote
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.update_feed import UpdateFeed
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.events.event import ChangeReviewed, PanelStarted
+from quorum.domain.panel.panel_answer import label_participants
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
 
 RESULT = ReviewResult(
     description="what came of the plan",

@@ -6,12 +6,12 @@ import json
 
 from acp.schema import SessionInfoUpdate, ToolCallProgress, ToolCallStart
 
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.events import event as ev
-from domain.review.questions import DecisionLabel
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.update_feed import UpdateFeed
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.events import event as ev
+from quorum.domain.review.questions import DecisionLabel
 from tests.tui.transcript_scenes import asked, completed, context, finished, planned, started
 
 RUN = {"command": "make all"}

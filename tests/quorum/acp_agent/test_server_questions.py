@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domain.mcp.form_schema import read_form
-from domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
-from domain.text.json_value import JsonValue
 from quorum.acp_agent.server_questions import list_answers, render_question_title, show_question
+from quorum.domain.mcp.form_schema import read_form
+from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
+from quorum.domain.text.json_value import JsonValue
 
 
 def a_form(**fields: JsonValue) -> ServerForm:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from domain.calls.execution import Outcome, ToolExecutionContext
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.calls.tool import ToolCall
-from domain.events.event import (
+from quorum.acp_agent.subagent_calls import SubagentCalls
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -15,10 +16,9 @@ from domain.events.event import (
     SubagentProgressed,
     TextDelta,
 )
-from domain.events.report import RunStatus
-from domain.events.subagent_outcome import SubagentOutcome
-from domain.review.questions import DecisionLabel
-from quorum.acp_agent.subagent_calls import SubagentCalls
+from quorum.domain.events.report import RunStatus
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.review.questions import DecisionLabel
 from tests.support.builders import a_context
 
 ASKED = ToolExecutionContext(call_id="x1", batch_id="inner", call_index=0, turn_index=0)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from tests.support.gate_rig import GateRig
 
 DENY = '[permissions]\ndeny = ["run_command(curl *)", "write_file(secret/**)", "read_file(private/**)"]\n'

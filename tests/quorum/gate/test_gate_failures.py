@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.event import CallFinished, CallStarted, HookRan
-from domain.sessions.replay import replay_state
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import CallFinished, CallStarted, HookRan
+from quorum.domain.sessions.replay import replay_state
 from tests.quorum.gate.test_gate_record import gate_process, only, sessions_of
 from tests.support.gate_rig import GateAnswer, GateRig
 from tests.support.sse_server import Hang, Raw, Refuse, Reply, Say, SseServer

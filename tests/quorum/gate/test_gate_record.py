@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from domain.calls.execution import Outcome
-from domain.events.event import (
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.events.event import (
     CallFinished,
     CallStarted,
     Event,
@@ -18,11 +18,11 @@ from domain.events.event import (
     ReviewRequested,
     SessionStarted,
 )
-from domain.review.questions import DecisionLabel
-from domain.sessions.past_session import LedgerRecord, SessionSummary
-from domain.sessions.replay import replay_state
-from infrastructure.config.schema import StorageTable
-from infrastructure.storage import open_storage
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.sessions.replay import replay_state
+from quorum.infrastructure.config.schema import StorageTable
+from quorum.infrastructure.storage import open_storage
 from tests.support.gate_rig import GateRig
 from tests.support.headless_run import QUORUM
 

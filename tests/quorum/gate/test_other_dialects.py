@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from domain.shell.git_commands import GIT_ENVIRONMENT
+from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from tests.support.command_line import run_command
 from tests.support.gate_rig import GateRig
 

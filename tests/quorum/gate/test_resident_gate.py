@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from infrastructure.remote.framing import FrameReader, encode_frame
-from infrastructure.remote.peer import Peer
 from quorum.cli.gate.resident import find_objection
 from quorum.cli.gate.resident_start import start_resident
 from quorum.gate.resident_key import identify_resident
+from quorum.infrastructure.remote.framing import FrameReader, encode_frame
+from quorum.infrastructure.remote.peer import Peer
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM
 from tests.support.resident_rig import PATIENCE_SECS, ResidentRig
@@ -348,7 +348,7 @@ def test_the_client_imports_next_to_nothing() -> None:
         "msgspec",
         "sqlalchemy",
         "subprocess",
-        "application",
+        "quorum.application",
     )
     program = (
         "import sys, quorum.gate.resident_client, quorum.standard_streams\n"

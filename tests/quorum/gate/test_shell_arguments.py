@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 from quorum.gate.shell_arguments import find_shell_text
 
 

@@ -12,8 +12,8 @@ from threading import Thread
 
 import pytest
 
-from infrastructure.remote.framing import MOST_BODY_BYTES, FrameReader, encode_frame
 from quorum.gate.tui_client import Unreachable, ask_running
+from quorum.infrastructure.remote.framing import MOST_BODY_BYTES, FrameReader, encode_frame
 from tests.support.gate_rig import GateRig
 
 
@@ -119,7 +119,16 @@ def test_settings_of_the_asking_process_cannot_go_with_it(rig: GateRig, other: l
     assert ended.value.code == 2
 
 
-HEAVY = ("argparse", "asyncio", "dataclasses", "inspect", "msgspec", "sqlalchemy", "tree_sitter", "application")
+HEAVY = (
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "msgspec",
+    "sqlalchemy",
+    "tree_sitter",
+    "quorum.application",
+)
 
 
 def test_the_client_imports_next_to_nothing() -> None:

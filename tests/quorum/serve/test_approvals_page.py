@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.replacing import replace
-from domain.review.ballot import InScope, Vote
-from domain.review.plan_objection import PlanObjection
-from domain.review.questions import Approve, Reject, ReviewAnswer
-from domain.review.severity import Severity
-from infrastructure.remote.server import Server
+from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import InScope, Vote
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
+from quorum.domain.review.severity import Severity
+from quorum.infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import encode_invalid_request
 from quorum.serve.approvals.rendering import MOST_SHOWN_CHARACTERS
 from quorum.serve.sites import build_approvals_site

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.execution import ToolExecution
-from domain.calls.seal import Seal
-from domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
-from domain.errors import ConfigError
-from domain.instructions.custom_command import CustomCommand
-from domain.instructions.instruction import InstructionScope
-from domain.replacing import replace
-from domain.review.earlier_plan import EarlierPlan
-from domain.review.mode import Mode
-from domain.review.questions import Approve, Reject, RuleOffer
+from quorum.domain.calls.execution import ToolExecution
+from quorum.domain.calls.seal import Seal
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
+from quorum.domain.errors import ConfigError
+from quorum.domain.instructions.custom_command import CustomCommand
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.replacing import replace
+from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve, Reject, RuleOffer
 from quorum.rpc.settings import LiveSettings
+from quorum.tui.keys.commands import COMMANDS
+from quorum.tui.settings.effects import _AT_ONCE
+from quorum.tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, a_packet, a_request, hold, review, say
 from tests.support.remote_stage import TOKEN, on_remote_stage
-from tui.keys.commands import COMMANDS
-from tui.settings.effects import _AT_ONCE
-from tui.tabs.tab_exchanges import NestedTooDeep, TabExchanges
 
 MAKE = a_command("make all")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.review.mode import Mode
-from domain.review.questions import Approve
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.questions import Approve
 from quorum.rpc.key_feed import FREE_SCREENS
 from tests.support.app_stage import Clock
 from tests.support.fake_agent import a_command, a_request, hold, review, say

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from textual.screen import Screen
 
-import tui
+import quorum.tui
 from quorum.rpc.screen_names import SCREEN_NAMES, name_of_screen
-from tui.app.palette import PaletteScreen
-from tui.screens.help import HelpScreen
+from quorum.tui.app.palette import PaletteScreen
+from quorum.tui.screens.help import HelpScreen
 
 
 def screens_of_the_app() -> set[str]:
-    for module in pkgutil.walk_packages(tui.__path__, "tui."):
+    for module in pkgutil.walk_packages(quorum.tui.__path__, "quorum.tui."):
         import_module(module.name)
-    return {kind.__name__ for kind in below(Screen) if kind.__module__.startswith("tui.")}
+    return {kind.__name__ for kind in below(Screen) if kind.__module__.startswith("quorum.tui.")}
 
 
 def below(kind: type[Any]) -> set[type[Any]]:

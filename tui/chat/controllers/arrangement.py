@@ -9,13 +9,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.side_panel.side_panel import SidePanel
-from tui.themes.looks import Looks
-from tui.widgets.empty_prompt import SIGN
-from tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange
+from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.themes.looks import Looks
+from quorum.tui.widgets.empty_prompt import SIGN
+from quorum.tui.widgets.layout import CLASSES, JOINED, Arrangement, arrange
 
 if TYPE_CHECKING:
-    from tui.vim.editor import VimMode
+    from quorum.tui.vim.editor import VimMode
 
 _SPOKEN_SIGN = "prompt:"
 _TOO_SMALL = "-too-small"

@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from application.ports.storage import LineSource
-    from tui.copying.pieces import Piece
+    from quorum.application.ports.storage import LineSource
+    from quorum.tui.copying.pieces import Piece
 
 _MOST_DIGITS = 9
 _LINES_AT_ONCE = 2_000
@@ -30,7 +30,7 @@ class CopyController:
 
     def action_copy(self, wish: str = "") -> None:
         """Copy the latest answer, or what is wished for: a kind of piece, a number, or both."""
-        from tui.copying.pieces import KINDS, find_piece
+        from quorum.tui.copying.pieces import KINDS, find_piece
 
         kind, nth = "answer", 1
         for word in wish.split():
@@ -53,7 +53,7 @@ class CopyController:
         self._host.run_worker(self._copy_piece(piece), group="copying")
 
     async def _copy_piece(self, piece: Piece) -> None:
-        from domain.errors import BlobError
+        from quorum.domain.errors import BlobError
 
         text, more, session = piece.text, "", self._current.session
         if piece.call is not None and piece.call.stored is not None and session is not None:
@@ -73,13 +73,13 @@ class CopyController:
         self._host.run_worker(copy_and_say(), group="copying")
 
     async def _copy_text(self, text: str, what: str) -> str:
-        from tui.copying.copier import copy
+        from quorum.tui.copying.copier import copy
 
         return await copy(self._host.app, text, what, workspace=self._workspace)
 
     def follow_link(self, target: str) -> None:
         """At first say where it leads; at the second time go there, if that is the web."""
-        from tui.transcript.cells.links import is_web
+        from quorum.tui.transcript.cells.links import is_web
 
         if not is_web(target):
             self._host.say(f"leads to {target} · no web address: not opened")
@@ -90,7 +90,7 @@ class CopyController:
         self._shown_target = target
 
     async def _open(self, address: str) -> None:
-        from tui.terminal.browser import open_address
+        from quorum.tui.terminal.browser import open_address
 
         if await open_address(address):
             self._host.say(f"opened {address}")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from textual.widget import Widget
 
-from tui.prompt_box.prompt import Prompt
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from tui.copying.stop_bar import StopBar
-    from tui.finding.bar import FindBar
+    from quorum.tui.copying.stop_bar import StopBar
+    from quorum.tui.finding.bar import FindBar
 
 
 class FindController:
@@ -29,7 +29,7 @@ class FindController:
 
     async def action_find(self, text: str = "") -> None:
         """Find in the transcript; during that, go to the next place."""
-        from tui.finding.bar import FindBar
+        from quorum.tui.finding.bar import FindBar
 
         bar = self._bar
         if not isinstance(bar, FindBar):
@@ -43,7 +43,7 @@ class FindController:
 
     async def action_mark(self, backwards: bool) -> None:
         """Mark the latest part of the transcript; after that, the one above or below."""
-        from tui.copying.stop_bar import StopBar
+        from quorum.tui.copying.stop_bar import StopBar
 
         if isinstance(self._bar, StopBar):
             self._bar.focus()

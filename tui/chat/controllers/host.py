@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from textual.selection import Selection
     from textual.widget import Widget
 
-    from tui.agent.turns import Turns
-    from tui.session.session import Session
+    from quorum.tui.agent.turns import Turns
+    from quorum.tui.session.session import Session
 
 _STILL_STARTING = "still starting; {} in a moment"
 _ACTION = "action_"

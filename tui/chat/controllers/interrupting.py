@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tui.agent.turns import Turns
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.keys.second_press import SecondPress
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import escape_command
+from quorum.tui.agent.turns import Turns
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.keys.second_press import SecondPress
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import escape_command
 
 
 class InterruptController:

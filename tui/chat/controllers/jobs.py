@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.chat.controllers.questions import QuestionController
-from tui.side_panel.side_panel import SidePanel
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.questions import QuestionController
+from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from application.view.jobs import JobView
+    from quorum.application.view.jobs import JobView
 
 
 class JobController:
@@ -49,7 +49,7 @@ class JobController:
             return True
         if self._is_asking:
             return False
-        from tui.screens.jobs.ending import EndJobsDialog
+        from quorum.tui.screens.jobs.ending import EndJobsDialog
 
         self._is_asking = True
         try:
@@ -70,7 +70,7 @@ class JobController:
         if session is None or not session.agent.jobs.foreground:
             self._host.say(self._panel.toggle())
             return
-        from domain.errors import ToolError
+        from quorum.domain.errors import ToolError
 
         try:
             session.agent.jobs.send_to_background()
@@ -83,7 +83,7 @@ class JobController:
         """List the background commands."""
         if (session := self._current.require_session("list the background commands")) is None:
             return
-        from tui.screens.jobs.jobs_screen import JobsScreen
+        from quorum.tui.screens.jobs.jobs_screen import JobsScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(JobsScreen(view.present.jobs, session.agent.jobs, clock=view.clock))

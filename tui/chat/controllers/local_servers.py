@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.chat.controllers.questions import QuestionController
-from tui.chat.welcome import LOCAL_SERVERS
-from tui.keys.keyed_app import KeyedApp
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.questions import QuestionController
+from quorum.tui.chat.welcome import LOCAL_SERVERS
+from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
-    from tui.agent.local_servers import LocalServers
+    from quorum.tui.agent.local_servers import LocalServers
 
 
 class LocalServerController:
@@ -36,8 +36,8 @@ class LocalServerController:
             self._host.run_worker(self._offer(open_servers(), port, begin_session), group="local-server")
 
     async def _offer(self, servers: LocalServers, port: int, begin_session: Callable[[], object]) -> None:
-        from domain.errors import QuorumError
-        from tui.screens.local_server import LocalServerDialog
+        from quorum.domain.errors import QuorumError
+        from quorum.tui.screens.local_server import LocalServerDialog
 
         name = LOCAL_SERVERS[port]
         if self._is_offering:

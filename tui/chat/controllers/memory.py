@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.chat.controllers.questions import QuestionController
-from tui.prompt_box.prompt import Prompt
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.questions import QuestionController
+from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 
 class MemoryController:
@@ -46,8 +46,8 @@ class MemoryController:
         self._host.run_worker(self._review(session.agent, line, typed), group="memory")
 
     async def _review(self, agent: AgentSession, line: str, typed: str) -> None:
-        from domain.errors import QuorumError
-        from tui.screens.memory.dialog import MemoryDialog
+        from quorum.domain.errors import QuorumError
+        from quorum.tui.screens.memory.dialog import MemoryDialog
 
         async with self._one_at_a_time:
             try:

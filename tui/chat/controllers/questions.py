@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from textual.widget import Widget
 
-from tui.agent.turns import Turns
-from tui.chat.controllers.host import ChatHost
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.agent.turns import Turns
+from quorum.tui.chat.controllers.host import ChatHost
+from quorum.tui.transcript.layout.view import TranscriptView
 
 
 class QuestionController:
-    """Implements `ReviewHost` of `tui.session.approver`.
+    """Implements `ReviewHost` of `quorum.tui.session.approver`.
 
     A dialog covers the screen from below: `below` are the widgets that stand under `main`, which holds the
     transcript. `announce` is called with whether an answer is needed, and the tool that the question is about.

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.agent.turns import QueuedTask, Turns
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.prompt_box.prompt import Prompt
+from quorum.tui.agent.turns import QueuedTask, Turns
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.errors import QuorumError
-    from domain.sessions.state import PastUndo
-    from tui.session.session import Session
-    from tui.transcript.layout.view import TranscriptView
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.errors import QuorumError
+    from quorum.domain.sessions.state import PastUndo
+    from quorum.tui.session.session import Session
+    from quorum.tui.transcript.layout.view import TranscriptView
 
 _NO_TURN = "there is no turn to undo"
 _NO_UNDO = "there is nothing to redo: no undo since the last turn began"
@@ -92,8 +92,8 @@ class RewindController:
 
     async def _perform(self, task: QueuedTask) -> QuorumError | None:
         """Carry a task out in line with the turns, to its end; why it failed, if it did."""
-        from application.cancellation import run_to_end
-        from domain.errors import QuorumError
+        from quorum.application.cancellation import run_to_end
+        from quorum.domain.errors import QuorumError
 
         failure: QuorumError | None = None
 

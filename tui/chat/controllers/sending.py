@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.agent.memory import parse_memory
-from tui.agent.turns import QueuedTask, Turns
-from tui.agent.user_commands import MARK, TypedCommand
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.keys.keyed_app import does_enter_steer
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
-from tui.prompt_box.recall import Recall
-from tui.session.plan_words import PLAN_WORDS
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.agent.memory import parse_memory
+from quorum.tui.agent.turns import QueuedTask, Turns
+from quorum.tui.agent.user_commands import MARK, TypedCommand
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
+from quorum.tui.prompt_box.recall import Recall
+from quorum.tui.session.plan_words import PLAN_WORDS
+from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from tui.chat.welcome import Welcome
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.tui.chat.welcome import Welcome
 
 _RUNS_AT_ONCE = "enter runs this in your shell, and nobody reviews it · !! keeps it from the model"
 _ADDS_LINE = "enter adds this line to AGENTS.md, if you approve · a space before # sends it"

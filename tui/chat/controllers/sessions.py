@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 
 if TYPE_CHECKING:
-    from tui.agent.opening import Wanted
-    from tui.session.session import Session
+    from quorum.tui.agent.opening import Wanted
+    from quorum.tui.session.session import Session
 
 
 class SessionController:
@@ -20,7 +20,7 @@ class SessionController:
 
     def action_new_session(self) -> None:
         if self._current.get_resting("begin another session") is not None:
-            from domain.sessions.past_session import NewSession
+            from quorum.domain.sessions.past_session import NewSession
 
             self._want(NewSession())
 
@@ -43,7 +43,7 @@ class SessionController:
         if name == session.agent.session_id and not session.agent.record.in_use:
             self._host.refuse("this session is open already")
             return
-        from domain.sessions.past_session import NamedSession
+        from quorum.domain.sessions.past_session import NamedSession
 
         self._want(NamedSession(name))
 
@@ -53,7 +53,7 @@ class SessionController:
             self._host.run_worker(self._export(session, file), group="export")
 
     async def _export(self, session: Session, file: str) -> None:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             self._host.say(f"written to {await session.export(file)}")

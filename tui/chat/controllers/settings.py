@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.keys.keyed_app import KeyedApp
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
-    from domain.events.event import CallLeaked
-    from tui.agent.settings_service import OpenSettings, SettingsService
-    from tui.session.session import Session
+    from quorum.domain.events.event import CallLeaked
+    from quorum.tui.agent.settings_service import OpenSettings, SettingsService
+    from quorum.tui.session.session import Session
 
 
 class SettingsController:
@@ -50,7 +50,7 @@ class SettingsController:
         await self._choose_consensus(strategy=name)
 
     async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         if (session := self._current.require_session("choose who answers")) is not None:
             try:
@@ -88,7 +88,7 @@ class SettingsController:
             self._host.say("no folder was added; /add-dir DIR adds one to the workspace of this session")
 
     async def _add_folder(self, session: Session, path: str) -> None:
-        from domain.errors import ConfigError, LedgerError
+        from quorum.domain.errors import ConfigError, LedgerError
 
         try:
             folder = await session.agent.folders.add(path)
@@ -99,8 +99,8 @@ class SettingsController:
 
     def action_show_config(self, query: str = "") -> None:
         """Show all settings, those first that fit the query; `KEY VALUE` sets one in the person's own file."""
-        from domain.errors import QuorumError
-        from tui.settings.settings_screen import SettingsScreen
+        from quorum.domain.errors import QuorumError
+        from quorum.tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         open_settings = app.open_settings if isinstance(app, KeyedApp) else None
@@ -131,7 +131,7 @@ class SettingsController:
         self._host.run_worker(self._read_calls(open_settings, leaked), group="settings")
 
     async def _read_calls(self, open_settings: OpenSettings, leaked: CallLeaked) -> None:
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         table = f"providers.{leaked.provider}"
         try:
@@ -149,9 +149,9 @@ class SettingsController:
 
     async def _set_setting(self, service: SettingsService, key: str, value: str, query: str) -> None:
         """Write a setting; where there is none of that name, the words are searched for."""
-        from domain.errors import QuorumError
-        from tui.settings.effects import write_setting
-        from tui.settings.settings_screen import SettingsScreen
+        from quorum.domain.errors import QuorumError
+        from quorum.tui.settings.effects import write_setting
+        from quorum.tui.settings.settings_screen import SettingsScreen
 
         app = self._host.app
         try:

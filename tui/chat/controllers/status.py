@@ -7,19 +7,19 @@ from pathlib import Path
 
 from textual.widgets import Static
 
-from domain.text.printable import make_printable
-from tui.agent.turns import Turns
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.chat.header import Header
-from tui.chat.status_bar import Status, StatusBar
-from tui.chat.status_line import StatusLine, encode_session
-from tui.chat.welcome import Welcome
-from tui.keys.keyed_app import does_enter_steer
-from tui.side_panel.plan_lines import PlanLines
-from tui.side_panel.side_panel import SidePanel
-from tui.themes.looks import Looks
-from tui.transcript.cells.palette import READER
-from tui.transcript.layout.view import TranscriptView
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.turns import Turns
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.chat.header import Header
+from quorum.tui.chat.status_bar import Status, StatusBar
+from quorum.tui.chat.status_line import StatusLine, encode_session
+from quorum.tui.chat.welcome import Welcome
+from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.side_panel.plan_lines import PlanLines
+from quorum.tui.side_panel.side_panel import SidePanel
+from quorum.tui.themes.looks import Looks
+from quorum.tui.transcript.cells.palette import READER
+from quorum.tui.transcript.layout.view import TranscriptView
 
 _MOST_LINES = 4
 _LONGEST = 500
@@ -153,8 +153,8 @@ class StatusController:
 
         The turn's time is without that in which the person was waited for.
         """
-        from application.view.entries import Phase
-        from application.view.turn_timings import measure_waited
+        from quorum.application.view.entries import Phase
+        from quorum.application.view.turn_timings import measure_waited
 
         turns, view = self._turns, self._transcript.session_view
         if turns.does != "working":

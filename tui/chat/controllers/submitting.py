@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from tui.agent.memory import parse_memory
-from tui.agent.user_commands import parse_user_command
-from tui.chat.controllers.memory import MemoryController
-from tui.chat.controllers.sending import SendController
-from tui.chat.controllers.writing import WritingController
-from tui.keys.commands import NotACommand, find_action, is_command
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import is_leaving
+from quorum.tui.agent.memory import parse_memory
+from quorum.tui.agent.user_commands import parse_user_command
+from quorum.tui.chat.controllers.memory import MemoryController
+from quorum.tui.chat.controllers.sending import SendController
+from quorum.tui.chat.controllers.writing import WritingController
+from quorum.tui.keys.commands import NotACommand, find_action, is_command
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import is_leaving
 
 
 class SubmitController:

@@ -6,17 +6,17 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.themes.looks import Looks
-from tui.transcript.layout.view import TranscriptView
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.themes.looks import Looks
+from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from application.view.entries import Call, Entry
-    from application.view.followed_subagent import FollowedSubagent
-    from domain.code_review.review_result import ReviewResult
-    from tui.screens.timeline.rows import TimelineRow
-    from tui.session.session import Session
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.application.view.entries import Call, Entry
+    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.domain.code_review.review_result import ReviewResult
+    from quorum.tui.screens.timeline.rows import TimelineRow
+    from quorum.tui.session.session import Session
 
 
 class ViewController:
@@ -51,7 +51,7 @@ class ViewController:
             self._host.run_worker(self._show_skills(session.agent), group="skills", exclusive=True)
 
     async def _show_skills(self, agent: AgentSession) -> None:
-        from tui.screens.accounts.offers_screens import SkillsScreen
+        from quorum.tui.screens.accounts.offers_screens import SkillsScreen
 
         self._host.app.push_screen(SkillsScreen(await agent.skills.survey()))
 
@@ -60,7 +60,7 @@ class ViewController:
             self._host.run_worker(self._show_agents(session.agent), group="agents", exclusive=True)
 
     async def _show_agents(self, agent: AgentSession) -> None:
-        from tui.screens.accounts.offers_screens import AgentsScreen
+        from quorum.tui.screens.accounts.offers_screens import AgentsScreen
 
         self._host.app.push_screen(AgentsScreen(await agent.agents.survey()))
 
@@ -70,7 +70,7 @@ class ViewController:
             return
         verb, _, name = order.strip().partition(" ")
         if not verb:
-            from tui.screens.accounts.mcp_screen import McpScreen
+            from quorum.tui.screens.accounts.mcp_screen import McpScreen
 
             agent = session.agent
             self._host.app.push_screen(
@@ -90,8 +90,8 @@ class ViewController:
 
     async def _log_in(self, agent: AgentSession, name: str) -> None:
         """Log in to a server; the screen with the address cancels it when it is closed."""
-        from domain.errors import ConfigError, LoginError
-        from tui.screens.accounts.login_screen import LoginScreen
+        from quorum.domain.errors import ConfigError, LoginError
+        from quorum.tui.screens.accounts.login_screen import LoginScreen
 
         screens: list[LoginScreen] = []
 
@@ -142,7 +142,7 @@ class ViewController:
 
     def action_show_timeline(self) -> None:
         """Show every turn and call of the session on a time axis."""
-        from tui.screens.timeline.timeline_screen import TimelineScreen
+        from quorum.tui.screens.timeline.timeline_screen import TimelineScreen
 
         view = self._transcript.session_view
         self._host.app.push_screen(TimelineScreen(view.timings, view.clock), self._reveal)
@@ -172,7 +172,7 @@ class ViewController:
 
     async def _open_output(self, session: Session, call: Call) -> None:
         """It may have to be fetched from another machine: the screen stays as it is until then."""
-        from domain.errors import BlobError
+        from quorum.domain.errors import BlobError
 
         try:
             self._host.app.push_screen(await session.build_pager(call))
@@ -191,7 +191,7 @@ class ViewController:
 
 def find_subagent(entries: Sequence[Entry], session_id: str) -> FollowedSubagent | None:
     """The subagent whose session has this id; None where no call on the screen has given it a task."""
-    from application.view.entries import Batch
+    from quorum.application.view.entries import Batch
 
     calls = (call for entry in reversed(entries) if isinstance(entry, Batch) for call in entry.calls)
     found = (call.subagent for call in calls if call.subagent is not None)
@@ -200,7 +200,7 @@ def find_subagent(entries: Sequence[Entry], session_id: str) -> FollowedSubagent
 
 def find_review_result(entries: Sequence[Entry], panel_id: str = "") -> ReviewResult | None:
     """What the latest code review came to, or that of this panel; None where there is none."""
-    from application.view.panel_entry import PanelEntry
+    from quorum.application.view.panel_entry import PanelEntry
 
     panels = (entry for entry in reversed(entries) if isinstance(entry, PanelEntry))
     fitting = (panel.result for panel in panels if panel_id in ("", panel.panel_id))

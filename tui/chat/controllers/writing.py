@@ -7,25 +7,25 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui.chat.controllers.host import ChatHost, CurrentSession
-from tui.prompt_box.prompt import Prompt
-from tui.prompt_box.prompt_text import escape_command
+from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
+from quorum.tui.prompt_box.prompt import Prompt
+from quorum.tui.prompt_box.prompt_text import escape_command
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.calls.found_file import FoundFile
-    from domain.conversation.attachment import Attachment
-    from domain.mcp.argument_query import ArgumentQuery
-    from domain.mcp.offered_prompt import OfferedPrompt
-    from domain.mcp.offered_resource import OfferedResource
-    from tui.keys.commands import Command
-    from tui.session.session import Session
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.calls.found_file import FoundFile
+    from quorum.domain.conversation.attachment import Attachment
+    from quorum.domain.mcp.argument_query import ArgumentQuery
+    from quorum.domain.mcp.offered_prompt import OfferedPrompt
+    from quorum.domain.mcp.offered_resource import OfferedResource
+    from quorum.tui.keys.commands import Command
+    from quorum.tui.session.session import Session
 
 _WISH = "attach the file"
 
 
 class PromptSources:
-    """Implements `Known` of `tui.completion.offers`: where the prompt's menu learns of files and words."""
+    """Implements `Known` of `quorum.tui.completion.offers`: where the menu learns of files and words."""
 
     def __init__(self, workspace: Path, current: CurrentSession, themes: Callable[[], Iterable[str]]) -> None:
         self._workspace, self._current, self._themes = workspace, current, themes
@@ -51,7 +51,7 @@ class PromptSources:
 
     def list_custom_commands(self) -> Sequence[Command]:
         """The commands of the project and the person; none before the session is there."""
-        from tui.completion.custom_commands import list_custom_rows
+        from quorum.tui.completion.custom_commands import list_custom_rows
 
         session = self._current.session
         return list_custom_rows(session.agent.custom_commands.known) if session is not None else ()
@@ -72,7 +72,7 @@ class PromptSources:
         return await session.agent.tool_servers.complete_argument(query) if session is not None else ()
 
     def build_mentions(self, pasted: str) -> str:
-        from tui.prompt_box.dropped import mention_dropped
+        from quorum.tui.prompt_box.dropped import mention_dropped
 
         return mention_dropped(pasted, self._workspace)
 
@@ -109,7 +109,7 @@ class WritingController:
         self, attaching: Coroutine[object, object, Attachment], *, otherwise: str = ""
     ) -> None:
         """Put the label of what is being attached where the cursor is; where that fails, say why."""
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             self._prompt.insert(f"{(await attaching).label} ")
@@ -121,14 +121,14 @@ class WritingController:
     async def with_attachments(self, text: str) -> str | None:
         """The prompt with the images and PDFs attached that it mentions; None where one of them cannot be: the
         prompt is back then where it was written, and why is said."""
-        from tui.attachments.mentions import append_labels, find_mentioned_attachments
+        from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
 
         if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
             return text
         if (session := self._current.require_session(_WISH)) is None:
             self._prompt.replace_text(escape_command(text))
             return None
-        from domain.errors import QuorumError
+        from quorum.domain.errors import QuorumError
 
         try:
             labels = [(await session.agent.attachments.attach(path)).label for path in mentioned]
@@ -157,7 +157,7 @@ class WritingController:
         self._host.run_worker(self._edit_outside(), group="editor", exclusive=True)
 
     async def _edit_outside(self) -> None:
-        from tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
+        from quorum.tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
 
         before, shown = self._prompt.whole_text, self._prompt.text
         try:
@@ -174,7 +174,7 @@ class WritingController:
 
 async def list_models(agent: AgentSession) -> Sequence[str]:
     """All models that the providers list; one that cannot be asked lists none."""
-    from domain.errors import ProviderError
+    from quorum.domain.errors import ProviderError
 
     async def list_or_nothing(provider: str) -> Sequence[str]:
         try:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 from textual.content import Content
 
-from domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
-from domain.text.amounts import format_tokens
-from domain.text.printable import make_printable
-from tui.screens.accounts.sheet import CELLS, AccountSheet
+from quorum.domain.conversation.context_account import ContextAccount, ContextEntry, ContextKind, ContextShare
+from quorum.domain.text.amounts import format_tokens
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.sheet import CELLS, AccountSheet
 
 _NAME_CELLS, _NUMBER_CELLS, _BAR_CELLS = 26, 8, 30
 _MOST_AROUND = CELLS - _BAR_CELLS

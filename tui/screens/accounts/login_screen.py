@@ -8,9 +8,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from domain.text.printable import make_printable
-from tui.screens.accounts.sheet import AccountSheet
-from tui.terminal.browser import open_address
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.sheet import AccountSheet
+from quorum.tui.terminal.browser import open_address
 
 _NO_BROWSER = "no browser with a window is here: open the address elsewhere, or copy it"
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.screens.accounts.sheet import AccountSheet
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
-    from domain.mcp.server_status import ServerStatus
+    from quorum.domain.mcp.server_status import ServerStatus
 
 _QUIET = "$foreground 60%"
 _STYLES = {

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from textual.content import Content
 
-from domain.text.printable import make_printable
-from tui.screens.accounts.sheet import AccountSheet, wrap_text
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.sheet import AccountSheet, wrap_text
 
 if TYPE_CHECKING:
-    from domain.instructions.agent_definition import AgentDefinition
-    from domain.instructions.skill import Skill
+    from quorum.domain.instructions.agent_definition import AgentDefinition
+    from quorum.domain.instructions.skill import Skill
 
     _Offer: TypeAlias = AgentDefinition | Skill
 

@@ -15,8 +15,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from domain.text.printable import make_printable
-from tui.widgets.closing import ClosesItself
+from quorum.domain.text.printable import make_printable
+from quorum.tui.widgets.closing import ClosesItself
 
 CELLS = 73
 """The widest a line may be: that of a window of 80 columns."""

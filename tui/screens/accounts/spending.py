@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from domain.conversation.cost import Spending
-from domain.text.amounts import format_tokens
+from quorum.domain.conversation.cost import Spending
+from quorum.domain.text.amounts import format_tokens
 
 _CENT = Decimal("0.01")
 

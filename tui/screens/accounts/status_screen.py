@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from textual.content import Content
 
-from domain.text.amounts import format_amount, format_tokens
-from domain.text.printable import make_printable
-from tui.screens.accounts.sheet import AccountSheet
+from quorum.domain.text.amounts import format_amount, format_tokens
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
-    from domain.events.event import InstructionsLoaded
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.events.event import InstructionsLoaded
 
 _NAME_CELLS = 14
 _UNKNOWN = "not known yet"

@@ -13,25 +13,25 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from application.view.code_review_wording import (
+from quorum.application.view.code_review_wording import (
     describe_finding,
     describe_finding_place,
     describe_verdict_and_findings,
     explain_finding,
 )
-from domain.code_review.finding import CodeFinding, FindingStanding
-from domain.code_review.review_result import ReviewResult
-from domain.errors import QuorumError
-from domain.text.amounts import format_size
-from domain.text.printable import make_printable
-from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
-from tui.widgets.line_list import LineList, Move
+from quorum.domain.code_review.finding import CodeFinding, FindingStanding
+from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.pager.opening import KeptLines
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from application.ports.changes import ReviewedFiles
+    from quorum.application.ports.changes import ReviewedFiles
 
 _MOST_LINES = 8
 _KEYS = "{findings_open=enter} opens its place · {findings_edit=e} in your editor · esc back"
@@ -142,7 +142,7 @@ class FindingsScreen(ClosesItself, ModalScreen[None]):
             self.run_worker(self._edit(finding), group="place", exclusive=True)
 
     async def _edit(self, finding: CodeFinding) -> None:
-        from tui.prompt_box.outside_editor import EditorFailed, open_in_editor
+        from quorum.tui.prompt_box.outside_editor import EditorFailed, open_in_editor
 
         try:
             path = await self._files.locate(finding.report.file)

@@ -14,19 +14,19 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from application.inbox.inbox_question import build_request, build_review_context
-from domain.errors import QuorumError
-from domain.review.questions import Approve, Reject, ReviewAnswer
-from domain.text.ages import format_age, shorten_home
-from domain.text.printable import make_printable
-from tui.screens.review.dialog import ReviewDialog
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
-from tui.widgets.line_list import LineList, Move
+from quorum.application.inbox.inbox_question import build_request, build_review_context
+from quorum.domain.errors import QuorumError
+from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
+from quorum.domain.text.ages import format_age, shorten_home
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from application.inbox.inbox import Inbox
-    from domain.sessions.waiting_review import WaitingReview
+    from quorum.application.inbox.inbox import Inbox
+    from quorum.domain.sessions.waiting_review import WaitingReview
 
 _KEYS = "{inbox_open=enter} opens it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_DECISIONS = "esc closes"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.text.amounts import format_amount, format_duration
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 if TYPE_CHECKING:
-    from application.view.jobs import JobView
+    from quorum.application.view.jobs import JobView
 
 
 class EndJobsDialog(QuestionCard):

@@ -13,16 +13,16 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from domain.errors import ToolError
-from domain.text.amounts import format_duration
-from domain.text.printable import make_printable
-from tui.keys.hints import fill_in_keys
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import ChoiceList, DialogFrame
+from quorum.domain.errors import ToolError
+from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame
 
 if TYPE_CHECKING:
-    from application.jobs.background_jobs import BackgroundJobs
-    from application.view.jobs import JobView, JobViews
+    from quorum.application.jobs.background_jobs import BackgroundJobs
+    from quorum.application.view.jobs import JobView, JobViews
 
 _KEYS = "{jobs_stop=s} stops it · ↑↓ choose · esc closes"
 _KEYS_WITHOUT_JOBS = "esc closes"

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.instructions.instruction import InstructionScope
-from domain.instructions.memory import MemoryDraft, MemoryProposal
-from domain.text.ages import shorten_home
-from tui.keys.hints import fill_in_keys
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
+from quorum.domain.text.ages import shorten_home
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
 
 _SCOPES = {
     InstructionScope.PROJECT: ("{memory_project=p}", "this project"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from domain.text.fuzzy import fit
+from quorum.domain.text.fuzzy import fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,23 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from domain.conversation.effort import Effort
-from domain.errors import ProviderError
-from domain.text.printable import make_printable
-from tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, Row, find_best_row
-from tui.transcript.cells.lines import wrap_words
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ProviderError
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.model_picker.catalogue import (
+    Catalogue,
+    Heading,
+    ModelOffer,
+    ModelRemark,
+    Row,
+    find_best_row,
+)
+from quorum.tui.transcript.cells.lines import wrap_words
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 _QUIET = "$foreground 60%"
 _HINT = "type to filter, or a full provider/model"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount, format_size
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.transcript.draw.status import shorten_arguments
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.transcript.draw.status import shorten_arguments
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 _LONGEST_LINE = 16_384
 

@@ -13,17 +13,17 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from domain.errors import QuorumError
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.keys.hints import fill_in_keys, fill_in_usual_keys
-from tui.screens.pager.reader import Reader
-from tui.screens.pager.sheet import Sheet
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import LineInput
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.hints import fill_in_keys, fill_in_usual_keys
+from quorum.tui.screens.pager.reader import Reader
+from quorum.tui.screens.pager.sheet import Sheet
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
-    from application.ports.storage import LineSource
+    from quorum.application.ports.storage import LineSource
 
 _HINTS = (
     "{pager_search=/} search",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from application.ports.storage import LineSource
+    from quorum.application.ports.storage import LineSource
 
 
 class Reader:

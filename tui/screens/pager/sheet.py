@@ -14,9 +14,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from domain.text.printable import make_printable
-from tui.transcript.kinds.part import Run
-from tui.transcript.kinds.terminal import colour_line
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.kinds.part import Run
+from quorum.tui.transcript.kinds.terminal import colour_line
 
 _LEAST_DIGITS = 4
 _SIGNS = {"+": "added", "-": "removed"}

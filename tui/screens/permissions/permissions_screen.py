@@ -14,19 +14,19 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from domain.errors import QuorumError
-from domain.review.permissions import Answer
-from domain.review.questions import RuleScope
-from domain.review.saved_rule import HeldRule
-from domain.text.ages import shorten_home
-from domain.text.printable import make_printable
-from tui.screens.permissions.rule_entry import RuleEntry
-from tui.screens.review.widgets import TypedLine
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import ChoiceList, DialogFrame
+from quorum.domain.errors import QuorumError
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import RuleScope
+from quorum.domain.review.saved_rule import HeldRule
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.permissions.rule_entry import RuleEntry
+from quorum.tui.screens.review.widgets import TypedLine
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame
 
 if TYPE_CHECKING:
-    from application.ports.rules import RuleService
+    from quorum.application.ports.rules import RuleService
 
 Row: TypeAlias = "HeldRule | Answer | str"
 """A rule, the heading of those that give an answer, or a sentence."""

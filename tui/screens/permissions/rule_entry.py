@@ -10,11 +10,11 @@ from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 from textual.widgets import Input
 
-from domain.review.permissions import Answer
-from domain.review.questions import RulePreview, RuleScope
-from tui.screens.review.rule_form import SCOPES, list_covered
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
-from tui.screens.review.widgets import Rows, TypedLine
+from quorum.domain.review.permissions import Answer
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.tui.screens.review.rule_form import SCOPES, list_covered
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from quorum.tui.screens.review.widgets import Rows, TypedLine
 
 _ANSWERS = (Answer.ALLOW, Answer.ASK, Answer.DENY)
 _PREVIEW_LINES = 6

@@ -12,27 +12,27 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
-from application.ports.people import ReviewContext
-from domain.review.questions import ReviewRequest
-from domain.text.amounts import format_amount
-from tui.keys.hints import fill_in_keys
-from tui.keys.keyed_app import KeyedApp
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.cramped import is_cramped
-from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.forms import ReviewForms
-from tui.screens.review.hidden_parts import can_reveal
-from tui.screens.review.keys import Stage, list_choices, list_further_keys
-from tui.screens.review.offer_form import render_offer_row
-from tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
-from tui.screens.review.text.facts import collect_facts, list_calls, list_details, summarise_dangers
-from tui.screens.review.text.objections import Quotes, collect_quotes
-from tui.screens.review.text.plan_rounds import render_all_votes
-from tui.screens.review.text.rows import Line, LineKind, Row, fold
-from tui.screens.review.text.substance import find_first_objection, render_substance
-from tui.screens.review.text.title import build_request_title
-from tui.screens.review.text.votes import compute_height, render_short_votes
-from tui.screens.review.widgets import Rows, ScrollableText
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.cramped import is_cramped
+from quorum.tui.screens.review.earlier import NOTHING, Earlier
+from quorum.tui.screens.review.forms import ReviewForms
+from quorum.tui.screens.review.hidden_parts import can_reveal
+from quorum.tui.screens.review.keys import Stage, list_choices, list_further_keys
+from quorum.tui.screens.review.offer_form import render_offer_row
+from quorum.tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
+from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details, summarise_dangers
+from quorum.tui.screens.review.text.objections import Quotes, collect_quotes
+from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, fold
+from quorum.tui.screens.review.text.substance import find_first_objection, render_substance
+from quorum.tui.screens.review.text.title import build_request_title
+from quorum.tui.screens.review.text.votes import compute_height, render_short_votes
+from quorum.tui.screens.review.widgets import Rows, ScrollableText
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3

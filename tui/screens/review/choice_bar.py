@@ -13,8 +13,8 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.widget import Widget
 
-from tui.keys.hints import fill_in_keys
-from tui.screens.review.keys import ReviewOffer
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.review.keys import ReviewOffer
 
 _GAP = "  "
 _DRAWN_KEYS = {"shift+tab": "⇧⇥"}

@@ -7,7 +7,7 @@ from typing import Any
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui.keys.keyboard_guard import CRAMPED_CLASS
+from quorum.tui.keys.keyboard_guard import CRAMPED_CLASS
 
 _LEAST_WIDTH, _LEAST_HEIGHT = 36, 9
 

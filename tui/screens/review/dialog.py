@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from application.ports.people import ReviewContext
-from domain.review.questions import (
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,
@@ -25,16 +25,16 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from tui.screens.review.card import ReviewCard
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
-from tui.screens.review.earlier import NOTHING, Earlier
-from tui.screens.review.editing import EditsCall
-from tui.screens.review.folder_choice import FolderChoice
-from tui.screens.review.hidden_parts import can_reveal, reveal_hidden
-from tui.screens.review.keys import ACTIONS, KEYS, STAGED
-from tui.screens.review.rule_form import RuleForm
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
+from quorum.tui.screens.review.card import ReviewCard
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
+from quorum.tui.screens.review.earlier import NOTHING, Earlier
+from quorum.tui.screens.review.editing import EditsCall
+from quorum.tui.screens.review.folder_choice import FolderChoice
+from quorum.tui.screens.review.hidden_parts import can_reveal, reveal_hidden
+from quorum.tui.screens.review.keys import ACTIONS, KEYS, STAGED
+from quorum.tui.screens.review.rule_form import RuleForm
 
 _QUIET_SECS = 0.4
 _TYPING = ("reasoning", "editing")

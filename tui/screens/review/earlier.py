@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from domain.calls.packet import ReviewPacket
-from domain.review.questions import (
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,
@@ -15,7 +15,7 @@ from domain.review.questions import (
     ReviewAnswer,
     ReviewRequest,
 )
-from domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

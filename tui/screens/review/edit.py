@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from domain.calls.packet import ReviewPacket
-from domain.plan.plan_text import BadPlanText, parse_plan_text
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
-from tui.screens.review.text.plan import find_plan_text
-from tui.screens.review.text.substance import find_command
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.text.plan import find_plan_text
+from quorum.tui.screens.review.text.substance import find_command
 
 
 class NotEditable(ValueError):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from textual.widgets import TextArea
 
-from domain.review.questions import Edit
-from domain.text.printable import make_printable
-from tui.screens.review.card import ReviewCard
-from tui.screens.review.edit import NotEditable, apply_edit, name_editable, render_editable
-from tui.screens.review.kept_place import KeepsPlace
-from tui.screens.review.widgets import Rows
+from quorum.domain.review.questions import Edit
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.card import ReviewCard
+from quorum.tui.screens.review.edit import NotEditable, apply_edit, name_editable, render_editable
+from quorum.tui.screens.review.kept_place import KeepsPlace
+from quorum.tui.screens.review.widgets import Rows
 
 _NOTHING_DROPPED = "no task is dropped: space drops the marked one, esc goes back"
 _NOTHING_LEFT = "no task is left; esc goes back, and there the plan can be rejected"
@@ -73,7 +73,7 @@ class EditsCall(_ScrollsCall):
         self.run_worker(self._edit_outside(text), group="editor", exclusive=True)
 
     async def _edit_outside(self, text: str) -> None:
-        from tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
+        from quorum.tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
 
         asked, name = self.request, name_editable(self.request.packet, is_command=self._edits_command)
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from domain.review.questions import ApproveFolder, ReviewRequest
-from domain.text.printable import make_printable
+from quorum.domain.review.questions import ApproveFolder, ReviewRequest
+from quorum.domain.text.printable import make_printable
 
 
 class FolderChoice:

@@ -7,13 +7,13 @@ from typing import assert_never
 
 from textual.widget import Widget
 
-from domain.review.questions import ReviewRequest, RulePreview
-from tui.screens.review.keys import Stage
-from tui.screens.review.offer_form import OfferForm, select_readable_offer
-from tui.screens.review.rule_form import RuleForm, select_offered
-from tui.screens.review.task_form import TaskForm
-from tui.screens.review.text.plan import find_plan, find_plan_text
-from tui.screens.review.widgets import CallEditor, ReasonLine
+from quorum.domain.review.questions import ReviewRequest, RulePreview
+from quorum.tui.screens.review.keys import Stage
+from quorum.tui.screens.review.offer_form import OfferForm, select_readable_offer
+from quorum.tui.screens.review.rule_form import RuleForm, select_offered
+from quorum.tui.screens.review.task_form import TaskForm
+from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
+from quorum.tui.screens.review.widgets import CallEditor, ReasonLine
 
 _EDITOR_LINES = 8
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from domain.calls.packet import ReviewPacket
-from domain.events.masking import MaskedPacket
-from domain.replacing import replace
-from domain.review.questions import ReviewRequest
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import ReviewRequest
 
 
 def can_reveal(request: ReviewRequest) -> bool:

@@ -8,9 +8,9 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.timer import Timer
 
-from domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
-from tui.widgets.closing import ClosesItself
-from tui.widgets.screen_behind import SeeThroughScreen
+from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.screen_behind import SeeThroughScreen
 
 _PATIENCE_SECS = 0.3
 """How long it stays for the next question of the batch: longer than an edit takes."""

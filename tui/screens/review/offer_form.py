@@ -7,12 +7,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.containers import VerticalGroup
 
-from domain.review.questions import RuleOffer, RuleScope
-from domain.text.amounts import format_amount
-from tui.screens.review.rule_form import SCOPES, list_covered, render_scope_row
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
-from tui.screens.review.widgets import Rows
-from tui.transcript.cells.lines import fit_text
+from quorum.domain.review.questions import RuleOffer, RuleScope
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.review.rule_form import SCOPES, list_covered, render_scope_row
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from quorum.tui.screens.review.widgets import Rows
+from quorum.tui.transcript.cells.lines import fit_text
 
 _BESIDE_TEXT = 4
 

@@ -11,11 +11,11 @@ from textual.containers import VerticalGroup
 from textual.message import Message
 from textual.widgets import Input
 
-from domain.review.questions import RulePreview, RuleScope
-from domain.text.amounts import format_amount
-from tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
-from tui.screens.review.widgets import Rows, TypedLine
-from tui.transcript.cells.lines import fit_text
+from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from quorum.tui.screens.review.widgets import Rows, TypedLine
+from quorum.tui.transcript.cells.lines import fit_text
 
 SCOPES = {
     RuleScope.SESSION: "this session",

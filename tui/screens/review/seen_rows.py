@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tui.screens.review.text.rows import LineKind, Row
+from quorum.tui.screens.review.text.rows import LineKind, Row
 
 _NOT_APPROVED = frozenset({LineKind.CONTEXT, LineKind.QUIET, LineKind.HUNK})
 """Lines around a change, names of files and headings: seeing them is not what approving is about."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domain.plan.plan import Plan, PlanTask
-from domain.plan.task_choice import TaskChoice
-from domain.text.printable import make_printable
-from tui.screens.review.text.rows import LineKind, Row, StyledPart
-from tui.screens.review.widgets import Rows
-from tui.transcript.cells.lines import fit_text
+from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.task_choice import TaskChoice
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.text.rows import LineKind, Row, StyledPart
+from quorum.tui.screens.review.widgets import Rows
+from quorum.tui.transcript.cells.lines import fit_text
 
 _BESIDE_TEXT = 4
 _MOST_ROWS = {False: 5, True: 10}

@@ -12,10 +12,10 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import TextArea
 
-from domain.text.printable import make_printable
-from tui.screens.review.text.rows import LineKind, Row, StyledPart
-from tui.transcript.kinds.code import put_on_tint
-from tui.widgets.dialog_parts import LineInput
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.text.rows import LineKind, Row, StyledPart
+from quorum.tui.transcript.kinds.code import put_on_tint
+from quorum.tui.widgets.dialog_parts import LineInput
 
 _KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
 _KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)

@@ -11,24 +11,24 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from domain.errors import QuorumError
-from domain.replacing import replace
-from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.text.amounts import format_size
-from domain.text.printable import make_printable
-from domain.text.unified_diff import parse_diff
-from tui.agent.turns import QueuedTask
-from tui.keys.hints import fill_in_keys
-from tui.screens.pager.opening import KeptLines
-from tui.screens.pager.pager_screen import PagerScreen
-from tui.screens.rewind.diff_sheet import DiffSheet
-from tui.screens.rewind.file_plan_screen import TakeBack
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
-from tui.widgets.line_list import LineList, Move
+from quorum.domain.errors import QuorumError
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.printable import make_printable
+from quorum.domain.text.unified_diff import parse_diff
+from quorum.tui.agent.turns import QueuedTask
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.pager.opening import KeptLines
+from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.rewind.diff_sheet import DiffSheet
+from quorum.tui.screens.rewind.file_plan_screen import TakeBack
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 _MOST_FILES = 10
 _QUIET = "$foreground 60%"

@@ -8,10 +8,10 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, wrap_words
-from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
-from tui.transcript.kinds.changes import draw_diff
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, wrap_words
+from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
+from quorum.tui.transcript.kinds.changes import draw_diff
 
 
 class DiffSheet(ScrollView, can_focus=False):

@@ -11,18 +11,18 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from domain.errors import QuorumError
-from domain.sessions.restoration import RestorePlan
-from domain.text.printable import make_printable
-from tui.agent.turns import QueuedTask
-from tui.screens.rewind.diff_sheet import DiffSheet
-from tui.screens.rewind.steps import Steps
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
-from tui.widgets.line_list import LineList, Move
+from quorum.domain.errors import QuorumError
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.turns import QueuedTask
+from quorum.tui.screens.rewind.diff_sheet import DiffSheet
+from quorum.tui.screens.rewind.steps import Steps
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
 """Carries out a task and gives a prompt back; returns why that failed, empty if it did not."""

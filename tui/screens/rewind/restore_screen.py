@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from domain.sessions.restoration import RestorePlan
-from domain.sessions.state import PastTurn
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.agent.turns import QueuedTask
-from tui.keys.hints import fill_in_keys
-from tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
+from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.sessions.state import PastTurn
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.agent.turns import QueuedTask
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 _NO_FILES = "no file would change; {restore_conversation=c} takes back the conversation"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from domain.sessions.restoration import RestorePlan, RestoreStep
-from domain.text.printable import make_printable
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
+from quorum.domain.text.printable import make_printable
 
 _QUIET = "$foreground 60%"
 

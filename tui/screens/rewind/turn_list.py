@@ -12,18 +12,18 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 
-from domain.sessions.state import PastTurn
-from domain.text.ages import format_age
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.screens.rewind.file_plan_screen import TakeBack
-from tui.screens.rewind.restore_screen import RestoreScreen
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame
-from tui.widgets.line_list import LineList, Move
+from quorum.domain.sessions.state import PastTurn
+from quorum.domain.text.ages import format_age
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.rewind.file_plan_screen import TakeBack
+from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from application.session.agent_session import AgentSession
+    from quorum.application.session.agent_session import AgentSession
 
 _QUIET = "$foreground 60%"
 _FILES, _AGE = 12, 10

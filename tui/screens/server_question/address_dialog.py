@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line
-from tui.screens.server_question.asking import list_origin
-from tui.terminal.browser import open_address
+from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.tui.screens.server_question.asking import list_origin
+from quorum.tui.terminal.browser import open_address
 
 _NO_BROWSER = "no browser with a window is here: c copies it; y once you have opened it elsewhere"
 

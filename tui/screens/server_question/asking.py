@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from domain.mcp.server_question import ServerQuestion
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.domain.mcp.server_question import ServerQuestion
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 
 def list_origin(question: ServerQuestion) -> Iterator[Line]:

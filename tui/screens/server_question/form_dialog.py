@@ -11,9 +11,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from domain.errors import FormError
-from domain.mcp.form_values import check_answer, parse_value, render_value
-from domain.mcp.server_question import (
+from quorum.domain.errors import FormError
+from quorum.domain.mcp.form_values import check_answer, parse_value, render_value
+from quorum.domain.mcp.server_question import (
     FieldKind,
     FieldValue,
     FormField,
@@ -21,11 +21,11 @@ from domain.mcp.server_question import (
     ServerAnswer,
     ServerForm,
 )
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.choice_bar import ChoiceBar
-from tui.screens.review.text.rows import Line, LineKind, clean_line, fold
-from tui.screens.server_question.asking import list_origin
-from tui.widgets.dialog_parts import LineInput
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.choice_bar import ChoiceBar
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line, fold
+from quorum.tui.screens.server_question.asking import list_origin
+from quorum.tui.widgets.dialog_parts import LineInput
 
 _MARK = "› "
 _NO_MARK = "  "

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from domain.sessions.past_session import SessionSummary
-from domain.text.ages import format_age, shorten_home
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.screens.accounts.spending import format_dollars
+from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.text.ages import format_age, shorten_home
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.accounts.spending import format_dollars
 
 _QUIET = "$foreground 60%"
 # Each with two blanks before the longest: "1,234 turns", "$0.00041", "59 min ago".

@@ -13,17 +13,17 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from domain.errors import QuorumError
-from domain.sessions.past_session import SessionSummary, select_own_sessions
-from domain.text.ages import shorten_home
-from domain.text.printable import make_printable
-from tui.screens.session_picker.row import describe_session, render_row
-from tui.widgets.closing import ClosesItself
-from tui.widgets.dialog_parts import DialogFrame, QueryInput
-from tui.widgets.line_list import LineList, Move
+from quorum.domain.errors import QuorumError
+from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.session_picker.row import describe_session, render_row
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame, QueryInput
+from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:
-    from tui.agent.opening import OpenArchive
+    from quorum.tui.agent.opening import OpenArchive
 
 _HINT = "type to search titles, folders and models"
 

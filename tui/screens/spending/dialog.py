@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.conversation.spend_caps import SpendQuestion
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 
 class SpendDialog(QuestionCard):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from application.view.turn_timings import Stretch
-from domain.replacing import replace
-from domain.text.amounts import format_duration
+from quorum.application.view.turn_timings import Stretch
+from quorum.domain.replacing import replace
+from quorum.domain.text.amounts import format_duration
 
 _MOST_ZOOM = 4_096
 _STEPS = (1, 2, 5)

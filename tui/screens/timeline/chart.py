@@ -8,13 +8,13 @@ from typing import ClassVar
 from rich.segment import Segment
 from textual.strip import Strip
 
-from application.view.entries import Batch, Call
-from application.view.turn_timings import RequestTiming, TurnTimings
-from tui.screens.timeline.axis import Axis
-from tui.screens.timeline.drawing import Columns, draw_row
-from tui.screens.timeline.rows import TimelineRow, list_rows
-from tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
-from tui.widgets.line_list import LineList
+from quorum.application.view.entries import Batch, Call
+from quorum.application.view.turn_timings import RequestTiming, TurnTimings
+from quorum.tui.screens.timeline.axis import Axis
+from quorum.tui.screens.timeline.drawing import Columns, draw_row
+from quorum.tui.screens.timeline.rows import TimelineRow, list_rows
+from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
+from quorum.tui.widgets.line_list import LineList
 
 
 class Chart(LineList):

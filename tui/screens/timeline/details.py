@@ -7,16 +7,16 @@ import time
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.decisions import describe_decision
-from application.view.entries import Batch, Call, NoticeKind
-from application.view.turn_timings import RequestTiming, Totals, TurnTiming
-from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import make_printable
-from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.lanes import describe_course, find_span
-from tui.transcript.draw.status import describe_state, shorten_arguments, summarise_batch
+from quorum.application.view.decisions import describe_decision
+from quorum.application.view.entries import Batch, Call, NoticeKind
+from quorum.application.view.turn_timings import RequestTiming, Totals, TurnTiming
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.timeline.rows import TimelineRow
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.lanes import describe_course, find_span
+from quorum.tui.transcript.draw.status import describe_state, shorten_arguments, summarise_batch
 
 DETAIL_LINES = 4
 _WORTH_TELLING = 1.05

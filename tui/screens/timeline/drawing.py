@@ -8,16 +8,16 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Batch, Call
-from application.view.turn_timings import RequestTiming, Stretch, TurnTiming
-from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import make_printable
-from tui.screens.timeline.axis import Axis
-from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.cells.lines import build_strip, fit_text, pad_text
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.lanes import draw_lane, find_span
-from tui.transcript.draw.status import describe_state, format_time, shorten_arguments, summarise_batch
+from quorum.application.view.entries import Batch, Call
+from quorum.application.view.turn_timings import RequestTiming, Stretch, TurnTiming
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.timeline.axis import Axis
+from quorum.tui.screens.timeline.rows import TimelineRow
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.lanes import draw_lane, find_span
+from quorum.tui.transcript.draw.status import describe_state, format_time, shorten_arguments, summarise_batch
 
 _MODEL = "━"
 _PAUSE = "┄"

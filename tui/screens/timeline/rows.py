@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from application.view.entries import Batch, Call, Entry
-from application.view.turn_timings import RequestTiming, TurnTiming, TurnTimings
+from quorum.application.view.entries import Batch, Call, Entry
+from quorum.application.view.turn_timings import RequestTiming, TurnTiming, TurnTimings
 
 
 class TimelineRow(NamedTuple):

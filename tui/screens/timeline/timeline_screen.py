@@ -15,15 +15,15 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from application.view.turn_timings import Totals, TurnTimings, sum_totals
-from domain.events.report import RunStatus
-from tui.keys.hints import fill_in_keys
-from tui.screens.timeline.chart import Chart
-from tui.screens.timeline.details import DETAIL_LINES, draw_details, draw_totals
-from tui.screens.timeline.rows import TimelineRow
-from tui.transcript.draw.lanes import ASKED, RAN, WAITED
-from tui.widgets.closing import ClosesItself
-from tui.widgets.line_list import LineList, Move
+from quorum.application.view.turn_timings import Totals, TurnTimings, sum_totals
+from quorum.domain.events.report import RunStatus
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.timeline.chart import Chart
+from quorum.tui.screens.timeline.details import DETAIL_LINES, draw_details, draw_totals
+from quorum.tui.screens.timeline.rows import TimelineRow
+from quorum.tui.transcript.draw.lanes import ASKED, RAN, WAITED
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.line_list import LineList, Move
 
 _LIVE_SECS = 1 / 4
 _LEGEND = f"━ model  ┄ pause  {RAN} runs  {ASKED} waits for you  {WAITED * 2}3 for call 3"

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.sessions.trust import TrustItem, TrustQuestion
-from domain.text.ages import shorten_home
-from domain.text.amounts import format_amount
-from tui.keys.hints import fill_in_keys
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
+from quorum.domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
 
 _EXPLANATION = (
     "Settings may start programs with your rights, let calls run without asking, and choose who can read "

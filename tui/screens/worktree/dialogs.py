@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from domain.text.ages import shorten_home
-from domain.text.amounts import format_amount
-from tui.screens.question_card import QuestionCard
-from tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
 
 if TYPE_CHECKING:
-    from domain.worktrees.worktree import Worktree, WorktreeChange, WorktreeLoss
+    from quorum.domain.worktrees.worktree import Worktree, WorktreeChange, WorktreeLoss
 
 _MOST_LINES = 2_000
 

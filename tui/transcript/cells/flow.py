@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from textual.strip import Strip
 
-from tui.transcript.cells.marks import read_mark
+from quorum.tui.transcript.cells.marks import read_mark
 
 _BETWEEN = "  "
 """What stands for decoration between two pieces of text on a line."""

@@ -9,8 +9,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.text.printable import make_printable
-from tui.transcript.cells.marks import Continued, mark_continuation
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.marks import Continued, mark_continuation
 
 _WORD = re.compile(r"\s*\S+\s*")
 

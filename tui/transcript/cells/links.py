@@ -14,7 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.transcript.cells.flow import Flow, is_continued
+from quorum.tui.transcript.cells.flow import Flow, is_continued
 
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>\"'`{}|\\^⟨⟩│]+", re.IGNORECASE)
 _WEB = re.compile(r"https?://[^\s/]", re.IGNORECASE)

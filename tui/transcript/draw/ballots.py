@@ -8,16 +8,16 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.decisions import describe_approval, describe_decision
-from application.view.entries import Call, Phase
-from domain.calls.execution import Outcome
-from domain.review.ballot import Ballot, Vote
-from domain.review.lens import format_reviewer
-from domain.review.questions import DecisionLabel
-from domain.text.amounts import format_confidence
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.decisions import describe_approval, describe_decision
+from quorum.application.view.entries import Call, Phase
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.amounts import format_confidence
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, wrap_words
+from quorum.tui.transcript.cells.palette import Palette
 
 SIGNS: dict[Vote, tuple[str, str]] = {
     Vote.APPROVE: ("✓", "for"),

@@ -10,31 +10,31 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Batch, Call, Phase, StoredOutput
-from domain.calls.execution import Outcome
-from domain.calls.tool_traits import OutputKind, find_traits
-from domain.text.amounts import format_amount, format_size
-from domain.text.json_value import JsonValue
-from domain.text.printable import collapse_blanks, make_printable
-from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import (
+from quorum.application.view.entries import Batch, Call, Phase, StoredOutput
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.printable import collapse_blanks, make_printable
+from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.ballots import (
     draw_awaited,
     draw_decision,
     draw_votes,
     explain_failure,
     fold_decision_texts,
 )
-from tui.transcript.draw.lanes import describe_course
-from tui.transcript.draw.look_groups import LOOKS, draw_looks, group_looks, is_open
-from tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
-from tui.transcript.draw.remarks import draw_remark_lines
-from tui.transcript.draw.rows import RowColumns, describe_call, draw_row
-from tui.transcript.kinds.changes import draw_diff, draw_folded_diff
-from tui.transcript.kinds.kind import choose_view, find_kind
-from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, draw_more
-from tui.transcript.kinds.terminal import draw_command, draw_live
+from quorum.tui.transcript.draw.lanes import describe_course
+from quorum.tui.transcript.draw.look_groups import LOOKS, draw_looks, group_looks, is_open
+from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
+from quorum.tui.transcript.draw.remarks import draw_remark_lines
+from quorum.tui.transcript.draw.rows import RowColumns, describe_call, draw_row
+from quorum.tui.transcript.kinds.changes import draw_diff, draw_folded_diff
+from quorum.tui.transcript.kinds.kind import choose_view, find_kind
+from quorum.tui.transcript.kinds.part import MOST_LINES, PAGER, Part, draw_more
+from quorum.tui.transcript.kinds.terminal import draw_command, draw_live
 
 _LIVE_FOLDED = 6
 _REASON_FOLDED = 3

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.debate_wording import describe_objection, describe_tally, list_replies
-from application.view.panel_entry import PanelEntry
-from domain.panel.debate_record import DebateObjection, ObjectionRuling
-from domain.text.amounts import format_amount, format_duration, format_elapsed
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.debate_wording import describe_objection, describe_tally, list_replies
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.panel.debate_record import DebateObjection, ObjectionRuling
+from quorum.domain.text.amounts import format_amount, format_duration, format_elapsed
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
 
 _SHOWN_OBJECTIONS = 6
 _ORDER = (ObjectionRuling.OPEN, ObjectionRuling.UPHELD, ObjectionRuling.REFUTED)

@@ -9,18 +9,18 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
-from application.view.panel_entry import PanelEntry
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
-from tui.transcript.draw.look_groups import is_hidden
-from tui.transcript.draw.markdown import MarkdownLines
-from tui.transcript.draw.panels import draw_panel
-from tui.transcript.draw.receipts import draw_restored
-from tui.transcript.draw.remarks import draw_remark
+from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
+from quorum.tui.transcript.draw.look_groups import is_hidden
+from quorum.tui.transcript.draw.markdown import MarkdownLines
+from quorum.tui.transcript.draw.panels import draw_panel
+from quorum.tui.transcript.draw.receipts import draw_restored
+from quorum.tui.transcript.draw.remarks import draw_remark
 
 _INDENT = "  "
 _MARGIN = Segment(" ", ASIDE)
@@ -43,7 +43,7 @@ class EntryRenderer:
         None of one that a row further up stands for.
         """
         if self.palette.screen_reader:
-            from tui.transcript.draw.screen_reader import draw_for_screen_reader
+            from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
 
             return draw_for_screen_reader(entry, self.width)
         drawing = Drawing()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rich.style import Style
 
-from application.view.entries import Batch, Call, Phase
-from domain.text.amounts import format_duration
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.entries import Batch, Call, Phase
+from quorum.domain.text.amounts import format_duration
+from quorum.tui.transcript.cells.palette import Palette
 
 RAN = "▆"
 ASKED = "░"

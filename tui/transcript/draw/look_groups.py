@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import AnswerEntry, Batch, Entry, LookSegment, LookSummary
-from application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
-from domain.calls.tool_traits import find_traits
-from domain.text.amounts import format_amount, format_duration
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.entries import AnswerEntry, Batch, Entry, LookSegment, LookSummary
+from quorum.application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
 
 LOOKS = -2
 """The place of the row that stands for a batch's looks, where calls have theirs from 0 on."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from rich.segment import Segment
 from textual.strip import Strip
 
-from domain.text.printable import make_printable
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.model.blocks import Block, Kind, Splitter
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.model.blocks import Block, Kind, Splitter
 
 
 class MarkdownLines:
@@ -16,7 +16,7 @@ class MarkdownLines:
 
     def __init__(self, width: int, palette: Palette, indent: int = 0) -> None:
         # Imported at the first answer: Rich's Markdown and Pygments are no part of the first frame.
-        from tui.transcript.draw.painter import Painter
+        from quorum.tui.transcript.draw.painter import Painter
 
         self._painter = Painter.create(palette)
         self._width = max(width - indent, 8)

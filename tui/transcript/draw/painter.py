@@ -22,12 +22,12 @@ from rich.text import Text
 from rich.theme import Theme
 from textual.strip import Strip
 
-from tui.transcript.cells.lines import wrap_text
-from tui.transcript.cells.marks import ASIDE, Continued, mark_continuation
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.tables import draw_table
-from tui.transcript.model.languages import find_lexer
-from tui.transcript.model.tokens import DONE, parse_tokens
+from quorum.tui.transcript.cells.lines import wrap_text
+from quorum.tui.transcript.cells.marks import ASIDE, Continued, mark_continuation
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.tables import draw_table
+from quorum.tui.transcript.model.languages import find_lexer
+from quorum.tui.transcript.model.tokens import DONE, parse_tokens
 
 _MOST_HIGHLIGHTED = 60_000
 _CHECKED, _UNCHECKED = "☑ ", "☐ "

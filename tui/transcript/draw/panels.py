@@ -8,25 +8,25 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.code_review_wording import describe_finding, describe_verdict_and_findings
-from application.view.panel_entry import PanelEntry, PanelMember, PanelStep
-from application.view.panel_wording import (
+from quorum.application.view.code_review_wording import describe_finding, describe_verdict_and_findings
+from quorum.application.view.panel_entry import PanelEntry, PanelMember, PanelStep
+from quorum.application.view.panel_wording import (
     describe_costs,
     describe_missing_answer,
     describe_missing_review,
     describe_total_cost,
 )
-from domain.code_review.finding import CodeFinding, FindingStanding
-from domain.panel.panel_answer import PanelAnswer
-from domain.panel.panel_form import PanelForm
-from domain.panel.peer_review import BEST_SCORE, RankedAnswer
-from domain.review.ballot import Verdict
-from domain.text.amounts import format_amount, format_duration, format_elapsed, format_tokens
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.debates import (
+from quorum.domain.code_review.finding import CodeFinding, FindingStanding
+from quorum.domain.panel.panel_answer import PanelAnswer
+from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.peer_review import BEST_SCORE, RankedAnswer
+from quorum.domain.review.ballot import Verdict
+from quorum.domain.text.amounts import format_amount, format_duration, format_elapsed, format_tokens
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.debates import (
     describe_debate,
     describe_part,
     draw_objections,

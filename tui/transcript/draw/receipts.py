@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
-from application.view.entries import Restoration
-from domain.calls.effects import ChangeKind, Effects, FileChange
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.entries import Restoration
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import Palette
 
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
 _INCOMPLETE = "the workspace is too large to see every change"

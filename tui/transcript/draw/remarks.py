@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import NoticeKind, Remark
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
+from quorum.application.view.entries import NoticeKind, Remark
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
 
 
 def choose_sign(kind: NoticeKind, palette: Palette) -> tuple[str, Style]:

@@ -12,15 +12,15 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Call
-from domain.calls.tool_traits import OutputKind, find_traits
-from domain.text.amounts import format_duration
-from domain.text.printable import collapse_blanks, make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
-from tui.transcript.kinds.kind import find_kind
+from quorum.application.view.entries import Call
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.text.amounts import format_duration
+from quorum.domain.text.printable import collapse_blanks, make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
+from quorum.tui.transcript.kinds.kind import find_kind
 
 WORTH_TELLING_SECS = 1.0
 """From how many seconds on a row says how long its call took."""

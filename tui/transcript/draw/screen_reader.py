@@ -12,7 +12,7 @@ from typing import assert_never
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import (
+from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
     Call,
@@ -23,19 +23,19 @@ from application.view.entries import (
     PromptEntry,
     Restoration,
 )
-from application.view.panel_entry import PanelEntry
-from domain.calls.execution import Outcome
-from domain.conversation.attached_file import AttachedFile
-from domain.review.ballot import Ballot
-from domain.review.lens import format_reviewer
-from domain.text.amounts import format_amount, format_duration
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
-from tui.transcript.draw.ballots import explain_failure
-from tui.transcript.draw.cards import CardTarget, Drawing
-from tui.transcript.draw.panels import speak_panel
-from tui.transcript.draw.status import shorten_arguments
-from tui.transcript.kinds.hunks import parse_hunks
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.review.ballot import Ballot
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
+from quorum.tui.transcript.draw.ballots import explain_failure
+from quorum.tui.transcript.draw.cards import CardTarget, Drawing
+from quorum.tui.transcript.draw.panels import speak_panel
+from quorum.tui.transcript.draw.status import shorten_arguments
+from quorum.tui.transcript.kinds.hunks import parse_hunks
 
 _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}

@@ -9,18 +9,18 @@ from typing import assert_never
 
 from rich.style import Style
 
-from application.view.entries import Batch, Call, Phase
-from domain.calls.execution import Outcome
-from domain.calls.tool_traits import OutputKind, find_traits
-from domain.review.questions import DecisionLabel
-from domain.text.amounts import format_amount, format_duration
-from domain.text.json_value import JsonValue
-from domain.text.patch import BadPatch, list_paths, parse_patch
-from domain.text.printable import collapse_blanks, make_printable
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.ballots import describe_voting
-from tui.transcript.kinds.kind import choose_view, find_kind
-from tui.transcript.kinds.terminal import find_exit
+from quorum.application.view.entries import Batch, Call, Phase
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.patch import BadPatch, list_paths, parse_patch
+from quorum.domain.text.printable import collapse_blanks, make_printable
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.ballots import describe_voting
+from quorum.tui.transcript.kinds.kind import choose_view, find_kind
+from quorum.tui.transcript.kinds.terminal import find_exit
 
 _LONG = 60
 _MOST_FILES = 4

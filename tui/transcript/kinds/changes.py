@@ -8,16 +8,16 @@ from itertools import pairwise
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from domain.text.printable import collapse_blanks, make_printable
-from tui.transcript.cells.lines import build_strip
-from tui.transcript.cells.marks import ASIDE
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.code import colour_lines, put_on_tint
-from tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
-from tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import collapse_blanks, make_printable
+from quorum.tui.transcript.cells.lines import build_strip
+from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.code import colour_lines, put_on_tint
+from quorum.tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
+from quorum.tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
 
 TELLS = frozenset({"old_text", "new_text", "edits", "content", "patch"})
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.style import Style
 
-from tui.transcript.kinds.part import Run
-from tui.transcript.model.languages import get_lexer, guess_language
+from quorum.tui.transcript.kinds.part import Run
+from quorum.tui.transcript.model.languages import get_lexer, guess_language
 
 if TYPE_CHECKING:
     from pygments.token import _TokenType

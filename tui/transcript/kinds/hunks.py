@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import NamedTuple
 
-from domain.text.unified_diff import parse_diff
+from quorum.domain.text.unified_diff import parse_diff
 
 _NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
 _WORD = re.compile(r"\w+|\s+|.")

@@ -9,14 +9,14 @@ from functools import lru_cache
 
 from rich.style import Style
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonValue
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.palette import TERMINAL, Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrap_runs
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import TERMINAL, Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.part import Part, Run, wrap_runs
 
 TELLS: frozenset[str] = frozenset()
 

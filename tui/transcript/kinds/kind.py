@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol, assert_never
 
-from application.view.entries import Call, Kept
-from domain.calls.execution import Outcome
-from domain.calls.tool_traits import OutputKind, find_traits
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
-from tui.transcript.kinds.part import Part
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
+from quorum.tui.transcript.kinds.part import Part
 
 _LOOKED_AT = 4_000
 

@@ -13,15 +13,15 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrap_runs
-from tui.transcript.kinds.source import draw_sentence
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.part import Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.source import draw_sentence
 
 TELLS: frozenset[str] = frozenset()
 

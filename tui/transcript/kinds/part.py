@@ -10,10 +10,10 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import build_strip, wrap_text
-from tui.transcript.cells.marks import ASIDE, Continued
-from tui.transcript.cells.palette import Palette
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.transcript.cells.lines import build_strip, wrap_text
+from quorum.tui.transcript.cells.marks import ASIDE, Continued
+from quorum.tui.transcript.cells.palette import Palette
 
 Run: TypeAlias = tuple[str, Style]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 from rich.style import Style
 
-from application.view.entries import Call, Kept
-from domain.calls.execution import Outcome
-from domain.calls.tool import RiskLevel
-from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_text, wrap_words
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds.part import Part
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_text, wrap_words
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds.part import Part
 
 TELLS: frozenset[str] = frozenset()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from tui.transcript.cells.lines import build_strip, fit_text
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, draw_more
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.transcript.cells.lines import build_strip, fit_text
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.part import Part, draw_more
 
 TELLS = frozenset({"items"})
 

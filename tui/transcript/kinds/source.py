@@ -7,14 +7,14 @@ from itertools import islice
 
 from rich.style import Style
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from domain.text.printable import make_printable
-from tui.transcript.cells.lines import build_strip, wrap_words
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.code import colour_lines
-from tui.transcript.kinds.part import Part, Run, wrap_runs
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.lines import build_strip, wrap_words
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.code import colour_lines
+from quorum.tui.transcript.kinds.part import Part, Run, wrap_runs
 
 TELLS: frozenset[str] = frozenset()
 

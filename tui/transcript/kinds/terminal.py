@@ -15,14 +15,14 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount
-from domain.text.json_value import JsonObject
-from domain.text.printable import SEQUENCE, collapse_blanks, make_printable
-from tui.transcript.cells.lines import build_strip, fit_text, wrap_words
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds.colouring import PLAIN, Look, apply_sequence, build_style
-from tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import SEQUENCE, collapse_blanks, make_printable
+from quorum.tui.transcript.cells.lines import build_strip, fit_text, wrap_words
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds.colouring import PLAIN, Look, apply_sequence, build_style
+from quorum.tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
 
 TELLS = frozenset({"command"})
 

@@ -9,13 +9,13 @@ from itertools import islice
 
 from rich.style import Style
 
-from application.view.entries import Call, Kept
-from domain.text.amounts import format_amount, format_size
-from domain.text.printable import make_printable
-from tui.transcript.cells.palette import Palette
-from tui.transcript.kinds import plain
-from tui.transcript.kinds.part import Part, Run, wrap_runs
-from tui.transcript.kinds.source import draw_sentence
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.printable import make_printable
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.kinds import plain
+from quorum.tui.transcript.kinds.part import Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.source import draw_sentence
 
 TELLS: frozenset[str] = frozenset()
 

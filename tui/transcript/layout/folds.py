@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
-from application.view.look_runs import find_segment
-from application.view.panel_entry import PanelEntry
-from tui.transcript.draw import look_groups
-from tui.transcript.layout.transcript_layout import TranscriptLayout
+from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
+from quorum.application.view.look_runs import find_segment
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.tui.transcript.draw import look_groups
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 
 def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:

@@ -17,13 +17,13 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.transcript.cells.palette import Palette, read_palette
-from tui.transcript.layout.pace import Pace
-from tui.transcript.layout.surface import LineView, Patch
+from quorum.tui.transcript.cells.palette import Palette, read_palette
+from quorum.tui.transcript.layout.pace import Pace
+from quorum.tui.transcript.layout.surface import LineView, Patch
 
 if TYPE_CHECKING:
-    from tui.transcript.layout.selected import Ends
-    from tui.transcript.layout.transcript_layout import TranscriptLayout
+    from quorum.tui.transcript.layout.selected import Ends
+    from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _LIVE_SECS = 1 / 4
 

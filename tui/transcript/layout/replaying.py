@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from domain.events.event import Event
-    from tui.transcript.layout.view import TranscriptView
+    from quorum.domain.events.event import Event
+    from quorum.tui.transcript.layout.view import TranscriptView
 
 _PIECE_SECS = 0.008
 _LOOK_AT_THE_TIME_AFTER = 16

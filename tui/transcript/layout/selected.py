@@ -10,8 +10,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.transcript.cells.flow import Flow, TextSpan, is_continued
-from tui.transcript.layout.transcript_layout import TranscriptLayout
+from quorum.tui.transcript.cells.flow import Flow, TextSpan, is_continued
+from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _WORD = re.compile(r"[\w./\\~:@%+#?&=$-]+")
 _FURTHEST = 200

@@ -13,8 +13,8 @@ from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.transcript.cells.links import Links, link_style
-from tui.transcript.cells.marks import strip_marks
+from quorum.tui.transcript.cells.links import Links, link_style
+from quorum.tui.transcript.cells.marks import strip_marks
 
 
 class Patch(NamedTuple):

@@ -13,16 +13,16 @@ from typing import assert_never
 from textual.selection import Selection
 from textual.strip import Strip
 
-from application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
-from application.view.panel_entry import PanelEntry
-from application.view.session_view import SessionView
-from domain.events.event import Event
-from tui.transcript.cells.flow import Flow
-from tui.transcript.cells.heights import Heights
-from tui.transcript.cells.palette import Palette
-from tui.transcript.draw.cards import Drawing
-from tui.transcript.draw.entry_renderer import EntryRenderer
-from tui.transcript.draw.look_groups import LOOKS, find_folded
+from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
+from quorum.application.view.panel_entry import PanelEntry
+from quorum.application.view.session_view import SessionView
+from quorum.domain.events.event import Event
+from quorum.tui.transcript.cells.flow import Flow
+from quorum.tui.transcript.cells.heights import Heights
+from quorum.tui.transcript.cells.palette import Palette
+from quorum.tui.transcript.draw.cards import Drawing
+from quorum.tui.transcript.draw.entry_renderer import EntryRenderer
+from quorum.tui.transcript.draw.look_groups import LOOKS, find_folded
 
 _LINES_KEPT = 20_000
 _ABOVE = -1

@@ -13,16 +13,16 @@ from textual import events
 from textual.message import Message
 from textual.timer import Timer
 
-from tui.transcript.cells.links import find_target
-from tui.transcript.cells.palette import GROUND, Palette, name_component_class, render_role_styles
-from tui.transcript.layout.pane import Pane
+from quorum.tui.transcript.cells.links import find_target
+from quorum.tui.transcript.cells.palette import GROUND, Palette, name_component_class, render_role_styles
+from quorum.tui.transcript.layout.pane import Pane
 
 if TYPE_CHECKING:
-    from application.view.entries import Call, Entry
-    from application.view.session_view import SessionView
-    from domain.events.event import Event
-    from tui.transcript.layout.selected import Place
-    from tui.transcript.layout.transcript_layout import TranscriptLayout
+    from quorum.application.view.entries import Call, Entry
+    from quorum.application.view.session_view import SessionView
+    from quorum.domain.events.event import Event
+    from quorum.tui.transcript.layout.selected import Place
+    from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _DRAG_SECS = 1 / 20
 _HITS = """
@@ -79,7 +79,7 @@ class TranscriptView(Pane):
     @staticmethod
     def warm_up() -> None:
         """Load what the first events need (a third of a second): for a thread, after the first frame."""
-        for name in ("tui.transcript.layout.transcript_layout", "tui.transcript.draw.painter"):
+        for name in ("quorum.tui.transcript.layout.transcript_layout", "quorum.tui.transcript.draw.painter"):
             import_module(name)
 
     # -- what the application calls ----------------------------------------------------------------------
@@ -93,7 +93,7 @@ class TranscriptView(Pane):
         self._want_frame()
 
     def _look_whether_filled(self) -> None:
-        from application.view.entries import Notice
+        from quorum.application.view.entries import Notice
 
         if self.is_mounted and self.entries and not isinstance(self.entries[-1], Notice):
             self._is_filled = True
@@ -112,7 +112,7 @@ class TranscriptView(Pane):
 
     def _open_page(self) -> TranscriptLayout:
         if self._page is None:
-            from tui.transcript.layout.transcript_layout import TranscriptLayout
+            from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
             self._page = TranscriptLayout(self._session_view)
         return self._page
@@ -132,7 +132,7 @@ class TranscriptView(Pane):
         """Unfold all cards and thoughts, or fold them again; what stands at the top stays there."""
         if (page := self._page) is None:
             return
-        from tui.transcript.layout.folds import set_all_open
+        from quorum.tui.transcript.layout.folds import set_all_open
 
         spot = page.find_line_position(page.scroll) if page.scroll < page.lines else None
         page.unfolded = not page.unfolded
@@ -143,7 +143,7 @@ class TranscriptView(Pane):
 
     def find_stored_output(self, nth: int) -> Call | None:
         """The call with the nth latest stored output (1: the latest), or None where there are fewer."""
-        from tui.transcript.layout.folds import find_stored_output
+        from quorum.tui.transcript.layout.folds import find_stored_output
 
         return find_stored_output(self.entries, nth)
 
@@ -163,14 +163,14 @@ class TranscriptView(Pane):
         if self._page is not None:
             return self._page.transcript
         if self._session_view is None:
-            from application.view.session_view import SessionView
+            from quorum.application.view.session_view import SessionView
 
             self._session_view = SessionView()
         return self._session_view
 
     def reveal(self, entry: Entry, call: Call | None = None) -> bool:
         """Have an entry in sight, and the call unfolded; whether it is there: `clear` takes entries away."""
-        from tui.transcript.layout.folds import unfold
+        from quorum.tui.transcript.layout.folds import unfold
 
         place = next((n for n, each in enumerate(self.entries) if each is entry), None)
         if place is None or self._page is None:
@@ -235,7 +235,7 @@ class TranscriptView(Pane):
             self._select_to_mouse()
 
     def _select_to_mouse(self) -> None:
-        from tui.transcript.layout.selected import Ends
+        from quorum.tui.transcript.layout.selected import Ends
 
         x, y = self._mouse
         place = self._find_place(x, max(0, min(y, self.size.height - 1)))
@@ -243,7 +243,7 @@ class TranscriptView(Pane):
             self.select(Ends.between(self._pressed, place))
 
     def _find_place(self, x: int, y: int) -> Place | None:
-        from tui.transcript.layout.selected import Place, find_column
+        from quorum.tui.transcript.layout.selected import Place, find_column
 
         if self._page is None:
             return None
@@ -251,7 +251,7 @@ class TranscriptView(Pane):
 
     def on_click(self, event: events.Click) -> None:
         """Once: fold or unfold, open an output, follow a link. Twice selects a word, three times a line."""
-        from tui.transcript.layout.folds import find_output, toggle_line
+        from quorum.tui.transcript.layout.folds import find_output, toggle_line
 
         event.prevent_default()
         page = self._page
@@ -270,7 +270,7 @@ class TranscriptView(Pane):
             self._pin_at_end()
 
     def _select_at(self, page: TranscriptLayout, event: events.Click) -> None:
-        from tui.transcript.layout.selected import select_line, select_word
+        from quorum.tui.transcript.layout.selected import select_line, select_word
 
         line = page.scroll + event.y
         if line < page.lines:

@@ -9,7 +9,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable
 
 DONE = "done"
 """What says in the meta data of an item that it is a task: whether it is done."""

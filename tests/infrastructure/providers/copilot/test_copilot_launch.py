@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.launch import CliLaunch
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.copilot.launch import CliLaunch
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.stream import StreamEvent, StreamRetry
-from domain.errors import ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.provider import CopilotProvider
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.copilot.provider import CopilotProvider
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.sse_server import Say, ScriptedCall
 
@@ -161,8 +161,8 @@ async def test_the_models_of_an_own_server_are_not_listed(tmp_path: Path) -> Non
 def test_a_backend_loads_no_sdk_before_it_is_used(tmp_path: Path) -> None:
     script = (
         "import sys\n"
-        "from infrastructure.models.copilot.provider import CopilotProvider\n"
-        "from infrastructure.models.shared.api_client import ProviderSettings\n"
+        "from quorum.infrastructure.models.copilot.provider import CopilotProvider\n"
+        "from quorum.infrastructure.models.shared.api_client import ProviderSettings\n"
         "backend = CopilotProvider('c', ProviderSettings(type='copilot', program=sys.executable), {})\n"
         "backend.open_exchange('m')\n"
         "assert 'copilot' not in sys.modules\n"

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from application.ports.models import LlmSession
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import StopKind
-from domain.conversation.stream import StreamEvent
-from domain.errors import ProviderError, ProviderErrorKind
-from infrastructure.models.copilot.provider import CopilotProvider
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.conversation_session import ConversationSession
+from quorum.application.ports.models import LlmSession
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import StopKind
+from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.infrastructure.models.copilot.provider import CopilotProvider
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.sse_server import Reply, Say, ScriptedCall, SseServer
 
 CLI = os.environ.get("QUORUM_COPILOT_CLI", "")

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from application.conversation_session import ConversationSession
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import Conversation
-from domain.conversation.response import StopKind, Usage
-from domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
-from domain.text.json_value import JsonObject
-from infrastructure.models.copilot.provider import CopilotProvider
-from infrastructure.models.shared.api_client import ProviderSettings
+from quorum.application.conversation_session import ConversationSession
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import StopKind, Usage
+from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.copilot.provider import CopilotProvider
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from tests.support.copilot_rig import fake_program
 
 _BESIDE = Path(__file__).parents[5] / "shared" / "copilot" / "copilot-wire.jsonl"

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from domain.calls.tool import ToolResultMessage
-from domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
-from domain.conversation.response import LlmResponse, StopKind, Usage
-from domain.conversation.stream import Delta, StreamedReasoning, StreamEvent, StreamRetry
-from domain.errors import ConversationError, ProviderError, ProviderErrorKind
-from domain.text.json_value import JsonObject
-from infrastructure.models.copilot import channel
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
+from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
+from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamEvent, StreamRetry
+from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.models.copilot import channel
 from tests.support.copilot_rig import CopilotRig, copilot_rig
 from tests.support.sse_server import Say, ScriptedCall
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.tools.web.fetching import PageText, convert_page
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.fetching import PageText, convert_page
 
 
 async def text_of(html: str, most: int = 10_000) -> PageText:

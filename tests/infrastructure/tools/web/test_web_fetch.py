@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from domain.calls.access import Access
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from infrastructure.tools.web.address_guard import AddressGuard
-from infrastructure.tools.web.fetching import WebFetch
-from infrastructure.tools.web.retrieval import Retrieval
+from quorum.domain.calls.access import Access
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.address_guard import AddressGuard
+from quorum.infrastructure.tools.web.fetching import WebFetch
+from quorum.infrastructure.tools.web.retrieval import Retrieval
 from tests.infrastructure.tools.calling import a_context
 from tests.infrastructure.tools.web.web_server import (
     Answer,

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from domain.calls.tool import RiskLevel
-from domain.errors import ToolError
-from infrastructure.tools.web.search_services import Brave, SearXng
-from infrastructure.tools.web.searching import WebSearch
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.search_services import Brave, SearXng
+from quorum.infrastructure.tools.web.searching import WebSearch
 from tests.infrastructure.tools.calling import a_context
 from tests.infrastructure.tools.web.web_server import Answer, Behaviour, WebServer, drip, hang_up, redirect
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ConfigError
-from domain.events.masking import SecretMask
-from infrastructure.composition.inputs import SessionInputs
-from infrastructure.config.loading import load_settings
-from infrastructure.config.web_table import WebTable
-from infrastructure.container import Container, build_container
-from infrastructure.trust.decisions import open_trust_decisions
+from quorum.domain.errors import ConfigError
+from quorum.domain.events.masking import SecretMask
+from quorum.infrastructure.composition.inputs import SessionInputs
+from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.web_table import WebTable
+from quorum.infrastructure.container import Container, build_container
+from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver
 from tests.support.records import no_record
 

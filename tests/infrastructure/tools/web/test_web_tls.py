@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from domain.errors import ToolError
-from infrastructure.tools.web.fetching import WebFetch
-from infrastructure.tools.web.retrieval import Retrieval
+from quorum.domain.errors import ToolError
+from quorum.infrastructure.tools.web.fetching import WebFetch
+from quorum.infrastructure.tools.web.retrieval import Retrieval
 from tests.infrastructure.tools.calling import a_context
 from tests.infrastructure.tools.web.web_server import Answer, WebServer, a_guard, redirect
 

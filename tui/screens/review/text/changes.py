@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.seal import Seal
-from domain.text.ages import shorten_home
-from domain.text.json_value import JsonObject
-from tui.screens.review.text.rows import shorten_digest
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.json_value import JsonObject
+from quorum.tui.screens.review.text.rows import shorten_digest
 
 
 def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:

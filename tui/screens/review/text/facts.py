@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from domain.calls.packet import ReviewPacket
-from domain.events.masking import MaskedPacket
-from domain.review.questions import ReviewRequest
-from domain.text.ages import shorten_home
-from tui.screens.review.earlier import Earlier
-from tui.screens.review.text.changes import describe_changes
-from tui.screens.review.text.objections import Quotes, find_in_lines
-from tui.screens.review.text.plan_comparison import summarise_comparison
-from tui.screens.review.text.plan_rounds import summarise_plan_rounds
-from tui.screens.review.text.rows import (
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.text.ages import shorten_home
+from quorum.tui.screens.review.earlier import Earlier
+from quorum.tui.screens.review.text.changes import describe_changes
+from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
+from quorum.tui.screens.review.text.plan_comparison import summarise_comparison
+from quorum.tui.screens.review.text.plan_rounds import summarise_plan_rounds
+from quorum.tui.screens.review.text.rows import (
     Line,
     LineKind,
     Row,
@@ -28,9 +28,9 @@ from tui.screens.review.text.rows import (
     place_spans,
     shorten_digest,
 )
-from tui.screens.review.text.substance import count_headings, find_command, render_substance
-from tui.screens.review.text.title import build_title
-from tui.transcript.cells.lines import fit_text
+from quorum.tui.screens.review.text.substance import count_headings, find_command, render_substance
+from quorum.tui.screens.review.text.title import build_title
+from quorum.tui.transcript.cells.lines import fit_text
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 _LABEL_CELLS = 14

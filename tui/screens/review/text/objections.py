@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
-from domain.review.ballot import Ballot, Vote
-from domain.text.unified_diff import DiffLine
-from tui.screens.review.text.rows import Span
+from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.text.unified_diff import DiffLine
+from quorum.tui.screens.review.text.rows import Span
 
 _MOST_PLACES = 200
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from domain.calls.packet import ReviewPacket
-from domain.plan.plan import Plan
-from domain.plan.plan_text import render_plan_text
-from domain.plan.reading import BadPlan, read_plan
-from domain.review.plan_terms import CREATE_PLAN
-from domain.text.printable import make_printable
-from tui.screens.review.text.objections import Quotes, find_in_lines
-from tui.screens.review.text.rows import Line, LineKind, Span, clean_line, place_spans
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.plan.reading import BadPlan, read_plan
+from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
+from quorum.tui.screens.review.text.rows import Line, LineKind, Span, clean_line, place_spans
 
 _BOX = "### ["
 _TASKS, _REASONING = "## Tasks", "## Reasoning"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from domain.review.questions import ReviewRequest
-from tui.screens.review.text.rows import Line, LineKind, clean_line
+from quorum.domain.review.questions import ReviewRequest
+from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MOST_FINDINGS = 8
 

@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from difflib import ndiff
 from itertools import pairwise
 
-from application.ports.people import ReviewContext
-from domain.plan.plan_text import render_plan_text
-from domain.review.ballot import Vote, sort_dissent_first
-from domain.review.lens import format_reviewer
-from domain.review.questions import ReviewRequest
-from domain.text.amounts import format_amount
-from tui.screens.review.text.plan import find_plan
-from tui.screens.review.text.plan_comparison import draw_comparison
-from tui.screens.review.text.rows import Line, LineKind, Row, clean_line, fold
-from tui.screens.review.text.votes import list_objections, render_votes
+from quorum.application.ports.people import ReviewContext
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.review.ballot import Vote, sort_dissent_first
+from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.review.text.plan import find_plan
+from quorum.tui.screens.review.text.plan_comparison import draw_comparison
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, clean_line, fold
+from quorum.tui.screens.review.text.votes import list_objections, render_votes
 
 _CHANGES = {"+ ": LineKind.ADDED, "- ": LineKind.REMOVED}
 

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len, chop_cells
 
-from domain.text.printable import collapse_blanks, make_printable
-from tui.transcript.kinds.code import LazyCode
+from quorum.domain.text.printable import collapse_blanks, make_printable
+from quorum.tui.transcript.kinds.code import LazyCode
 
 
 class LineKind(StrEnum):

@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.tool_traits import find_traits
-from domain.text.printable import collapse_blanks
-from domain.text.unified_diff import DiffLine
-from tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
-from tui.screens.review.text.plan import draw_plan, find_plan
-from tui.screens.review.text.rows import (
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.text.printable import collapse_blanks
+from quorum.domain.text.unified_diff import DiffLine
+from quorum.tui.screens.review.text.objections import Quotes, find_in_diff, find_in_lines
+from quorum.tui.screens.review.text.plan import draw_plan, find_plan
+from quorum.tui.screens.review.text.rows import (
     CodeLine,
     Line,
     LineKind,
@@ -29,8 +29,8 @@ from tui.screens.review.text.rows import (
     fold,
     place_spans,
 )
-from tui.screens.review.text.title import parse_lines
-from tui.transcript.kinds.code import LazyCode
+from quorum.tui.screens.review.text.title import parse_lines
+from quorum.tui.transcript.kinds.code import LazyCode
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff is drawn in two columns."""

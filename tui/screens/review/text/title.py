@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from domain.calls.packet import ReviewPacket
-from domain.calls.tool_traits import find_traits
-from domain.review.questions import ReviewRequest
-from domain.text.ages import shorten_home
-from domain.text.amounts import format_amount
-from domain.text.unified_diff import DiffLine, parse_diff
-from tui.screens.review.earlier import Earlier
-from tui.screens.review.text.rows import clean_line
-from tui.transcript.cells.lines import fit_text
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool_traits import find_traits
+from quorum.domain.review.questions import ReviewRequest
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.unified_diff import DiffLine, parse_diff
+from quorum.tui.screens.review.earlier import Earlier
+from quorum.tui.screens.review.text.rows import clean_line
+from quorum.tui.transcript.cells.lines import fit_text
 
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")
 _GAP = "   "

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import re2
 
-from application.calls.hooks import ResultDraft
-from domain.calls.hook import Continue, HookAnswer
+from quorum.api import Continue, HookAnswer, ResultDraft
 
 # Keys by their well-known beginnings, private keys whole, and what stands behind a telling name.
 PATTERNS = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
-from domain.conversation.history import AssistantMessage, Message
+from quorum.api import AssistantMessage, ContinueWithMessages, Finish, Message, TurnEndAnswer
 
 
 class JsonValidator:

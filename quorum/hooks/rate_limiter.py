@@ -8,8 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from application.calls.hooks import CallDraft
-from domain.calls.hook import Continue, HookAnswer, Skip
+from quorum.api import CallDraft, Continue, HookAnswer, Skip
 
 _WINDOW_SECS = 60.0
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from application.calls.hooks import RequestDraft
-from domain.calls.hook import Continue, HookAnswer
-from domain.conversation.history import UserMessage
+from quorum.api import Continue, HookAnswer, RequestDraft, UserMessage
 
 
 def _read_local_clock() -> datetime:

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from application.calls.hooks import CallDraft, RequestDraft, ResultDraft
-from domain.calls.execution import ToolExecutionContext
-from domain.conversation.history import Message
-from domain.text.json_value import JsonValue
+from quorum.api import CallDraft, JsonValue, Message, RequestDraft, ResultDraft, ToolExecutionContext
 
 
 def _read_utc_clock() -> datetime:

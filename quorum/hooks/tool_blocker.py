@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from application.calls.hooks import CallDraft
-from domain.calls.hook import Continue, HookAnswer, Skip
+from quorum.api import CallDraft, Continue, HookAnswer, Skip
 
 
 class ToolBlocker:
