@@ -180,7 +180,7 @@ CODE = PathPolicy(roots=("/w",), code=OwnCode(places=("/w/venv", "/w/run.py"), i
     [
         *("/w/venv", "/w/venv/lib/new.pth", "/w/VENV/bin/python", "/w/run.py"),
         *("/w/sitecustomize.py", "/w/usercustomize.cpython-311-x86_64-linux-gnu.so", "/w/Json.py"),
-        *("/w/encodings/__init__.py", "/w/quorum/__init__.pyc", "/w/tui.py"),
+        *("/w/encodings/__init__.py", "/w/quorum/__init__.pyc", "/w/quorum.py"),
     ],
 )
 def test_code_that_quorum_loads_is_protected_and_can_be_read(path: str) -> None:

@@ -241,6 +241,17 @@ WRONG = {
 }
 
 
+def test_a_hook_that_is_named_as_in_earlier_versions_is_told_its_name_of_now(machine: Machine):
+    machine.user(
+        '[[hooks]]\nevent = "before_tool_call"\n'
+        'python = "infrastructure.hooks.examples.rate_limiter:RateLimiter"\nsettings = { per_minute = 3 }'
+    )
+
+    (warning,) = machine.load().warnings
+
+    assert warning.endswith('is now called "quorum.hooks.rate_limiter:RateLimiter"; write that')
+
+
 @pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("standing", [Standing.UNKNOWN, Standing.CHANGED])
 def test_what_is_wrong_in_a_file_that_is_not_trusted_is_a_notice_and_no_error(

@@ -248,7 +248,7 @@ def test_a_shipped_hook_is_found_by_its_former_name(home: Home):
         _python(former, name="before", settings={"tools": []}), _python(_BLOCKER, settings={"tools": []})
     )
 
-    assert type(before.hook.object) is type(after.hook.object)
+    assert type(vars(before.hook)["_inner"]) is type(vars(after.hook)["_inner"])
 
 
 def test_a_package_of_ones_own_cannot_be_called_quorum(home: Home):
