@@ -50,6 +50,11 @@ class ToolSet:
         """The tool of that name, or None."""
         return self._tools.get(name)
 
+    def list_server_schemas(self) -> tuple[JsonObject, ...]:
+        """The neutral schemas of the tools of servers."""
+        names = {name for tools in self._of_servers.values() for name in tools}
+        return tuple(each for each in self._schemas if each["name"] in names)
+
     def list_definitions(self) -> Iterator[ToolDefinition]:
         """What each tool is."""
         return (tool.definition for tool in self._tools.values())

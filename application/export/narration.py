@@ -86,6 +86,7 @@ from domain.events.event import (
     SubagentFinished,
     SubagentStarted,
     SystemPromptSet,
+    ToolsListed,
     TurnFinished,
     TurnStarted,
     UsageCounted,
@@ -237,6 +238,7 @@ class _Narration:
             case (
                 SessionStarted()
                 | SystemPromptSet()
+                | ToolsListed()
                 | UsageCounted()
                 | PromptsQueued()
                 | StateMerged()

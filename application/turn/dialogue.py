@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Protocol
@@ -17,6 +17,7 @@ from application.turn.left_out_attachments import LeftOutAttachments
 from application.turn.mentions import Mentions
 from application.turn.steering import PendingMessage, PendingMessages
 from application.turn.switchable_session import SwitchableSession
+from application.turn.tool_prefix import ToolPrefix
 from domain.calls.tool import ToolResultMessage
 from domain.calls.tool_parser import may_hold_call
 from domain.conversation.cost import PriceTable
@@ -35,8 +36,6 @@ from domain.events.event import (
     UsageCounted,
 )
 from domain.lazy_dataclass import dataclass
-from domain.text.json_text import count_json_bytes
-from domain.text.json_value import JsonObject
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
@@ -53,10 +52,6 @@ class ContextKeeper(Protocol):
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
         """Return and reset what its own requests used and cost."""
-        ...
-
-    def has_small_window(self, model: str) -> bool:
-        """Return whether the usual tools would take too much of the window."""
         ...
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
@@ -96,7 +91,7 @@ class Dialogue:
         self,
         *,
         session: SwitchableSession,
-        schemas: Callable[[], Sequence[JsonObject]],
+        tools: ToolPrefix,
         events: EventBus,
         prices: PriceTable,
         context_keeper: ContextKeeper | None = None,
@@ -104,20 +99,13 @@ class Dialogue:
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
-        offers: Callable[[str, str], bool] = lambda _tool, _model: True,
     ) -> None:
-        self._offers = offers
-        self.offered: frozenset[str] = frozenset()
-        self._schemas: tuple[JsonObject, ...] = ()
-        self._small_windows: dict[str, bool] = {}
-        self.short_tools_bytes: int | None = None
-        self._refused_tools: set[tuple[str, str]] = set()
+        self.tools = tools
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
         self.conversation = session.conversation
         self._session = session
-        self._all_schemas = schemas
         self._events = events
         self._stream = StreamEvents(events.show)
         self._prices = prices
@@ -131,37 +119,10 @@ class Dialogue:
         self._dropped: list[tuple[Usage, Decimal | None]] = []
         self._last_kept = _find_last_answer(self.conversation.messages)
 
-    def _choose_schemas(self) -> tuple[JsonObject, ...]:
-        """Return the tools that the model of the next request is offered: of the calls in its answer, only
-        theirs may run."""
-        model = self._session.model
-        serving = self._session.serving
-        chosen = tuple(
-            each
-            for each in self._all_schemas()
-            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused_tools
-        )
-        if self._has_small_window(model):
-            from domain.calls.short_tools import shorten_tools
-
-            chosen = shorten_tools(chosen)
-            self.short_tools_bytes = count_json_bytes(chosen)
-        self.offered = frozenset(str(each.get("name")) for each in chosen)
-        self._schemas = chosen
-        return chosen
-
-    def _has_small_window(self, model: str) -> bool:
-        """Whether the tools are the short ones: decided with the first request, as each change costs the model
-        all that it has read."""
-        if self._context_keeper is None:
-            return False
-        return self._small_windows.setdefault(model, self._context_keeper.has_small_window(model))
-
     def _take_event(self, event: StreamEvent) -> None:
         """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
         if isinstance(event, StreamRetry) and event.without_tool:
-            self._refused_tools.add((self._session.answering, event.without_tool))
-            self.offered -= {event.without_tool}
+            self.tools.refuse(self._session.answering, event.without_tool)
             self._events.note(ErrorOccurred(message=event.reason))
         else:
             self._stream.add_event(event)
@@ -182,7 +143,7 @@ class Dialogue:
         if isinstance(content, UserMessage):
             content = await self._attach_files(content)
         await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(content, self._choose_schemas(), on_event=self._take_event)
+        sending = self._session.send_with_tools(content, self.tools.choose(), on_event=self._take_event)
         response = await self._repeat_if_too_long(sending)
         return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
 
@@ -194,10 +155,10 @@ class Dialogue:
             await self.settle()
             await self._say_pending(steering=True)
             await self._note(None)
-            sending = self._session.send_with_tools(None, self._choose_schemas(), on_event=self._take_event)
+            sending = self._session.send_with_tools(None, self.tools.choose(), on_event=self._take_event)
         else:
             sending = self._session.send_tool_results(
-                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
+                results, self.tools.choose(), tool_choice=tool_choice, on_event=self._take_event
             )
         response = await self._repeat_if_too_long(sending, tool_choice)
         if tool_choice == "auto":
@@ -214,7 +175,7 @@ class Dialogue:
         from domain.textual_calls.forms import list_argument_schemas
         from domain.textual_calls.leaked_call import find_leaked_call
 
-        leaked = find_leaked_call(text, list_argument_schemas(self._schemas))
+        leaked = find_leaked_call(text, list_argument_schemas(self.tools.schemas))
         if leaked is None:
             return None
         provider = self._session.answering.partition("/")[0]
@@ -244,6 +205,7 @@ class Dialogue:
 
         Raises LedgerError.
         """
+        self.tools.tell_changes()
         held = self._held
         if not isinstance(held, UserMessage) or self.conversation.open_calls:
             return
@@ -395,7 +357,7 @@ class Dialogue:
             self._noted = len(self.conversation.messages)
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
+                None, self.tools.choose(), tool_choice=tool_choice, on_event=self._take_event
             )
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
@@ -412,7 +374,7 @@ class Dialogue:
         await run_shielded(self._drop(cut, tokens))
         try:
             return await self._session.send_with_tools(
-                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._take_event
+                None, self.tools.choose(), max_output_tokens=tokens, on_event=self._take_event
             )
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):

@@ -277,9 +277,9 @@ class RunAgent:
             await run_shielded(self._begin(prompt, said))
             if self._instructions is not None:
                 await self._instructions.refresh()
-                await self._dialogue.tell_of_changes()
             if self._tool_servers is not None:
                 notices = (*notices, *await self._tool_servers.settle())
+            await self._dialogue.tell_of_changes()
             if self._commands is not None:
                 notices = (*notices, *await self._commands.begin(self._command))
             for notice in notices:

@@ -150,7 +150,7 @@ class TurnLoop:
             calls,
             turn_index=self._dialogue.responses - 1,
             scope=self._get_scope(),
-            offered=self._dialogue.offered,
+            offered=self._dialogue.tools.callable,
         )
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:

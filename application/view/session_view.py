@@ -271,6 +271,7 @@ class SessionView:
                 | ev.PlanReviewStarted()
                 | ev.AttachmentLeftOut()
                 | ev.SystemPromptSet()
+                | ev.ToolsListed()
             ):
                 return  # shown elsewhere on the screen, or with what came of it
             case _:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from domain.calls.effects import FileChange
+from domain.calls.server_tools import RecordedTool
 from domain.conversation.effort import Effort
 from domain.conversation.session_kind import SessionKind
 from domain.events.report import RunReport
@@ -65,6 +66,17 @@ class SystemPromptSet:
     type: ClassVar = "system_prompt_set"
     durable: ClassVar = True
     parts: tuple[PromptPart, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsListed:
+    """From now on each request to the model lists these tools, in this order. What servers offer in place of
+    them is said in messages, so that providers can reuse what they have read."""
+
+    type: ClassVar = "tools_listed"
+    durable: ClassVar = True
+    model: str
+    tools: tuple[RecordedTool, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,6 +88,7 @@ from domain.events.event import (
     SystemPromptSet,
     TextDelta,
     ToolCallDelta,
+    ToolsListed,
     TurnFinished,
     TurnStarted,
     UsageCounted,
@@ -218,6 +219,7 @@ def _is_placed(line: _Line, stretch: _Stretch) -> bool:
             | SandboxChecked()
             | InstructionsLoaded()
             | SystemPromptSet()
+            | ToolsListed()
             | MemoryApproved()
             | MemoryAdded()
             | ContextReceived()

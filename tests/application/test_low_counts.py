@@ -8,6 +8,7 @@ from application.context.context_gauge import ContextGauge
 from application.events.event_bus import EventBus
 from application.turn.dialogue import Dialogue
 from application.turn.switchable_session import SwitchableSession
+from application.turn.tool_prefix import ToolPrefix
 from domain.conversation.compaction import ContextBudget
 from domain.conversation.cost import PriceTable
 from domain.conversation.history import AssistantMessage, Conversation, UserMessage
@@ -62,12 +63,12 @@ async def test_the_person_reads_it_once() -> None:
         def explain_low_count(self, model: str, usage: Usage) -> str:
             return gauge.explain_low_count(model, usage.context - usage.output)
 
+    way = SwitchableSession(session, conversation=conversation, open_session=FakeProviders(conversation).open)
+    events = EventBus([seen])
     dialogue = Dialogue(
-        session=SwitchableSession(
-            session, conversation=conversation, open_session=FakeProviders(conversation).open
-        ),
-        schemas=tuple,
-        events=EventBus([seen]),
+        session=way,
+        tools=ToolPrefix(way, schemas=tuple, events=events),
+        events=events,
         prices=PriceTable({}),
         context_keeper=Keeper(),
     )

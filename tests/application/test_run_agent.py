@@ -38,6 +38,7 @@ from application.turn.reasoning_efforts import ReasoningEfforts
 from application.turn.run_agent import RunAgent
 from application.turn.steering import PendingMessages
 from application.turn.switchable_session import SwitchableSession
+from application.turn.tool_prefix import ToolPrefix
 from application.turn.user_commands import UserCommandRunner
 from application.view.endings import describe_ending
 from domain.calls.execution import Outcome, ToolExecutionContext
@@ -177,7 +178,7 @@ class Bench:
             session_id="session-1",
             dialogue=Dialogue(
                 session=self.way,
-                schemas=lambda: offered,
+                tools=ToolPrefix(self.way, schemas=lambda: offered, events=events),
                 events=events,
                 prices=PriceTable(prices or {}),
                 pending_messages=pending_messages,
@@ -649,19 +650,18 @@ class AlwaysCompacts:
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         return results
 
-    def has_small_window(self, model: str) -> bool:
-        return False
-
 
 async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:
     too_long = ProviderError("too long", kind=ProviderErrorKind.TOO_LONG)
     conversation = Conversation()
     session = FakeSession([reads("a"), too_long, LlmResponse.from_text("half way")], conversation=conversation)
     providers = FakeProviders(conversation)
+    way = SwitchableSession(session, conversation=conversation, open_session=providers.open)
+    events = EventBus([])
     dialogue = Dialogue(
-        session=SwitchableSession(session, conversation=conversation, open_session=providers.open),
-        schemas=lambda: [READ],
-        events=EventBus([]),
+        session=way,
+        tools=ToolPrefix(way, schemas=lambda: [READ], events=events),
+        events=events,
         prices=PriceTable({}),
         context_keeper=AlwaysCompacts(),
     )

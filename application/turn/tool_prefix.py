@@ -1,0 +1,158 @@
+"""The list of tools that requests begin with: the same to the byte for as long as it can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from application.events.event_bus import EventBus
+from application.turn.steering import PendingMessage, PendingMessages
+from domain.calls.server_tools import (
+    RecordedTool,
+    compute_tool_digest,
+    find_tool_changes,
+    is_of_server,
+    list_callable,
+    list_tools,
+    render_unread_changes,
+)
+from domain.conversation.history import UserMessage
+from domain.events.event import ToolsListed
+from domain.text.json_text import count_json_bytes
+from domain.text.json_value import JsonObject
+
+
+class ModelChoice(Protocol):
+    """Which model the next request goes to."""
+
+    @property
+    def model(self) -> str:
+        """The full name of the model chosen."""
+        ...
+
+    @property
+    def serving(self) -> str:
+        """The full name of the model that answers for it."""
+        ...
+
+
+class ToolPrefix:
+    """Chooses the tools of each request to the model that `choice` names.
+
+    What the first request to a model lists is recorded, and listed again, also by a resumed session: providers
+    reuse what they have read up to the first byte that differs, and tools come first. What servers offer since
+    is told in a message. Another model, other tools of quorum's own, as in another mode, and tools of servers
+    that the settings do not name any more (`is_wanted`) make another list.
+
+    `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one.
+    """
+
+    def __init__(
+        self,
+        choice: ModelChoice,
+        *,
+        schemas: Callable[[], Sequence[JsonObject]],
+        events: EventBus,
+        pending_messages: PendingMessages | None = None,
+        offers: Callable[[str, str], bool] = lambda _tool, _model: True,
+        is_wanted: Callable[[str], bool] = lambda _tool: True,
+        has_small_window: Callable[[str], bool] = lambda _model: False,
+    ) -> None:
+        self._choice = choice
+        self._list_schemas = schemas
+        self._events = events
+        self._pending_messages = pending_messages if pending_messages is not None else PendingMessages()
+        self._offers = offers
+        self._is_wanted = is_wanted
+        self._has_small_window = has_small_window
+        self._small_windows: dict[str, bool] = {}
+        self._refused: set[tuple[str, str]] = set()
+        self.callable: frozenset[str] = frozenset()
+        self.schemas: tuple[JsonObject, ...] = ()
+        self.short_bytes: int | None = None
+
+    def choose(self) -> tuple[JsonObject, ...]:
+        """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
+        current = self._list_current()
+        by_digest = {compute_tool_digest(each): each for each in current}
+        tools = list_tools(current)
+        listed = self._find_listed()
+        if listed is None or find_tool_changes(listed, tools) is None:
+            if tools or listed:
+                self._record(tools, by_digest)
+            listed = tools
+        recorded = self._events.state.tool_schemas
+        self.schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
+        self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
+        return self.schemas
+
+    def tell_changes(self) -> None:
+        """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
+        listed = self._find_listed()
+        if listed is None:
+            return
+        changes = find_tool_changes(listed, list_tools(self._list_current()))
+        if changes is None:
+            return
+        messages = self._events.state.messages
+        text = render_unread_changes(changes, (each.text for each in messages if isinstance(each, UserMessage)))
+        if text is not None and not self._pending_messages.is_waiting(text):
+            self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+
+    def refuse(self, model: str, tool: str) -> None:
+        """List a tool no more that the API of a model refuses."""
+        self._refused.add((model, tool))
+        self.callable -= {tool}
+
+    def _list_current(self) -> tuple[JsonObject, ...]:
+        model, serving = self._choice.model, self._choice.serving
+        current = tuple(
+            each
+            for each in self._list_schemas()
+            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused
+        )
+        if model not in self._small_windows:
+            self._small_windows[model] = self._is_small(model, current)
+        if self._small_windows[model]:
+            current = _shorten(current)
+            self.short_bytes = count_json_bytes(current)
+        return current
+
+    def _is_small(self, model: str, current: Sequence[JsonObject]) -> bool:
+        """Whether the model gets the short tools: as the record says, else decided with the first request, as
+        each change costs the model all that it has read."""
+        listed = self._find_listed()
+        if listed is None or find_tool_changes(listed, list_tools(current)) is not None:
+            return listed is None and self._has_small_window(model)
+        return find_tool_changes(listed, list_tools(_shorten(current))) is not None or self._has_small_window(
+            model
+        )
+
+    def _find_listed(self) -> tuple[RecordedTool, ...] | None:
+        """The list on the record, where requests to this model can still carry it."""
+        state, model = self._events.state, self._choice.model
+        listed = state.listed_tools
+        if listed is None or listed.model != model:
+            return None
+        serving = self._choice.serving
+        is_kept = all(
+            each.sha256 in state.tool_schemas
+            and (not is_of_server(each.name) or self._is_wanted(each.name))
+            and (serving, each.name) not in self._refused
+            for each in listed.tools
+        )
+        return listed.tools if is_kept else None
+
+    def _record(self, tools: Sequence[RecordedTool], by_digest: Mapping[str, JsonObject]) -> None:
+        known = self._events.state.tool_schemas
+        recorded = tuple(
+            each if each.sha256 in known else replace(each, schema=by_digest[each.sha256]) for each in tools
+        )
+        self._events.note(ToolsListed(model=self._choice.model, tools=recorded))
+
+
+def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+    from domain.calls.short_tools import shorten_tools  # most models have no use for it
+
+    return shorten_tools(schemas)
