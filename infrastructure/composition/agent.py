@@ -128,7 +128,10 @@ class ConversationParts:
         )
         self.dialogue: Final = Dialogue(
             session=models.session,
+            conversation=core.conversation,
             tools=self.tool_prefix,
+            system=lambda: models.system_prompt.text,
+            get_effort=models.efforts.get_effort,
             events=core.events,
             prices=shared.prices,
             context_keeper=self.context_manager,
@@ -220,7 +223,7 @@ class AgentParts:
             commands=conversation.command_terms,
             diagnostics=shared.diagnostics,
             tool_servers=conversation.tool_servers,
-            spenders=[models.panel, models.review_panel],
+            spenders=[conversation.context_manager, models.panel, models.review_panel],
             subagents=self.subagents,
             final_review=build_final_review(
                 calls.plan_changes,
