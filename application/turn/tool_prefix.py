@@ -42,8 +42,8 @@ class ToolPrefix:
 
     What the first request to a model lists is recorded, and listed again, also by a resumed session: providers
     reuse what they have read up to the first byte that differs, and tools come first. What servers offer since
-    is told in a message. Another model, other tools of quorum's own, as in another mode, and tools of servers
-    that the settings do not name any more (`is_wanted`) make another list.
+    is told in a message. Another model and other tools of quorum's own, as in another mode, have another list;
+    tools of servers that the settings do not name any more (`is_wanted`) are in none.
 
     `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one.
     """
@@ -75,11 +75,19 @@ class ToolPrefix:
     def choose(self) -> tuple[JsonObject, ...]:
         """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
         current = self._list_current()
+        model = self._choice.model
+        is_small = self._find_size(current)
+        if is_small is None:
+            is_small = self._has_small_window(model)
+        self._small_windows[model] = is_small
+        if is_small:
+            current = _shorten(current)
+            self.short_bytes = count_json_bytes(current)
         by_digest = {compute_tool_digest(each): each for each in current}
         tools = list_tools(current)
-        listed = self._find_listed()
-        if listed is None or find_tool_changes(listed, tools) is None:
-            if tools or listed:
+        listed = self._find_listed(tools)
+        if listed is None:
+            if tools:
                 self._record(tools, by_digest)
             listed = tools
         recorded = self._events.state.tool_schemas
@@ -89,10 +97,11 @@ class ToolPrefix:
 
     def tell_changes(self) -> None:
         """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
-        listed = self._find_listed()
-        if listed is None:
-            return
-        changes = find_tool_changes(listed, list_tools(self._list_current()))
+        current = self._list_current()
+        is_small = self._find_size(current)
+        tools = list_tools(_shorten(current) if is_small else current)
+        listed = self._find_listed(tools)
+        changes = find_tool_changes(listed, tools) if listed is not None else None
         if changes is None:
             return
         messages = self._events.state.messages
@@ -107,42 +116,37 @@ class ToolPrefix:
 
     def _list_current(self) -> tuple[JsonObject, ...]:
         model, serving = self._choice.model, self._choice.serving
-        current = tuple(
+        return tuple(
             each
             for each in self._list_schemas()
             if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused
         )
-        if model not in self._small_windows:
-            self._small_windows[model] = self._is_small(model, current)
-        if self._small_windows[model]:
-            current = _shorten(current)
-            self.short_bytes = count_json_bytes(current)
-        return current
 
-    def _is_small(self, model: str, current: Sequence[JsonObject]) -> bool:
-        """Whether the model gets the short tools: as the record says, else decided with the first request, as
-        each change costs the model all that it has read."""
-        listed = self._find_listed()
-        if listed is None or find_tool_changes(listed, list_tools(current)) is not None:
-            return listed is None and self._has_small_window(model)
-        return find_tool_changes(listed, list_tools(_shorten(current))) is not None or self._has_small_window(
-            model
-        )
-
-    def _find_listed(self) -> tuple[RecordedTool, ...] | None:
-        """The list on the record, where requests to this model can still carry it."""
-        state, model = self._events.state, self._choice.model
-        listed = state.listed_tools
-        if listed is None or listed.model != model:
+    def _find_size(self, current: Sequence[JsonObject]) -> bool | None:
+        """Whether the model gets the short tools, as it was decided with the first request: each change costs
+        it all that it has read. None where that is to be decided yet."""
+        model = self._choice.model
+        if model in self._small_windows:
+            return self._small_windows[model]
+        if not any(each.model == model for each in self._events.state.listed_tools):
             return None
-        serving = self._choice.serving
-        is_kept = all(
-            each.sha256 in state.tool_schemas
-            and (not is_of_server(each.name) or self._is_wanted(each.name))
-            and (serving, each.name) not in self._refused
-            for each in listed.tools
-        )
-        return listed.tools if is_kept else None
+        if self._find_listed(list_tools(current)) is not None:
+            return False
+        return True if self._find_listed(list_tools(_shorten(current))) is not None else None
+
+    def _find_listed(self, tools: Sequence[RecordedTool]) -> tuple[RecordedTool, ...] | None:
+        """The newest list on the record that requests to this model can carry for these tools."""
+        state, model, serving = self._events.state, self._choice.model, self._choice.serving
+        for listed in reversed(state.listed_tools):
+            is_kept = listed.model == model and all(
+                each.sha256 in state.tool_schemas
+                and (not is_of_server(each.name) or self._is_wanted(each.name))
+                and (serving, each.name) not in self._refused
+                for each in listed.tools
+            )
+            if is_kept and find_tool_changes(listed.tools, tools) is not None:
+                return listed.tools
+        return None
 
     def _record(self, tools: Sequence[RecordedTool], by_digest: Mapping[str, JsonObject]) -> None:
         known = self._events.state.tool_schemas

@@ -70,8 +70,9 @@ class SystemPromptSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsListed:
-    """From now on each request to the model lists these tools, in this order. What servers offer in place of
-    them is said in messages, so that providers can reuse what they have read."""
+    """Requests to the model list these tools, in this order, for as long as quorum's own among them are those
+    that it is to have. What servers offer in place of theirs is said in messages, so that providers can reuse
+    what they have read."""
 
     type: ClassVar = "tools_listed"
     durable: ClassVar = True

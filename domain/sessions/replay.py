@@ -133,7 +133,7 @@ class Replay:
         self._plan_rounds = ReplayedPlanRounds()
         self._subagents = 0
         self._system_prompt: tuple[PromptPart, ...] = ()
-        self._listed_tools: ToolsListed | None = None
+        self._listed_tools: tuple[ToolsListed, ...] = ()
         self._tool_schemas: Mapping[str, JsonObject] = {}
         self._consensus: Consensus | None = None
         self._state: SessionState | None = None
@@ -196,7 +196,8 @@ class Replay:
                 self._system_prompt = event.parts
             case ToolsListed():
                 new = {tool.sha256: tool.schema for tool in event.tools if tool.schema is not None}
-                self._listed_tools, self._tool_schemas = event, {**self._tool_schemas, **new}
+                self._listed_tools = (*self._listed_tools, event)
+                self._tool_schemas = {**self._tool_schemas, **new}
             case SessionStarted() | SessionResumed():
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode

@@ -143,7 +143,8 @@ class SessionState:
     `origin` is what it was told of the session that it was opened from; `unread_notes` are, by id, what it was
     told of others and no request has carried; `results` says for each session whose answer was taken over how
     many answers that had. `left_out` says why a model is not sent an attachment, as `Conversation` has it.
-    `listed_tools` are those that requests list, and `tool_schemas` the schemas on the record by their SHA-256.
+    `listed_tools` are the lists that requests carried, oldest first, and `tool_schemas` the schemas on the
+    record by their SHA-256.
     """
 
     session_id: str = ""
@@ -181,7 +182,7 @@ class SessionState:
     results: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     system_prompt: tuple[PromptPart, ...] = ()
-    listed_tools: ToolsListed | None = None
+    listed_tools: tuple[ToolsListed, ...] = ()
     tool_schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property

@@ -16,6 +16,7 @@ from domain.conversation.history import ToolResults, UserMessage
 from domain.plan.phase import PhaseScope
 from domain.review.questions import Reject
 from domain.text.json_value import JsonValue
+from tests.infrastructure.instructions.test_instructions_in_a_session import Trusting
 from tests.infrastructure.mcp.server_bench import SERVER
 from tests.support.fake_ports import FakePerson
 from tests.support.fake_session import Sent
@@ -28,9 +29,11 @@ def tool(name: str, **schema: Any) -> dict[str, Any]:
     return {"name": name, "description": f"Does {name}.", "inputSchema": schema or TEXT}
 
 
-def stage_with(folder: Path, *tools: dict[str, Any], more: str = "", of_server: str = "") -> SessionStage:
+def stage_with(
+    folder: Path, *tools: dict[str, Any], more: str = "", of_server: str = "", **plan: Any
+) -> SessionStage:
     """A stage whose settings name a server with these tools; none without tools."""
-    command = json.dumps([sys.executable, "-I", "-S", SERVER, json.dumps({"tools": tools})])
+    command = json.dumps([sys.executable, "-I", "-S", SERVER, json.dumps({"tools": tools, **plan})])
     server = f"[mcp.servers.db]\ncommand = {command}\n{of_server}\n" if tools else ""
     return SessionStage(folder, more_settings=f"{more}\n{server}")
 
@@ -166,11 +169,32 @@ async def test_without_call_tool_a_new_tool_is_listed(tmp_path: Path) -> None:
         assert list_told(session.requests[-1]) == []
 
 
-async def test_another_mode_has_its_own_list(tmp_path: Path) -> None:
+async def test_another_mode_has_its_own_list_and_the_first_one_comes_back(tmp_path: Path) -> None:
     async with stage_with(tmp_path, tool("one")).opened() as session:
         await session.turn()
+        before = session.requests[-1]
+    async with stage_with(tmp_path, tool("one"), tool("echo")).opened() as session:
         await session.agent.plans.set_scope(PhaseScope.PLAN_ONLY)
         await session.turn()
         planning = list_names(session.requests[-1])
+        await session.agent.plans.set_scope(PhaseScope.FULL)
+        await session.turn()
+        after = session.requests[-1]
     assert "create_plan" in planning
     assert not {"write_file", "mcp__db__one"} & set(planning)
+    assert json.dumps(after.tools) == json.dumps(before.tools)
+    assert "mcp__db__echo" in list_told(after)[-1]
+
+
+async def test_a_tool_that_comes_while_the_session_runs_is_told_at_the_next_turn(tmp_path: Path) -> None:
+    later = tmp_path / "later"
+    plan = {"changes_to": [tool("one"), tool("echo")], "when": str(later)}
+    async with stage_with(tmp_path, tool("one"), **plan).opened(person=Trusting()) as session:
+        await session.turn()
+        before = session.requests[-1]
+        later.touch()
+        await session.container.parts().conversation.tool_servers.restart("db")
+        await session.turn()
+        after = session.requests[-1]
+    assert json.dumps(after.tools) == json.dumps(before.tools)
+    assert "mcp__db__echo" in list_told(after)[0]
