@@ -82,7 +82,7 @@ class ToolPrefix:
         self._small_windows[model] = is_small
         if is_small:
             current = _shorten(current)
-            self.short_bytes = count_json_bytes(current)
+        self.short_bytes = count_json_bytes(current) if is_small else None
         by_digest = {compute_tool_digest(each): each for each in current}
         tools = list_tools(current)
         listed = self._find_listed(tools)

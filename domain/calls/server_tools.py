@@ -113,9 +113,11 @@ def read_indirect_call(name: str, arguments: JsonObject) -> tuple[str, JsonObjec
     and for one that names no such tool or no arguments."""
     if name != CALL_TOOL:
         return None
-    tool, given = arguments.get("tool"), arguments.get("arguments", {})
+    tool, given = arguments.get("tool"), arguments.get("arguments")
     if not isinstance(tool, str) or not is_of_server(tool):
         return None
+    if given is None or given == "":
+        return tool, {}
     if isinstance(given, str):
         try:
             given = json.loads(given)
