@@ -24,7 +24,6 @@ from application.panel.debate_forms import (
 from application.panel.debate_text import render_debate
 from application.panel.panel import MODERATOR, PARTICIPANTS, NoFormAnswer, Panel, PanelQuestion, ask_in_parallel
 from application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
-from domain.conversation.history import Conversation
 from domain.events.event import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled, PanelConcluded
 from domain.panel.cost_estimate import PlannedRequests
 from domain.panel.debate_record import (
@@ -73,16 +72,13 @@ class Debate(PanelSession):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         system: str,
         moderator: str,
         models: Sequence[str],
         events: EventBus,
         policy: DebatePolicy | None = None,
     ) -> None:
-        super().__init__(
-            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
-        )
+        super().__init__(panel, system=system, moderator=moderator, models=models, events=events)
         self._policy = policy or DebatePolicy()
 
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:

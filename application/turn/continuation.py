@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from application.turn.switchable_session import CONTINUE_PROMPT
 from domain.conversation.history import AssistantMessage, Message
 from domain.conversation.response import StopKind
 from domain.text.amounts import format_amount
 
+CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 LIMIT_REACHED = (
     "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."

@@ -87,7 +87,11 @@ class RunTally:
         """Count their requests, which were no part of the conversation."""
         for spender in spenders:
             for usage, cost_usd in spender.take_spent():
-                self._spending = self._spending.with_request(usage, cost_usd)
+                self.count(usage, cost_usd)
+
+    def count(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        """Count a request whose answer is no part of the conversation."""
+        self._spending = self._spending.with_request(usage, cost_usd)
 
     def add_subagents(self, subagents: SubagentPort | None) -> None:
         """Count the requests of its subagents, and note whether a call of theirs needed approval in vain."""

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
+from domain.calls.server_tools import read_indirect_call
 from domain.calls.tool import ToolCall
 from domain.text.json_text import name_json_type
 from domain.text.json_value import JsonObject, JsonValue
@@ -152,7 +153,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls to execute: none unless the model stopped in order to have tools run."""
+        """The calls to execute: none unless the model stopped in order to have tools run. A call of `call_tool`
+        is one of the tool that it names: nothing but what is sent back to the model knows it otherwise."""
         if self.stop_reason.kind is not StopKind.TOOL_USE:
             return ()
         calls: list[ToolCall] = []
@@ -161,10 +163,11 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             if isinstance(block, ReasoningBlock) and block.text:
                 thoughts.append(block.text)
             elif isinstance(block, ToolUseBlock):
+                name, arguments = read_indirect_call(block.name, block.input) or (block.name, block.input)
                 calls.append(
                     ToolCall(
-                        tool_name=block.name,
-                        arguments=block.input,
+                        tool_name=name,
+                        arguments=arguments,
                         native_id=block.id,
                         reasoning="\n\n".join(thoughts) or None,
                         parse_error=block.parse_error,

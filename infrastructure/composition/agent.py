@@ -28,6 +28,7 @@ from application.turn.command_terms import CommandTerms
 from application.turn.dialogue import Dialogue
 from application.turn.mentions import Mentions
 from application.turn.run_agent import RunAgent
+from application.turn.tool_prefix import ToolPrefix
 from application.turn.user_commands import UserCommandRunner
 from infrastructure import session_tools
 from infrastructure import settings_conversion as conversion
@@ -77,7 +78,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=lambda: self.dialogue.short_tools_bytes or calls.tool_set.count_schema_bytes(),
+            tool_bytes=lambda: self.tool_prefix.short_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
@@ -116,9 +117,21 @@ class ConversationParts:
             servers=self.tool_servers,
             references=open_references(settings.tools.references, root, environ),
         )
+        self.tool_prefix: Final = ToolPrefix(
+            models.session,
+            schemas=calls.phase_tools.list_schemas,
+            events=core.events,
+            pending_messages=calls.pending_messages,
+            offers=session_tools.build_tool_offer(settings),
+            is_wanted=self.tool_servers.is_wanted,
+            has_small_window=self.context_manager.has_small_window,
+        )
         self.dialogue: Final = Dialogue(
             session=models.session,
-            schemas=calls.phase_tools.list_schemas,
+            conversation=core.conversation,
+            tools=self.tool_prefix,
+            system=lambda: models.system_prompt.text,
+            get_effort=models.efforts.get_effort,
             events=core.events,
             prices=shared.prices,
             context_keeper=self.context_manager,
@@ -127,7 +140,6 @@ class ConversationParts:
             pending_messages=calls.pending_messages,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if terms.is_owned else self.mentions,
-            offers=session_tools.build_tool_offer(settings),
         )
         found = find_instruction_files(root, environ, settings, folders)
         self.instructions: Final = ProjectInstructions(
@@ -211,7 +223,7 @@ class AgentParts:
             commands=conversation.command_terms,
             diagnostics=shared.diagnostics,
             tool_servers=conversation.tool_servers,
-            spenders=[models.panel, models.review_panel],
+            spenders=[conversation.context_manager, models.panel, models.review_panel],
             subagents=self.subagents,
             final_review=build_final_review(
                 calls.plan_changes,

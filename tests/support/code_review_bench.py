@@ -10,12 +10,13 @@ from application.events.event_bus import EventBus
 from application.panel.code_review import CodeReview
 from application.panel.panel import Panel
 from application.ports.changes import OpenTools
+from application.ports.models import LlmRequest
 from domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
 from domain.code_review.code_review_policy import CodeReviewPolicy
 from domain.code_review.request import CodeReviewRequest
 from domain.code_review.review_result import ReviewResult
 from domain.conversation.cost import PriceTable
-from domain.conversation.history import Conversation
+from domain.conversation.history import UserMessage
 from domain.conversation.response import LlmResponse
 from domain.errors import NothingToReview, ProviderError, ProviderErrorKind
 from domain.events.event import ChangeReviewed
@@ -98,7 +99,6 @@ class Bench:
         self.source = GivenChange(change)
         self.review = CodeReview(
             Panel(gateway=self.gateway, events=self.events, prices=PriceTable(), timeout_secs=secs),
-            conversation=Conversation(),
             moderator="p/mod",
             models=tuple(model for model in self.gateway.scripts if model != "p/mod"),
             events=self.events,
@@ -108,7 +108,8 @@ class Bench:
 
     async def run(self, text: str = "Review main..HEAD") -> str:
         async with asyncio.timeout(20):
-            return (await self.review.send(text)).text_content()
+            said = LlmRequest(messages=(UserMessage(text),))
+            return (await self.review.respond(said)).text_content()
 
     @property
     def result(self) -> ReviewResult:
