@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from acp.exceptions import RequestError
 from acp.schema import AvailableCommandsUpdate, Cost, PromptResponse, UsageUpdate
@@ -13,6 +14,7 @@ from application.session.agent_session import AgentSession
 from domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
 from domain.events.report import RunReport
 from quorum.acp_agent.client_approver import ClientApprover
+from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.endings import build_response
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
@@ -32,12 +34,14 @@ class ClientSession:
         self,
         agent: AgentSession,
         *,
+        config: ConfigOptions,
         feed: UpdateFeed,
         outbox: Outbox,
         approver: ClientApprover,
         prompts: PromptBuilder,
     ) -> None:
         self.agent = agent
+        self.config = config
         self.feed = feed
         self.outbox = outbox
         self._approver = approver
@@ -58,6 +62,10 @@ class ClientSession:
     def is_busy(self) -> bool:
         """Whether a prompt is being answered."""
         return self._turn is not None
+
+    def list_choices(self) -> dict[str, Any]:
+        """What the answer to its opening says can be chosen: modes, and the config options with them."""
+        return {"modes": self.config.modes, "config_options": self.config.list()}
 
     async def greet(self, notices: Sequence[str]) -> None:
         """Tell the client what there is to know before the first prompt."""

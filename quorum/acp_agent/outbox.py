@@ -12,6 +12,7 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     AvailableCommandsUpdate,
+    ConfigOptionUpdate,
     CurrentModeUpdate,
     SessionInfoUpdate,
     TextContentBlock,
@@ -30,6 +31,7 @@ SessionUpdate: TypeAlias = (
     | AgentPlanUpdate
     | AvailableCommandsUpdate
     | CurrentModeUpdate
+    | ConfigOptionUpdate
     | SessionInfoUpdate
     | UsageUpdate
 )

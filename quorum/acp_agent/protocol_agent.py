@@ -13,8 +13,10 @@ from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import (
     AgentCapabilities,
+    AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
+    DeleteSessionRequest,
     ForkSessionResponse,
     Implementation,
     InitializeResponse,
@@ -30,31 +32,35 @@ from acp.schema import (
     SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
+    SessionDeleteCapabilities,
     SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
-    SessionModeState,
     SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     ToolCallUpdate,
 )
 
-from domain.errors import LedgerError, ModeRefused, QuorumError
+from domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
 from domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession
+from quorum.acp_agent.config_options import ConfigOptions, list_offered_models
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.session_composer import SessionComposer
-from quorum.acp_agent.session_modes import list_modes, set_mode
+from quorum.acp_agent.session_modes import list_modes
 from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.errors import complain
 from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
+_RESOURCE_NOT_FOUND = -32002
 _PAGE = 100
 _AT_ONCE = 50
 
@@ -74,6 +80,7 @@ class ProtocolAgent:
         self._client_name = ""
         self._sessions: dict[str, ClientSession] = {}
         self._is_opening = asyncio.Lock()
+        self._refused_in: Path | None = None
 
     def on_connect(self, conn: AgentSideConnection) -> None:
         """Take the way to the client."""
@@ -88,7 +95,10 @@ class ProtocolAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        """Say what there is."""
+        """Say what there is. A client that asks for another version of the protocol is offered this one."""
+        if protocol_version != PROTOCOL_VERSION:
+            asked = f"the client asks for version {protocol_version} of the protocol"
+            complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
         files = client_capabilities.fs if client_capabilities is not None else None
         self._reads_buffers = bool(files is not None and files.read_text_file)
         self._client_name = client_info.name.lower() if client_info is not None else ""
@@ -102,13 +112,29 @@ class ProtocolAgent:
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
                     close=SessionCloseCapabilities(),
+                    delete=SessionDeleteCapabilities(),
                     resume=SessionResumeCapabilities(),
                     fork=SessionForkCapabilities(),
                     additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
-            auth_methods=[],
+            auth_methods=[KEY_METHOD],
         )
+
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Look again whether there is a model to ask, in the folder where there was none."""
+        if method_id != KEY_METHOD.id:
+            raise RequestError(
+                _INVALID_PARAMS, f"there is no method {show_line(method_id)!a}, only {KEY_METHOD.id}"
+            )
+        root = self._refused_in or Path.cwd()
+        try:
+            await self._composer.check_provider(root)
+        except ProviderError as error:
+            raise explain_sign_in(error, root) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        return AuthenticateResponse()
 
     async def new_session(
         self,
@@ -118,8 +144,8 @@ class ProtocolAgent:
         **_: Any,
     ) -> NewSessionResponse:
         """Begin a session in a folder."""
-        session, modes = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
-        return NewSessionResponse(session_id=session.agent.session_id, modes=modes)
+        session = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
+        return NewSessionResponse(session_id=session.agent.session_id, **session.list_choices())
 
     async def load_session(
         self,
@@ -131,8 +157,8 @@ class ProtocolAgent:
     ) -> LoadSessionResponse:
         """Continue a session; its whole history is sent before the answer."""
         choice = await self._release_session(session_id)
-        opened = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
-        return LoadSessionResponse(modes=opened[1])
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
+        return LoadSessionResponse(**session.list_choices())
 
     async def resume_session(
         self,
@@ -144,8 +170,8 @@ class ProtocolAgent:
     ) -> ResumeSessionResponse:
         """Continue a session whose history the client has."""
         choice = await self._release_session(session_id)
-        opened = await self._open(cwd, choice, additional_directories, mcp_servers)
-        return ResumeSessionResponse(modes=opened[1])
+        session = await self._open(cwd, choice, additional_directories, mcp_servers)
+        return ResumeSessionResponse(**session.list_choices())
 
     async def fork_session(
         self,
@@ -157,8 +183,8 @@ class ProtocolAgent:
     ) -> ForkSessionResponse:
         """Continue in a copy of a session."""
         choice = NamedSession((await self._find(session_id)).id)
-        session, modes = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
-        return ForkSessionResponse(session_id=session.agent.session_id, modes=modes)
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
+        return ForkSessionResponse(session_id=session.agent.session_id, **session.list_choices())
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -184,6 +210,24 @@ class ProtocolAgent:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
         return CloseSessionResponse()
 
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a recorded session; one that this client has open is closed first. One that is not there is
+        gone already."""
+        if all(known.id != session_id for known in await self._list_known_sessions()):
+            return
+        await self._release_session(session_id)
+        try:
+            await self._composer.delete_session(session_id)
+        except LedgerError as error:
+            raise RequestError(_INVALID_REQUEST, str(error)) from error
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer what the SDK has no route for; see `request_routing`."""
+        if method != "session/delete":
+            raise RequestError.method_not_found(f"_{method}")
+        await self.delete_session(DeleteSessionRequest.model_validate(params).session_id)
+        return {}
+
     # ---------------------------------------------------------------- in a session
 
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
@@ -199,13 +243,26 @@ class ProtocolAgent:
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Choose the review mode."""
+        await self._choose(session_id, "mode", mode_id)
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Choose the review mode, the model, or its effort."""
+        session = await self._choose(session_id, config_id, str(value))
+        return SetSessionConfigOptionResponse(config_options=session.config.list())
+
+    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession:
         session = self._require_session(session_id)
         try:
-            await set_mode(session.agent, mode_id)
-        except ModeRefused as error:
+            await session.config.choose(option, value)
+        except (ModeRefused, ProviderError) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
         await session.outbox.flush()
-        return SetSessionModeResponse()
+        return session
 
     # ---------------------------------------------------------------- the end
 
@@ -240,8 +297,8 @@ class ProtocolAgent:
         *,
         fork: bool = False,
         replays: bool = False,
-    ) -> tuple[ClientSession, SessionModeState]:
-        """The session and its modes. Nothing may be awaited between this and the answer to the client: it gets
+    ) -> ClientSession:
+        """The session. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
         root = _require_folder(cwd)
         folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
@@ -250,13 +307,15 @@ class ProtocolAgent:
                 session, notices = await self._compose(
                     root, choice, mcp_servers or (), folders, fork=fork, replays=replays
                 )
+        except ProviderError as error:
+            self._refused_in = root
+            raise explain_sign_in(error, root) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
         self._sessions[session.agent.session_id] = session
         await session.greet(notices)
-        modes = await list_modes(session.agent)
         asyncio.get_running_loop().call_soon(session.outbox.open)
-        return session, modes
+        return session
 
     async def _compose(
         self,
@@ -301,7 +360,13 @@ class ProtocolAgent:
             raise
         agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
-        return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
+        models = list_offered_models(opened.loaded, agent.models.configured_providers)
+        config = ConfigOptions(agent, await list_modes(agent), models)
+        feed.follow_config(config)
+        session = ClientSession(
+            agent, config=config, feed=feed, outbox=outbox, approver=approver, prompts=prompts
+        )
+        return session, notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
         """The recorded session of this id; one that this client has open is closed first."""
@@ -318,7 +383,7 @@ class ProtocolAgent:
         for session in await self._list_known_sessions():
             if session.id == session_id:
                 return session
-        raise RequestError(_INVALID_PARAMS, f"there is no session {show_line(session_id)!a}")
+        raise _explain_unknown(session_id, f"there is no session {show_line(session_id)!a}")
 
     async def _list_known_sessions(self) -> tuple[SessionSummary, ...]:
         try:
@@ -328,10 +393,16 @@ class ProtocolAgent:
 
     def _require_session(self, session_id: str) -> ClientSession:
         if (session := self._sessions.get(session_id)) is None:
-            raise RequestError(
-                _INVALID_PARAMS, f"no session {show_line(session_id)!a} is open; open or load it first"
+            raise _explain_unknown(
+                session_id, f"no session {show_line(session_id)!a} is open; open or load it first"
             )
         return session
+
+
+def _explain_unknown(session_id: str, text: str) -> RequestError:
+    return RequestError(
+        _RESOURCE_NOT_FOUND, f"Resource not found: {text}", {"sessionId": show_line(session_id)}
+    )
 
 
 def _require_folder(cwd: str) -> Path:

@@ -27,6 +27,7 @@ from domain.calls.execution import ToolExecutionContext
 from domain.code_review.review_result import ReviewResult
 from domain.conversation.response import ReasoningBlock
 from domain.events import event as ev
+from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.shown_text import show_line, show_text
 from quorum.acp_agent.subagent_calls import SubagentCalls
@@ -57,6 +58,11 @@ class UpdateFeed:
         self._thought = False
         self._has_title = False
         self._subagent_calls = SubagentCalls(cwd)
+        self._config: ConfigOptions | None = None
+
+    def follow_config(self, config: ConfigOptions) -> None:
+        """Tell the client too when another value of these options is chosen."""
+        self._config = config
 
     def notify(self, event: ev.Event) -> None:
         """Pass on what an event changes."""
@@ -65,6 +71,8 @@ class UpdateFeed:
         self.view.apply(event)
         for update in self._map_event(event):
             self._put(update)
+        if self._config is not None and (changed := self._config.map_event(event)) is not None:
+            self._put(changed)
         for entry in entries[known:]:
             if isinstance(entry, Notice):
                 self._put(_convert_notice(entry))

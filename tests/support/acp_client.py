@@ -127,6 +127,10 @@ class ServedEditor:
         """Begin a session in a folder; its id."""
         return (await self.agent.new_session(cwd=str(folder), mcp_servers=[])).session_id
 
+    async def send(self, method: str, params: dict[str, Any]) -> Any:
+        """Send a request that the SDK's client has no method for, or one as it stands; its answer."""
+        return await asyncio.wait_for(self.agent._conn.send_request(method, params), PATIENCE_SECS)
+
     async def ask(self, session_id: str, text: str) -> PromptResponse:
         """Send a prompt of text and wait for its end."""
         block = TextContentBlock(type="text", text=text)
