@@ -24,6 +24,7 @@ from quorum.errors import complain
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _CLOSING_SECS = 20.0
+_LISTING_SECS = 2.0  # some clients know only the models of the answer that opens a session
 _PENDING = "a review is still open in this session: /retry asks again; any other prompt continues without it"
 
 
@@ -52,6 +53,7 @@ class ClientSession:
         self._is_cancelling = False
         self._cancels = 0
         self._last_report: RunReport | None = None
+        self._model_search: asyncio.Task[None] | None = None
 
     @property
     def is_asking(self) -> bool:
@@ -74,6 +76,12 @@ class ClientSession:
         if self.agent.run.has_pending:
             self.outbox.put(build_notice(_PENDING))
         await self._list_commands()
+        self._model_search = asyncio.create_task(self._offer_models(), name="acp-models")
+        await asyncio.wait({self._model_search}, timeout=_LISTING_SECS)
+
+    async def _offer_models(self) -> None:
+        if (update := await self.config.find_models()) is not None:
+            self.outbox.put(update)
 
     async def answer(self, blocks: Sequence[PromptBlock]) -> PromptResponse:
         """Answer a prompt. One that comes while the last is being cancelled waits for its end.
@@ -107,6 +115,8 @@ class ClientSession:
 
     async def close(self) -> None:
         """Stop what runs, and end the session. Raises LedgerError where its end cannot be recorded."""
+        if self._model_search is not None:
+            self._model_search.cancel()
         if (turn := self._turn) is not None:
             self.cancel()
             await asyncio.wait({turn}, timeout=_CLOSING_SECS)

@@ -14,7 +14,7 @@ from acp.schema import (
 
 from application.session.agent_session import AgentSession
 from domain.conversation.effort import Effort
-from domain.errors import ModeRefused
+from domain.errors import ModeRefused, ProviderError
 from domain.events import event as ev
 from domain.review.mode import Mode
 from infrastructure.completion.known_models import list_known_models
@@ -43,6 +43,16 @@ class ConfigOptions:
         """All options with the current values."""
         models = self._agent.models
         return [*self._build(self._agent.review.mode.value, models.current, models.effort)]
+
+    async def find_models(self) -> ConfigOptionUpdate | None:
+        """Ask the current provider for its models; the update that offers them, None where it lists none."""
+        provider = self._agent.models.current.partition("/")[0]
+        try:
+            listed = await self._agent.models.list_models(provider)
+        except ProviderError:
+            return None  # what it answers is told where a model is asked
+        self._models = tuple(dict.fromkeys((*self._models, *listed)))
+        return ConfigOptionUpdate(session_update="config_option_update", config_options=self.list())
 
     def map_event(self, event: ev.Event) -> ConfigOptionUpdate | None:
         """The update for an event that changes a value. The event is ahead of the session."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from acp.schema import (
     AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
+    CreateElicitationResponse,
     DeleteSessionRequest,
     ForkSessionResponse,
     Implementation,
@@ -43,6 +45,7 @@ from acp.schema import (
 )
 
 from domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
+from domain.mcp.server_question import ServerQuestion
 from domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
 from quorum.acp_agent.client_servers import ClientServer
@@ -50,6 +53,8 @@ from quorum.acp_agent.client_session import ClientSession
 from quorum.acp_agent.config_options import ConfigOptions, list_offered_models
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
+from quorum.acp_agent.request_routing import CANCEL_REQUEST, REQUEST_SENT
+from quorum.acp_agent.server_forms import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.session_composer import SessionComposer
 from quorum.acp_agent.session_modes import list_modes
 from quorum.acp_agent.shown_text import show_line
@@ -76,7 +81,7 @@ class ProtocolAgent:
         self._settle = settle
         self._is_closing = False
         self._client: AgentSideConnection | None = None
-        self._reads_buffers = False
+        self._capabilities: ClientCapabilities | None = None
         self._client_name = ""
         self._sessions: dict[str, ClientSession] = {}
         self._is_opening = asyncio.Lock()
@@ -99,8 +104,7 @@ class ProtocolAgent:
         if protocol_version != PROTOCOL_VERSION:
             asked = f"the client asks for version {protocol_version} of the protocol"
             complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
-        files = client_capabilities.fs if client_capabilities is not None else None
-        self._reads_buffers = bool(files is not None and files.read_text_file)
+        self._capabilities = client_capabilities
         self._client_name = client_info.name.lower() if client_info is not None else ""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -338,13 +342,31 @@ class ProtocolAgent:
         async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
             return await client.request_permission(session_id, call, options)
 
+        def elicit(question: ServerQuestion) -> Awaitable[CreateElicitationResponse] | None:
+            return put_form(question) if can_elicit(question, self._capabilities) else None
+
+        async def put_form(question: ServerQuestion) -> CreateElicitationResponse:
+            mode = build_elicitation(question, session_id)
+            try:
+                return await client.create_elicitation(describe_question(question), mode)
+            except asyncio.CancelledError:
+                withdrawn = {"requestId": REQUEST_SENT.get()}
+                with suppress(ConnectionError):
+                    await client.ext_notification(CANCEL_REQUEST, withdrawn)
+                raise
+
         async def read(path: str) -> str:
             return (await client.read_text_file(session_id, path)).content
 
         outbox = Outbox(send)
-        buffers = UnsavedBuffers(read if self._reads_buffers else None, root)
+        files = self._capabilities.fs if self._capabilities is not None else None
+        buffers = UnsavedBuffers(read if files is not None and files.read_text_file else None, root)
         approver = ClientApprover(
-            ask, outbox, buffers.describe, shows_option_names=self._client_name in NAMING_CLIENTS
+            ask,
+            outbox,
+            buffers.describe,
+            shows_option_names=self._client_name in NAMING_CLIENTS,
+            elicit=elicit,
         )
         feed = UpdateFeed(str(root), outbox.put)
         feed.take_title(opened.record)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
+CANCEL_REQUEST = "$/cancel_request"
+REQUEST_SENT: ContextVar[object] = ContextVar("REQUEST_SENT", default=None)
+"""The id of the request that a task has sent last."""
+
 _EXTENSIONS = frozenset({"session/delete"})
-_CANCEL_REQUEST = "$/cancel_request"
 
 
 class RequestRouting:
@@ -16,12 +20,12 @@ class RequestRouting:
     """
 
     def __init__(self) -> None:
-        self._prompted: dict[tuple[type, Any], Any] = {}
+        self._prompted: dict[tuple[type, Any] | None, Any] = {}
 
     def route(self, message: dict[str, Any]) -> dict[str, Any] | None:
         """The message as the SDK routes it; None where it asks for nothing that can be done."""
         method, params = message.get("method"), message.get("params")
-        if method == _CANCEL_REQUEST and "id" not in message:
+        if method == CANCEL_REQUEST and "id" not in message:
             key = _identify(params.get("requestId")) if isinstance(params, dict) else None
             if key not in self._prompted:
                 return None
@@ -33,10 +37,14 @@ class RequestRouting:
             self._prompted[key] = params.get("sessionId")
         return message
 
-    def forget(self, answer: dict[str, Any]) -> None:
-        """Note that a request is answered."""
-        if (key := _identify(answer.get("id"))) is not None:
-            self._prompted.pop(key, None)
+    def send(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message as the client is to get it: an answer, which ends its request, or a message of ours."""
+        method = message.get("method")
+        if method is None:
+            self._prompted.pop(_identify(message.get("id")), None)
+        elif "id" in message:
+            REQUEST_SENT.set(message["id"])
+        return {**message, "method": CANCEL_REQUEST} if method == f"_{CANCEL_REQUEST}" else message
 
 
 def _identify(request_id: object) -> tuple[type, Any] | None:

@@ -15,7 +15,7 @@ from application.session.agent_session import AgentSession
 from application.session.session_folders import WantedFolder, list_option_folders
 from application.session.session_record import SessionRecord
 from domain.errors import LedgerError
-from domain.events.event import FolderOrigin
+from domain.events.event import FolderOrigin, ModelChanged, SessionResumed, SessionStarted
 from domain.events.masking import SecretMask
 from domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
 from infrastructure.bootstrap import build_session, open_session
@@ -63,17 +63,23 @@ class SessionComposer:
         `servers` are the MCP servers that the client offers for the session.
         """
         loaded, credentials = await asyncio.to_thread(self._load, root, servers)
-        await require_provider(loaded, os.environ, KeyRing(self._mask.learn).get_key)
         record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
-        if record.in_use:
+        try:
+            if record.in_use:
+                raise LedgerError(record.in_use)
+            await self._require_provider(loaded, _find_former_model(record))
+        except BaseException:
             await record.release()
-            raise LedgerError(record.in_use)
+            raise
         return OpenedRecord(loaded, credentials, record)
 
     async def check_provider(self, root: Path) -> None:
         """Check that a session in a folder has a model to ask. Raises ProviderError, and ConfigError."""
         loaded, _ = await asyncio.to_thread(self._load, root, ())
-        await require_provider(loaded, os.environ, KeyRing(self._mask.learn).get_key)
+        await self._require_provider(loaded)
+
+    async def _require_provider(self, loaded: LoadedSettings, former: str = "") -> None:
+        await require_provider(loaded, os.environ, KeyRing(self._mask.learn).get_key, former)
 
     def _load(
         self, root: Path, servers: Sequence[ClientServer]
@@ -162,3 +168,11 @@ class SessionComposer:
         """Let go of the list of sessions. Raises LedgerError."""
         if self._listed is not None:
             await asyncio.to_thread(self._listed.close)
+
+
+def _find_former_model(record: SessionRecord) -> str:
+    """The model that the session had, with which it continues where it can; empty for a new session."""
+    chosen = (
+        e.model for e in reversed(record.past) if isinstance(e, ModelChanged | SessionResumed | SessionStarted)
+    )
+    return next(chosen, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from acp.exceptions import RequestError
@@ -28,20 +29,13 @@ KEY_METHOD = AuthMethodAgent(
 """The one way to sign in: the person sets up a provider, and quorum looks again."""
 
 
-async def require_provider(loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey) -> None:
-    """Check that the model of a session could be asked; nothing is sent.
+async def require_provider(
+    loaded: LoadedSettings, environ: Mapping[str, str], stored_key: StoredKey, former: str = ""
+) -> None:
+    """Check that the model of a session could be asked; nothing is sent. `former` is the one that it had.
 
     The offline interpreter is none, unless it is chosen. Raises ProviderError, and what `choose_model` does.
     """
-    choice = await asyncio.to_thread(choose_model, loaded, environ, stored_key)
-    if choice.model == OFFLINE_MODEL and not loaded.settings.models.decision:
-        tables = (loaded.settings.providers[name] for name in DEFAULT_MODELS)
-        variables = " or ".join(table.api_key_env for table in tables if table.api_key_env)
-        raise ProviderError(
-            f"{choice.reason}; set {variables} in the environment of the editor, store a key with "
-            "`quorum keys set anthropic`, or set models.decision in quorum.toml",
-            kind=ProviderErrorKind.CONFIGURATION,
-        )
     providers = loaded.settings.providers
     gateway = ProviderRegistry(
         build_provider_settings(providers),
@@ -50,9 +44,32 @@ async def require_provider(loaded: LoadedSettings, environ: Mapping[str, str], s
         explain_refusal=build_model_check(loaded.policy, providers),
     )
     try:
-        await asyncio.to_thread(gateway.open_session, choice.model, Conversation(), "")
+        await asyncio.to_thread(_require_model, gateway, loaded, environ, stored_key, former)
     finally:
         await gateway.aclose()
+
+
+def _require_model(
+    gateway: ProviderRegistry,
+    loaded: LoadedSettings,
+    environ: Mapping[str, str],
+    stored_key: StoredKey,
+    former: str,
+) -> None:
+    if former not in ("", OFFLINE_MODEL):
+        with suppress(ProviderError):  # then the model of the settings takes its place
+            gateway.open_session(former, Conversation(), "")
+            return
+    choice = choose_model(loaded, environ, stored_key)
+    if choice.model == OFFLINE_MODEL and not loaded.settings.models.decision:
+        tables = (loaded.settings.providers[name] for name in DEFAULT_MODELS)
+        variables = " or ".join(table.api_key_env for table in tables if table.api_key_env)
+        raise ProviderError(
+            f"{choice.reason}; set {variables} in the environment of the editor, store a key with "
+            "`quorum keys set anthropic`, or set models.decision in quorum.toml",
+            kind=ProviderErrorKind.CONFIGURATION,
+        )
+    gateway.open_session(choice.model, Conversation(), "")
 
 
 def explain_sign_in(error: ProviderError, folder: Path) -> RequestError:

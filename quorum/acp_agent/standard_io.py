@@ -57,10 +57,9 @@ class StandardIoTransport:
         client is gone."""
         if self._is_lost:
             raise ConnectionError("the client is gone")
-        self._put(message)
+        self._put(self._routing.send(message))
         if "method" not in message:
             self._count_request(-1)
-            self._routing.forget(message)
         if not self._has_room.is_set():
             await self._has_room.wait()
 

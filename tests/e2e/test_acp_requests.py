@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from acp.exceptions import RequestError
-from acp.schema import TextContentBlock
+from acp.schema import (
+    ElicitationCapabilities,
+    ElicitationFormCapabilities,
+    ElicitationUrlCapabilities,
+    McpServerStdio,
+    TextContentBlock,
+)
 
-from tests.support.acp_client import ServedEditor, served_editor
+from tests.support.acp_client import ServedEditor, allow_once, served_editor
 from tests.support.headless_run import configure, configure_for, environment
-from tests.support.quorum_rig import DONE
-from tests.support.sse_server import Hang, SseServer
+from tests.support.quorum_rig import DONE, call, calling
+from tests.support.sse_server import Hang, Raw, Say, SseServer
 
 pytestmark = pytest.mark.long
+SERVER = Path(__file__).parents[1] / "support" / "mcp_plain_server.py"
+ELICITS = ElicitationCapabilities(form=ElicitationFormCapabilities(), url=ElicitationUrlCapabilities())
+FORM = {
+    "message": "Deploy where?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {"host": {"type": "string"}, "sure": {"type": "boolean"}},
+        "required": ["host"],
+    },
+}
+ADDRESS = {"mode": "url", "message": "Sign here", "url": "https://sign.example/x", "elicitationId": "1"}
+
+
+def asking(*questions: dict[str, Any]) -> McpServerStdio:
+    """A server whose tool asks the person these."""
+    tool = {"name": "ask_person", "description": "d", "inputSchema": {"type": "object"}}
+    plan = json.dumps({"tools": [tool], "questions": questions})
+    return McpServerStdio(name="plain", command=sys.executable, args=["-I", "-S", str(SERVER), plan], env=[])
 
 
 @pytest.fixture
@@ -92,6 +118,26 @@ async def test_a_value_that_cannot_be_had_is_refused_and_changes_nothing(
     again = await served.agent.set_config_option(session_id=session, config_id="mode", value="ask")
     assert again is not None
     assert read_values(again.config_options) == {"mode": "ask", "model": "local/scripted", "effort": "default"}
+
+
+async def test_the_models_that_the_provider_lists_are_offered(
+    tmp_path: Path, model: SseServer, served: ServedEditor
+) -> None:
+    model.lists_models = True
+    model.script = [
+        Raw(
+            body=json.dumps({"data": [{"id": "small"}, {"id": "large"}]}).encode(),
+            content_type="application/json",
+        )
+    ]
+    session = await served.new(tmp_path / "project")
+    await served.editor.until(lambda: "config_option_update" in served.editor.kinds(session))
+
+    (update,) = (
+        each for each in served.editor.updates[session] if each.session_update == "config_option_update"
+    )
+    offered = next(option for option in update.config_options if option.id == "model").options
+    assert [each.value for each in offered] == ["local/scripted", "local/small", "local/large"]
 
 
 async def test_a_mode_set_the_older_way_changes_the_config_option_too(
@@ -237,3 +283,90 @@ async def test_a_client_of_protocol_2_is_offered_version_1(tmp_path: Path, serve
     assert answer["agentCapabilities"]["sessionCapabilities"]["delete"] == {}
     with pytest.raises(RequestError):
         await served.agent.prompt(session_id="none", prompt=[TextContentBlock(type="text", text="go")])
+
+
+async def test_questions_of_a_server_are_forms_and_addresses_of_a_client_that_has_them(
+    tmp_path: Path, model: SseServer
+) -> None:
+    model.script = [calling(call("c1", "mcp__plain__ask_person")), DONE]
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+
+    async def fill_in(message: str, mode: Any) -> dict[str, Any]:
+        return {"host": "db1", "sure": True} if hasattr(mode, "requested_schema") else {}
+
+    async with served_editor(project, env, choose=allow_once, elicitation=ELICITS) as served:
+        served.editor.fill_in = fill_in
+        opened = await served.agent.new_session(cwd=str(project), mcp_servers=[asking(FORM, ADDRESS)])
+        await served.ask(opened.session_id, "go")
+        (said, form), (led, address) = served.editor.elicited
+
+    assert said == "The MCP server plain asks during ask_person:\n\nDeploy where?"
+    assert [*form.requested_schema.properties] == ["host", "sure"]
+    assert (form.session_id, str(address.url)) == (opened.session_id, "https://sign.example/x")
+    assert "It leads to sign.example" in led
+    answers = [{"action": "accept", "content": {"host": "db1", "sure": True}}, {"action": "accept"}]
+    assert json.dumps(json.dumps(answers))[1:-1] in json.dumps(model.bodies[-1])
+    assert len(served.editor.asked) == 1, "the call is asked about, and nothing else"
+
+
+async def test_a_question_of_a_server_is_withdrawn_when_the_prompt_is_cancelled(
+    tmp_path: Path, model: SseServer
+) -> None:
+    model.script = [calling(call("c1", "mcp__plain__ask_person")), DONE]
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+
+    async def never(message: str, mode: Any) -> None:
+        await asyncio.Event().wait()
+
+    async with served_editor(project, env, choose=allow_once, elicitation=ELICITS) as served:
+        served.editor.fill_in = never
+        heard: list[dict[str, Any]] = []
+        connection: Any = served.agent._conn
+        connection.add_observer(lambda event: heard.append(event.message))
+        opened = await served.agent.new_session(cwd=str(project), mcp_servers=[asking(FORM)])
+        going = served.begin(opened.session_id, "go")
+        await served.editor.until(lambda: served.editor.elicited)
+        await served.agent.cancel(session_id=opened.session_id)
+        assert (await going).stop_reason == "cancelled"
+
+    (asked,) = (each for each in heard if each.get("method") == "elicitation/create")
+    (withdrawn,) = (each for each in heard if each.get("method") == "$/cancel_request")
+    assert withdrawn["params"] == {"requestId": asked["id"]}
+
+
+async def test_pieces_of_one_message_share_an_id_and_notices_have_their_own(
+    tmp_path: Path, model: SseServer, served: ServedEditor
+) -> None:
+    model.script = [
+        Say(
+            reasoning="hm",
+            pieces=["one ", "two"],
+            calls=[call("c1", "read_file", path="none")],
+            stop="tool_use",
+        ),
+        DONE,
+    ]
+    session = await served.new(tmp_path / "project")
+    await served.agent.set_session_mode(session_id=session, mode_id="read-only")
+    await served.ask(session, "go")
+    await served.agent.close_session(session_id=session)
+    lived = read_messages(served, session)
+    served.editor.updates.clear()
+    await served.agent.load_session(cwd=str(tmp_path / "project"), session_id=session, mcp_servers=[])
+
+    assert [*lived.values()].count("hm") == 1
+    assert {"one two", "done"} <= set(lived.values())
+    assert any("mode: read-only" in text for text in lived.values())
+    assert {"go", "hm", "one two", "done"} <= set(read_messages(served, session).values())
+
+
+def read_messages(served: ServedEditor, session: str) -> dict[str, str]:
+    """The text of every message by its id, each of which is of one kind."""
+    messages: dict[str, str] = {}
+    for update in served.editor.updates[session]:
+        if update.session_update.endswith("_chunk"):
+            key = f"{update.message_id} {update.session_update}"
+            messages[key] = messages.get(key, "") + update.content.text
+    assert len({key.partition(" ")[0] for key in messages}) == len(messages)
+    assert "None" not in {key.partition(" ")[0] for key in messages}
+    return messages

@@ -157,7 +157,8 @@ class SseServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         path = head[0].split(" ")[1]
-        if path.startswith(("/props", "/api/")) or (path == "/v1/models" and not self._has_list()):
+        asks_list = path.partition("?")[0] == "/v1/models"
+        if path.startswith(("/props", "/api/")) or (asks_list and not self._has_list()):
             self._tell(writer, self.facts.get(path))
             await writer.drain()
             return True

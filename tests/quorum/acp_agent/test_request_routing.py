@@ -36,7 +36,7 @@ def test_an_id_of_no_open_prompt_cancels_nothing(request_id):
 def test_an_answered_prompt_is_not_cancelled():
     routing = RequestRouting()
     routing.route(prompt(1))
-    routing.forget({"jsonrpc": "2.0", "id": 1, "result": {}})
+    routing.send({"jsonrpc": "2.0", "id": 1, "result": {}})
 
     assert routing.route(cancel(1)) is None
 

@@ -46,5 +46,15 @@ async def test_a_model_that_is_chosen_or_has_a_key_can_be_asked(
     await require_provider(machine.load(), machine.environ, find_no_key)
 
 
+async def test_a_session_continues_with_its_former_model_where_that_can_be_asked(machine: Machine) -> None:
+    machine.user('[providers.mine]\ntype = "openai-chat"\nbase_url = "http://127.0.0.1:9/v1"')
+    await require_provider(machine.load(), machine.environ, find_no_key, "mine/model")
+
+    machine.user("")
+    for former in ("anthropic/gone", "mine/model", "offline/offline"):
+        with pytest.raises(ProviderError, match="ANTHROPIC_API_KEY or OPENAI_API_KEY"):
+            await require_provider(machine.load(), machine.environ, find_no_key, former)
+
+
 def test_the_method_says_what_to_set() -> None:
     assert "ANTHROPIC_API_KEY" in (KEY_METHOD.description or "")
