@@ -56,7 +56,7 @@ from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
 from quorum.acp_agent.request_routing import CANCEL_REQUEST, REQUEST_SENT
 from quorum.acp_agent.server_forms import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.session_composer import SessionComposer
-from quorum.acp_agent.session_modes import list_modes
+from quorum.acp_agent.session_modes import list_modes, restore_mode
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
@@ -381,6 +381,7 @@ class ProtocolAgent:
             await opened.record.release()
             raise
         agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
+        await restore_mode(agent, opened.record)
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
         models = list_offered_models(opened.loaded, agent.models.configured_providers)
         config = ConfigOptions(agent, await list_modes(agent), models)

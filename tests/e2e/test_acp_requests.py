@@ -370,3 +370,27 @@ def read_messages(served: ServedEditor, session: str) -> dict[str, str]:
     assert len({key.partition(" ")[0] for key in messages}) == len(messages)
     assert "None" not in {key.partition(" ")[0] for key in messages}
     return messages
+
+
+async def test_a_session_that_is_opened_again_keeps_a_stricter_mode_and_no_looser_one(
+    tmp_path: Path, model: SseServer
+) -> None:
+    project, env = tmp_path / "project", environment(tmp_path / "home")
+    modes = {}
+    async with served_editor(project, env) as served:
+        for mode in ("read-only", "accept-edits"):
+            modes[await served.new(project)] = mode
+        for session, mode in modes.items():
+            await served.agent.set_session_mode(session_id=session, mode_id=mode)
+    async with served_editor(project, env) as served:
+        opened = {
+            mode: await served.agent.resume_session(cwd=str(project), session_id=session, mcp_servers=[])
+            for session, mode in modes.items()
+        }
+
+    found = {mode: (answer.modes, answer.config_options) for mode, answer in opened.items()}
+    assert {mode: state.current_mode_id for mode, (state, _) in found.items() if state} == {
+        "read-only": "read-only",
+        "accept-edits": "ask",
+    }
+    assert read_values(found["read-only"][1] or [])["mode"] == "read-only"

@@ -159,7 +159,7 @@ class SseServer:
         path = head[0].split(" ")[1]
         asks_list = path.partition("?")[0] == "/v1/models"
         if path.startswith(("/props", "/api/")) or (asks_list and not self._has_list()):
-            self._tell(writer, self.facts.get(path))
+            self._tell(writer, self.facts.get(path.partition("?")[0]))
             await writer.drain()
             return True
         self.headers.append(headers)
