@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, on
@@ -250,7 +249,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(Input.Changed, "#call")
     def _on_call_typed(self, message: Input.Changed) -> None:
         message.stop()
-        self.run_worker(partial(self._try, message.value), group="trying", exclusive=True)
+        self.run_worker(lambda: self._try(message.value), group="trying", exclusive=True)
 
     @on(Input.Submitted, "#call")
     def _on_call_entered(self, message: Input.Submitted) -> None:
