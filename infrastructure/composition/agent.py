@@ -214,6 +214,7 @@ class AgentParts:
             tool_servers=conversation.tool_servers,
             spenders=[models.panel, models.review_panel],
             subagents=self.subagents,
+            is_job_running=lambda: calls.jobs.is_any_running,
             final_review=build_final_review(
                 calls.plan_changes,
                 get_panel=lambda: models.review_panel,
