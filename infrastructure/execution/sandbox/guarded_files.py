@@ -234,18 +234,18 @@ class _Search:
         """The folders to look into anew, as their names changed since: what another program moves meanwhile
         from where nobody looked yet to where somebody did would not be found.
 
-        Where nothing is new to this search, nothing can have been missed. Files that come and go all the time
-        end it after a while; folders and guarded files that do leave it incomplete.
+        Where all was known, nothing can have been missed. Once a look brings nothing new, that was all: files
+        may come and go all the time. Folders and guarded files that do leave the search incomplete.
         """
-        if not self._has_read:
-            return deque()
         found = (len(self._visited), len(self._met), len(self._found.places))
+        if not self._has_read or found == self._found_before:
+            return deque()
+        self._found_before = found
         if self._settle_by is None:
             self._settle_by = time.monotonic() + _SETTLE_SECS
         elif time.monotonic() > self._settle_by:
-            self._found.complete &= found == self._found_before
+            self._found.complete = False
             return deque()
-        self._found_before = found
         changed = deque(here for here, stamp in self._looked.items() if _Stamp.read(here.path) != stamp)
         if any(self._looked[here] == _UNSETTLED for here in changed):
             time.sleep(_PAUSE_SECS)
