@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from domain.errors import QuorumError
 from domain.review.permissions import Answer
@@ -251,7 +252,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     def _on_call_typed(self, message: Input.Changed) -> None:
         message.stop()
         trying: Callable[[], Coroutine[None, None, None]] = partial(self._try, message.value)
-        self.run_worker(trying, group="trying", exclusive=True)
+        self._trial: Worker[None] = self.run_worker(trying, group="trying", exclusive=True)
 
     @on(Input.Submitted, "#call")
     def _on_call_entered(self, message: Input.Submitted) -> None:
