@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from domain.calls.tool import ToolCall
+from domain.conversation.thoughts import says_anything
 from domain.lazy_dataclass import dataclass
 from domain.text.json_value import JsonObject
 from domain.text.printable import has_visible_text
@@ -160,8 +161,8 @@ class LlmResponse:
 
     @property
     def has_words(self) -> bool:
-        """Whether its text holds a character that can be seen."""
-        return has_visible_text(self.text_content())
+        """Whether its text holds a character that can be seen, thoughts in it aside."""
+        return says_anything(self.text_content())
 
     @property
     def lack(self) -> str | None:
@@ -177,7 +178,8 @@ class LlmResponse:
             return None
         if self.holds_calls:
             return "it held no text, and no call that can be read"
-        if any(isinstance(block, ReasoningBlock) for block in self.content):
+        thinks_in_text = has_visible_text(self.text_content())
+        if thinks_in_text or any(isinstance(block, ReasoningBlock) for block in self.content):
             return "it held reasoning alone, without text or a call"
         return "it held neither text nor a call"
 
