@@ -71,6 +71,7 @@ class RunAgent:
         spenders: Sequence[Spender] = (),
         subagents: SubagentPort | None = None,
         final_review: FinalReviewStep | None = None,
+        is_job_running: Callable[[], bool] = lambda: False,
     ) -> None:
         self._final_review = final_review
         self._spenders = spenders
@@ -96,6 +97,7 @@ class RunAgent:
             get_scope=lambda: self.scope,
             instructions=instructions,
             diagnostics=diagnostics,
+            is_job_running=is_job_running,
         )
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)

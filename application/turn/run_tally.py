@@ -13,12 +13,12 @@ from domain.calls.execution import Outcome
 from domain.calls.tool import ToolCall
 from domain.conversation.cost import Spending
 from domain.conversation.response import LlmResponse, Usage
+from domain.conversation.thoughts import says_anything
 from domain.events.report import CallRecord, RunReport, RunStatus
 from domain.plan.phase import RUN_TASK, UPDATE_TASK
 from domain.plan.progress import PlanProgress
 from domain.review.plan_terms import CREATE_PLAN
 from domain.review.questions import DecisionLabel
-from domain.text.printable import has_visible_text
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 
@@ -60,7 +60,7 @@ class RunTally:
     @property
     def has_words(self) -> bool:
         """Whether the last answer, with those that it continues, says anything."""
-        return has_visible_text(self._text)
+        return says_anything(self._text)
 
     @property
     def broke_off(self) -> bool:

@@ -39,6 +39,7 @@ class TurnLoop:
         get_scope: Callable[[], RequestedScope],
         instructions: InstructionKeeper | None = None,
         diagnostics: TurnDiagnostics | None = None,
+        is_job_running: Callable[[], bool] = lambda: False,
     ) -> None:
         self._dialogue = dialogue
         self._runtime = runtime
@@ -48,7 +49,7 @@ class TurnLoop:
         self._instructions = instructions
         self._diagnostics = diagnostics
         self._is_told_of_leak = False
-        self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk)
+        self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk, is_job_running)
 
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""

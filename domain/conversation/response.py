@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from domain.calls.server_tools import read_indirect_call
 from domain.calls.tool import ToolCall
+from domain.conversation.thoughts import says_anything
 from domain.text.json_text import name_json_type
 from domain.text.json_value import JsonObject, JsonValue
 from domain.text.printable import has_visible_text
@@ -188,8 +189,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
 
     @property
     def has_words(self) -> bool:
-        """Whether its text holds a character that can be seen."""
-        return has_visible_text(self.text_content())
+        """Whether its text holds a character that can be seen, thoughts in it aside."""
+        return says_anything(self.text_content())
 
     @property
     def lack(self) -> str | None:
@@ -205,7 +206,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             return None
         if self.holds_calls:
             return "it held no text, and no call that can be read"
-        if any(isinstance(block, ReasoningBlock) for block in self.content):
+        thinks_in_text = has_visible_text(self.text_content())
+        if thinks_in_text or any(isinstance(block, ReasoningBlock) for block in self.content):
             return "it held reasoning alone, without text or a call"
         return "it held neither text nor a call"
 

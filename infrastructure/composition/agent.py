@@ -53,6 +53,7 @@ from infrastructure.models.registry import ProviderRegistry
 from infrastructure.permissions.session_rules import SessionRuleService
 from infrastructure.prices.model_figures import build_window_lookup
 from infrastructure.references.github import open_references
+from infrastructure.secrets.restoring import PacketRestorer
 from infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from infrastructure.tools.mentioned_files import MentionedFiles
 from infrastructure.wall_clock import read_wall_clock_ms
@@ -225,6 +226,7 @@ class AgentParts:
             tool_servers=conversation.tool_servers,
             spenders=[conversation.context_manager, models.panel, models.review_panel],
             subagents=self.subagents,
+            is_job_running=lambda: calls.jobs.is_any_running,
             final_review=build_final_review(
                 calls.plan_changes,
                 get_panel=lambda: models.review_panel,
@@ -298,6 +300,7 @@ class AgentParts:
                 record.storage.answers,
                 clock=read_wall_clock_ms,
                 answered_by=name_answerer(),
+                restore=PacketRestorer(settings, given.environ).restore,
             ),
             record=models.visible_record,
             mask=given.mask,

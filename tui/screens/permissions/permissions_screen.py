@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, on
@@ -13,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from domain.errors import QuorumError
 from domain.review.permissions import Answer
@@ -246,7 +248,8 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(Input.Changed, "#call")
     def _on_call_typed(self, message: Input.Changed) -> None:
         message.stop()
-        self.run_worker(self._try(message.value), group="trying", exclusive=True)
+        trying: Callable[[], Coroutine[None, None, None]] = partial(self._try, message.value)
+        self._trial: Worker[None] = self.run_worker(trying, group="trying", exclusive=True)
 
     @on(Input.Submitted, "#call")
     def _on_call_entered(self, message: Input.Submitted) -> None:
