@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -13,6 +12,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal, SealedFile
 from domain.events.masking import MaskedPacket, SecretMask
 from domain.events.unmasking import restore_packet
+from domain.replacing import replace
 from domain.secrets.known import NamedSecret
 from tests.support.builders import a_call, a_context
 from tests.support.examples import examples

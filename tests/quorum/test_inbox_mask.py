@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +12,7 @@ from domain.calls.packet import ReviewPacket
 from domain.calls.seal import Seal
 from domain.errors import AnswerRefused
 from domain.events.masking import MaskedPacket
+from domain.replacing import replace
 from domain.sessions.waiting_review import WaitingReview
 from infrastructure.config.schema import Settings
 from infrastructure.secrets.restoring import PacketRestorer

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from textual import events
 from textual.widgets import Input
 
 from domain.mcp.form_schema import read_form
+from domain.replacing import replace
 from domain.review.questions import RulePreview
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.examples import examples
