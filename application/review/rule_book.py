@@ -131,7 +131,7 @@ class RuleBook:
             if not isinstance(value, str) or len(value) <= _LONGEST_NOTED
         }
         noted = replace(subject, arguments=short)
-        if _describe(noted) not in map(_describe, self._noted):
+        if describe_call(noted) not in map(describe_call, self._noted):
             self._noted.append(noted)
 
     def propose(self, subject: Subject) -> tuple[str, ...]:
@@ -153,8 +153,8 @@ class RuleBook:
         learnt = learn_rules(subject, self._recall(approved), self.rules, self._paths.roots)
         if learnt is None or not self._would_run(learnt.rules, subject):
             return None
-        others = [noted for noted in tuple(self._noted) if _describe(noted) != _describe(subject)]
-        newly = [_describe(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
+        others = [noted for noted in tuple(self._noted) if describe_call(noted) != describe_call(subject)]
+        newly = [describe_call(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
         covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
         more = [
             text
@@ -191,8 +191,8 @@ class RuleBook:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         matching, missed, hit = self._list_examples(rule, subject)
-        others = [other for other in self._noted if _describe(other) != _describe(subject)]
-        newly = [_describe(other) for other in others if self._would_newly_run((rule,), other)]
+        others = [other for other in self._noted if describe_call(other) != describe_call(subject)]
+        newly = [describe_call(other) for other in others if self._would_newly_run((rule,), other)]
         return RulePreview(
             covers_this=self._would_run((rule,), subject),
             covers=(
@@ -230,7 +230,7 @@ class RuleBook:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         changed = [
-            _describe(noted)
+            describe_call(noted)
             for noted in self._noted
             if rule in find_matching_rules((rule,), noted, self._paths.roots)
             and self._decide((*self.rules, rule), noted).answer is not self._decide(self.rules, noted).answer
@@ -348,7 +348,7 @@ def _is_about_paths(rule: Rule) -> bool:
     return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
 
 
-def _describe(subject: Subject) -> str:
+def describe_call(subject: Subject) -> str:
     """A call in one line, for the person."""
     if subject.command is not None:
         return subject.command.strip()
