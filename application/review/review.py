@@ -44,6 +44,7 @@ from domain.review.questions import (
 )
 from domain.review.quorum_result import QuorumConcluded
 from domain.review.requested_scope import RequestedScope
+from domain.review.rule_replay import RuleReplay
 from domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
@@ -275,6 +276,7 @@ class Review:
             count=self._voting.count,
             independent=are_independent(feed.reviewers),
             preview=lambda text: self._rules.preview(text, subject),
+            replay=self._rules.replay if self._rules.has_history else None,
         )
 
     async def propose_rules(self, subject: Subject) -> tuple[str, ...]:
@@ -359,7 +361,9 @@ class OpenReviewContext:
         count: Callable[[tuple[Ballot, ...]], Tally],
         independent: bool,
         preview: Callable[[str], RulePreview],
+        replay: Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None = None,
     ) -> None:
+        self.replay = replay
         self.reviewers = feed.reviewers
         self.independent = independent
         self.lenses = feed.lenses

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from application.ports.rules import RuleStore
+from application.ports.rules import RuleHistory, RuleStore
 from domain.calls.access import EXCLUSIVE, Access
 from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
@@ -34,6 +34,7 @@ from domain.review.questions import RuleOffer, RulePreview, RuleScope
 from domain.review.rule_examples import ReadCommand, covers, judge_by_words
 from domain.review.rule_offers import learn_rules
 from domain.review.rule_proposals import generate_candidates
+from domain.review.rule_replay import RuleReplay
 from domain.review.saved_rule import SavedRule
 from domain.shell.command_line import CommandLine, ShellVerdict
 from domain.shell.script import ReadScript, split_coarsely
@@ -73,7 +74,7 @@ class RuleBook:
     milliseconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that rules are made and tried with meets here
         self,
         fixed: Sequence[Rule] = (),
         *,
@@ -86,7 +87,9 @@ class RuleBook:
         list_files: Callable[[], FileListing] = FileListing,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
+        history: RuleHistory | None = None,
     ) -> None:
+        self._history = history
         self._list_plan_rules = list_plan_rules
         self._fixed = tuple(fixed)
         self._saved = tuple(saved)
@@ -289,6 +292,24 @@ class RuleBook:
 
     def _would_newly_run(self, added: Sequence[Rule], subject: Subject) -> bool:
         return self._would_run(added, subject) and self._decide(self.rules, subject).answer is not Answer.ALLOW
+
+    @property
+    def has_history(self) -> bool:
+        """Whether rules can be replayed on past calls."""
+        return self._history is not None
+
+    async def replay(self, texts: Sequence[str], answer: Answer = Answer.ALLOW) -> RuleReplay | None:
+        """What these rules would have decided about past calls; None where nobody knows of any, or one is none.
+
+        Raises LedgerError.
+        """
+        if self._history is None:
+            return None
+        try:
+            tried = [_make_rule(text, RuleScope.SESSION, answer) for text in texts]
+        except BadRule:
+            return None
+        return await self._history.replay(self.rules, tried)
 
     def _decide(self, rules: Sequence[Rule], subject: Subject) -> Decision:
         objected = find_objections(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field
+from collections.abc import Callable, Iterator
+from dataclasses import field, replace
 
 from domain.lazy_dataclass import dataclass
 from domain.review.past_call import PastAnswer
@@ -66,6 +66,11 @@ class RuleReplay:
     sessions: int = 0
     groups: tuple[ReplayGroup, ...] = ()
     newest: int | None = None
+
+    def map_examples(self, change: Callable[[str], str]) -> RuleReplay:
+        """The same with other examples."""
+        groups = tuple(replace(each, examples=tuple(map(change, each.examples))) for each in self.groups)
+        return replace(self, groups=groups)
 
 
 @dataclass(slots=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
 from application.events.event_bus import EventBus
 from application.inbox.inbox_approver import InboxApprover
 from application.ports.models import LlmGateway
+from application.ports.tools import Tool
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
 from application.review.voting import Voting
@@ -33,6 +34,7 @@ from infrastructure.instructions.environment import MachineEnvironment
 from infrastructure.managed_policy import build_spend_ceilings
 from infrastructure.own_code import find_own_code
 from infrastructure.permissions import in_force
+from infrastructure.permissions.rule_history import WorkspaceHistory
 from infrastructure.prices.model_figures import build_price_table
 from infrastructure.secrets.known import SessionSecrets, build_secret_test
 from infrastructure.session_paths import build_path_policy, list_own_paths
@@ -54,10 +56,16 @@ class CoreParts:
 
 
 class SharedParts:
-    """What decides, runs, pays and keeps for a session and its subagents. `get_mode` says what is in force."""
+    """What decides, runs, pays and keeps for a session and its subagents. `get_mode` says what is in force,
+    `get_tools` what there is once all is built."""
 
     def __init__(
-        self, given: SessionInputs, core: CoreParts, gateway: LlmGateway, get_mode: Callable[[], Mode]
+        self,
+        given: SessionInputs,
+        core: CoreParts,
+        gateway: LlmGateway,
+        get_mode: Callable[[], Mode],
+        get_tools: Callable[[], Mapping[str, Tool]],
     ) -> None:
         settings, environ, record = given.settings, given.environ, given.record
         self._given: Final = given
@@ -99,6 +107,13 @@ class SharedParts:
             paths=self.paths,
             guards=self.guards,
             list_plan_rules=in_force.build_plan_rule_list(core.events),
+            history=WorkspaceHistory(
+                record.storage,
+                str(self.workspace.cwd),
+                get_tools=get_tools,
+                paths=self.paths,
+                guards=self.guards,
+            ),
         )
 
         self.secret_names: Final = conversion.list_key_names(settings)

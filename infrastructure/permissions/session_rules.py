@@ -13,6 +13,7 @@ from application.review.rule_book import RuleBook
 from domain.errors import ConfigError
 from domain.review.permissions import COMMAND_TOOL, Answer
 from domain.review.questions import RulePreview, RuleScope
+from domain.review.rule_replay import RuleReplay
 from domain.review.saved_rule import HeldRule
 from domain.text.late_pattern import compile_late
 from infrastructure.blocking import run_in_thread
@@ -69,6 +70,10 @@ class SessionRuleService:
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change."""
         return self._book.preview_rule(rule, answer)
+
+    async def replay_rule(self, rule: str, answer: Answer) -> RuleReplay | None:
+        """What it would have decided about past calls. Raises LedgerError."""
+        return await self._book.replay([rule], answer)
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
         """Put a rule in force. Raises ConfigError."""

@@ -102,7 +102,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
             yield ChoiceList()
-            yield RuleEntry(self._service.preview_rule)
+            yield RuleEntry(self._service.preview_rule, self._service.replay_rule)
             with VerticalGroup(id="trial"):
                 yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
