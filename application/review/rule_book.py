@@ -13,6 +13,7 @@ from domain.calls.tool import RiskLevel
 from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
 from domain.review.approved_call import ApprovedCall
+from domain.review.command_pattern import split_pattern
 from domain.review.decision import Decision, decide
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
@@ -36,6 +37,7 @@ from domain.review.rule_offers import learn_rules
 from domain.review.rule_proposals import generate_candidates
 from domain.review.rule_replay import RuleReplay
 from domain.review.saved_rule import SavedRule
+from domain.shell.command_families import describe_family
 from domain.shell.command_line import CommandLine, ShellVerdict
 from domain.shell.script import ReadScript, split_coarsely
 
@@ -167,6 +169,7 @@ class RuleBook:
         return RuleOffer(
             rules=tuple(rule.text for rule in learnt.rules),
             approvals=learnt.approvals,
+            families=learnt.families,
             covers=tuple(dict.fromkeys((*covered, *more))),
         )
 
@@ -203,6 +206,9 @@ class RuleBook:
                 *hit,
                 *self._sample_files(rule),
             ),
+            family=describe_family(split_pattern(rule.pattern))
+            if rule.tool == COMMAND_TOOL and rule.pattern
+            else "",
             must_match=matching,
             must_not_match=missed,
         )

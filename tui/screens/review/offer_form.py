@@ -96,6 +96,10 @@ class OfferForm(VerticalGroup):
                 StyledPart(fit_text(like, width - 19), LineKind.QUIET),
             ),
             *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
+            *(
+                (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
+                for each in offer.families
+            ),
             render_scope_row(self.scope),
             *list_covered(offer.covers, width, self._most_covered),
         ]

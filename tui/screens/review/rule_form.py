@@ -157,7 +157,9 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
                 StyledPart(fit_text(checked, width - 18), LineKind.QUIET),
             )
         ]
-        rows += list_covered(preview.covers, width, height - 1)
+        if preview.family:
+            rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
+        rows += list_covered(preview.covers, width, height - len(rows))
     rows = rows[:height]
     return rows + [()] * (height - len(rows))
 
