@@ -12,6 +12,7 @@ from application.ports.models import LlmGateway
 from application.ports.tools import Tool
 from application.review.masking_approver import MaskingApprover
 from application.review.review import Review
+from application.review.unasked_sampling import UnaskedSampling
 from application.review.voting import Voting
 from application.session.session_folders import SessionFolders
 from application.spending.metered_gateway import MeteredGateway
@@ -35,6 +36,7 @@ from infrastructure.managed_policy import build_spend_ceilings
 from infrastructure.own_code import find_own_code
 from infrastructure.permissions import in_force
 from infrastructure.permissions.rule_history import WorkspaceHistory
+from infrastructure.permissions.sample_file import open_sample_file
 from infrastructure.prices.model_figures import build_price_table
 from infrastructure.secrets.known import SessionSecrets, build_secret_test
 from infrastructure.session_paths import build_path_policy, list_own_paths
@@ -212,4 +214,19 @@ class ReviewParts:
             within=terms.owner_review,
             folders=self.folders,
             plan_task=terms.asker.plan_task,
+            sampling=_build_sampling(given),
         )
+
+
+def _build_sampling(given: SessionInputs) -> UnaskedSampling | None:
+    """None where there is no place to keep a sample."""
+    file = open_sample_file(given.environ, given.mask.mask_text)
+    if file is None:
+        return None
+    review = given.settings.review
+    return UnaskedSampling(
+        store=file,
+        session_id=given.record.session_id,
+        share=review.sample_percent / 100,
+        max_error=review.max_error_percent / 100,
+    )

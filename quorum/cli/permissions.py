@@ -36,6 +36,13 @@ class RemoveRuleOptions(StartOptions):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions(StartOptions):
+    """How the calls that wait for a verdict are listed."""
+
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayOptions(StartOptions):
     """The rules to try, if any, and the past calls to try them on: those of this folder, or of a file."""
 
@@ -79,6 +86,12 @@ def _check_call(options: CheckCallOptions, root: Path) -> int:
     )
     print(account)
     return CHECK_CODES[answer.value]
+
+
+def _judge_calls(options: JudgeOptions, root: Path) -> int:
+    from quorum.cli.unasked_calls import judge_calls
+
+    return judge_calls(as_json=options.json)
 
 
 def _replay_rules(options: ReplayOptions, root: Path) -> int:
@@ -147,6 +160,13 @@ COMMAND = CommandGroup(
                     "an edit in another review mode",
                 ),
             ),
+        ),
+        "judge": CliCommand(
+            JudgeOptions,
+            _judge_calls,
+            summary="Judge calls that the modes auto and quorum let run, and print how often they are wrong.",
+            details="A sample of them is kept: [review] sample_percent. Without a terminal it is listed.",
+            arguments=(flag("--json", help="print one JSON object, and ask nothing"), *PLACES),
         ),
         "replay": CliCommand(
             ReplayOptions,
