@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from application.ports.samples import SampleStore
 from domain.review.permissions import Answer, Rule
 from domain.review.questions import RulePreview, RuleScope
 from domain.review.rule_replay import RuleReplay
@@ -36,6 +37,11 @@ class RuleService(Protocol):
 
         Raises ConfigError where the saved ones cannot be read.
         """
+        ...
+
+    @property
+    def samples(self) -> SampleStore | None:
+        """Calls that a mode let run, for a verdict; None where none are kept."""
         ...
 
     @property

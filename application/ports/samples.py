@@ -17,3 +17,11 @@ class SampleStore(Protocol):
     async def add(self, call: SampledCall) -> None:
         """Keep a call, unless it is kept. Raises ConfigError, and then nothing is changed."""
         ...
+
+    async def list_waiting(self) -> tuple[SampledCall, ...]:
+        """Those without a verdict, the oldest first. Raises ConfigError."""
+        ...
+
+    async def judge(self, call_id: str, *, is_right: bool) -> None:
+        """Keep a verdict. Raises ConfigError, and then nothing is changed."""
+        ...

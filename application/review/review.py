@@ -10,6 +10,7 @@ from decimal import Decimal
 from application.events.event_bus import EventBus
 from application.off_loop import run_off_loop
 from application.ports.people import Approver, ReviewContext
+from application.ports.samples import SampleStore
 from application.ports.workspace import WorkspaceGrowth
 from application.review.ballot_paper import BallotPaper
 from application.review.rule_book import RuleBook, describe_call
@@ -187,6 +188,11 @@ class Review:
             web_doubt=self._find_web_doubt(subject),
         )
         return decision if self._sampling is None else self._sampling.hold_back(decision, subject, mode)
+
+    @property
+    def samples(self) -> SampleStore | None:
+        """The calls that are kept for a verdict; None where none are."""
+        return None if self._sampling is None else self._sampling.store
 
     async def sample(self, subject: Subject, context: ToolExecutionContext) -> None:
         """Keep a call for the person's verdict that is about to run because the mode allows it, if it is in the

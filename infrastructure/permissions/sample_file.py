@@ -71,8 +71,17 @@ class SampleFile:
 
         await run_in_thread(lambda _stop: self._change(with_call))
 
-    def judge(self, call_id: str, *, is_right: bool) -> None:
-        """Keep a verdict. Blocks. Raises ConfigError."""
+    async def list_waiting(self) -> tuple[SampledCall, ...]:
+        """Those without a verdict, the oldest first. Raises ConfigError."""
+        calls = await run_in_thread(lambda _stop: self.read_calls())
+        return tuple(call for call in calls if call.is_right is None)
+
+    async def judge(self, call_id: str, *, is_right: bool) -> None:
+        """Keep a verdict. Raises ConfigError."""
+        await run_in_thread(lambda _stop: self.keep_verdict(call_id, is_right=is_right))
+
+    def keep_verdict(self, call_id: str, *, is_right: bool) -> None:
+        """The same as `judge`. Blocks."""
 
         def with_verdict(present: tuple[SampledCall, ...]) -> tuple[SampledCall, ...]:
             return tuple(replace(each, is_right=is_right) if each.id == call_id else each for each in present)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from application.ports.samples import SampleStore
 from application.ports.tools import Tool, ToolSchemaPort
 from application.review.review import Review
 from application.review.rule_book import RuleBook
@@ -60,6 +61,11 @@ class SessionRuleService:
             rule = one.saved.rule
             unused = "" if rule.id in ids else "not in force in this session"
             yield HeldRule(rule=rule, place=one.place, scope=one.saved.scope, saved=one.saved, unused=unused)
+
+    @property
+    def samples(self) -> SampleStore | None:
+        """Calls that a mode let run, for a verdict."""
+        return self._review.samples
 
     @property
     def last_word(self) -> str:

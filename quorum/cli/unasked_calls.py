@@ -55,7 +55,7 @@ def _ask(file: SampleFile, waiting: Sequence[SampledCall]) -> None:
         if word in _QUIT:
             return
         if word in _VERDICTS:
-            file.judge(call.id, is_right=_VERDICTS[word])
+            file.keep_verdict(call.id, is_right=_VERDICTS[word])
 
 
 def _render(call: SampledCall) -> str:

@@ -70,7 +70,7 @@ def test_the_end_of_the_input_leaves_the_rest_for_another_time(
 
 
 def test_as_json_nothing_is_asked(file: SampleFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.judge("s/b/0", is_right=False)
+    file.keep_verdict("s/b/0", is_right=False)
 
     assert run_command(["permissions", "judge", "--json"], tmp_path) == 0
 

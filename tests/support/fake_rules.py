@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from application.ports.samples import SampleStore
 from domain.errors import ConfigError
 from domain.review.permissions import Answer, BadRule, Rule
 from domain.review.questions import RulePreview, RuleScope
@@ -15,6 +16,7 @@ class FakeRules:
     def __init__(self, *held: HeldRule) -> None:
         self.held = list(held)
         self.answers: dict[str, Answer] = {}
+        self.samples: SampleStore | None = None
         self.replays: RuleReplay | None = None
         self.fails: ConfigError | None = None
         self.last_word = "the mode is ask: you are asked"

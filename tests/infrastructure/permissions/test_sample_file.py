@@ -39,8 +39,8 @@ async def test_figures_follow_the_verdicts_of_another_process(tmp_path: Path) ->
         await file.add(a_call(number))
     before = file.count(CallKind.COMMANDS)
 
-    other.judge("s/b/0", is_right=True)
-    other.judge("s/b/1", is_right=False)
+    other.keep_verdict("s/b/0", is_right=True)
+    other.keep_verdict("s/b/1", is_right=False)
     after = file.count(CallKind.COMMANDS)
 
     assert (before.judged, before.wrong, before.waiting) == (0, 0, 3)
