@@ -14,16 +14,19 @@ from domain.review.command_reads import list_named_reads
 from domain.review.decision import decide
 from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
-from domain.review.past_call import PastCall
+from domain.review.past_call import PastAnswer, PastCall
 from domain.review.path_policy import OwnCode, PathPolicy
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, Rule, Subject, find_matching_rules
 from domain.review.rule_examples import ReadCommand, judge_by_words
 from domain.review.rule_replay import ReplayCount, RuleReplay
+from domain.review.web_reach import WEB_TOOLS
 from domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from domain.shell.script import ReadScript
 from domain.text.json_value import JsonObject
 
 _LONGEST_REMEMBERED = 2_000
+_QUOTES = frozenset("'\"\\$")
+_WEB_DOUBT = "it may carry data to the web"
 
 
 class RuleReplayer:
@@ -90,7 +93,9 @@ class RuleReplayer:
             matching = find_matching_rules(self._rules, subject, self._paths.roots)
             if not any(rule in matching for rule in self._tried):
                 return None, ""
-        answer = self._decide_without_guards(subject)
+        # Whether an address was the person's own, the conversation told then.
+        doubt = _WEB_DOUBT if call.tool in WEB_TOOLS and call.answer is not PastAnswer.UNASKED else ""
+        answer = decide(subject, mode=Mode.ASK, paths=self._paths, rules=self._rules, web_doubt=doubt).answer
         # Guards can only turn an allowed call into a question, and take most of the time.
         if answer is Answer.ALLOW and find_objections(
             subject.arguments,
@@ -103,9 +108,6 @@ class RuleReplayer:
             answer = Answer.ASK
         root = next(iter(self._paths.roots), "").rstrip("/")
         return answer, describe_call(subject).replace(f"{root}/", "")
-
-    def _decide_without_guards(self, subject: Subject) -> Answer:
-        return decide(subject, mode=Mode.ASK, paths=self._paths, rules=self._rules).answer
 
     def _build_subject(self, call: PastCall) -> Subject:
         tool, command_tool = self._tools.get(call.tool), self._command_tools.get(call.tool)
@@ -147,11 +149,21 @@ def _build_quick_test(rule: Rule) -> Callable[[PastCall], bool]:
         return lambda _call: True
     if set(program) & set("*?"):
         return lambda call: call.tool == COMMAND_TOOL
-    return lambda call: call.tool == COMMAND_TOOL and program in str(call.arguments.get("command"))
+
+    def may_run_program(call: PastCall) -> bool:
+        if call.tool != COMMAND_TOOL:
+            return False
+        command = str(call.arguments.get("command"))
+        return program in command or not _QUOTES.isdisjoint(command)  # quotes may part its name
+
+    return may_run_program
 
 
 def _build_key(call: PastCall) -> tuple[str, str, str] | None:
-    """The same for calls that are decided about in the same way; None for long ones."""
-    if any(isinstance(value, str) and len(value) > _LONGEST_REMEMBERED for value in call.arguments.values()):
+    """The same for calls that are decided about in the same way; None for long ones, and where the former
+    answer counts."""
+    if call.tool in WEB_TOOLS or any(
+        isinstance(value, str) and len(value) > _LONGEST_REMEMBERED for value in call.arguments.values()
+    ):
         return None
     return call.tool, call.risk, json.dumps(call.arguments, sort_keys=True)

@@ -51,6 +51,12 @@ class ReplayOptions(StartOptions):
     import_file: Path | None = None
     json: bool = False
 
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        if self.since is not None and self.import_file is not None:
+            return "--since is about recorded calls, and --import takes others; name one of the two"
+        return ""
+
 
 def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Container:
     from application.review.non_interactive_approver import NonInteractiveApprover

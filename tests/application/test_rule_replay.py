@@ -143,3 +143,24 @@ def test_examples_are_few_and_each_is_there_once() -> None:
 
     assert group.calls == 2 * len(calls)
     assert group.examples == tuple(f"make {number}" for number in range(MOST_EXAMPLES))
+
+
+def test_a_name_that_quotes_part_is_the_same_program() -> None:
+    replay = _replay(_command("m'a'ke deploy", _REJECTED), tried=("allow run_command(make *)",))
+
+    assert _list(replay) == [("allow", "rejected", 1)]
+
+
+@pytest.mark.parametrize(("answer", "now"), [(_UNASKED, "allow"), (_REJECTED, "ask"), (_APPROVED, "ask")])
+def test_a_fetch_is_asked_about_as_it_was_unless_a_rule_allows_it(answer: PastAnswer, now: str) -> None:
+    call = PastCall(
+        tool="web_fetch", arguments={"url": "https://example.org/x"}, risk=RiskLevel.LOW, answer=answer
+    )
+
+    assert _list(_replay(call)) == [(now, answer, 1)]
+    assert _list(_replay(call, tried=("allow web_fetch",))) == [("allow", answer, 1)]
+
+
+@pytest.mark.parametrize("command", ["\ud800", "\0", "", " ", "make \udcff", "(" * 3_000])
+def test_a_command_that_no_shell_would_take_would_be_asked_about(command: str) -> None:
+    assert _list(_replay(_command(command, _UNASKED))) == [("ask", "unasked", 1)]

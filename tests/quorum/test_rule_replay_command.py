@@ -16,6 +16,7 @@ from domain.review.questions import DecisionLabel
 from domain.sessions.past_session import NewSession
 from domain.text.json_value import JsonObject
 from infrastructure.store.ledger.database import Database
+from quorum.cli.permissions import ReplayOptions
 from quorum.errors import UsageError
 from tests.support.builders import a_call
 from tests.support.command_line import run_command
@@ -177,3 +178,9 @@ def test_what_cannot_be_meant_is_refused(root: Path, words: tuple[str, ...], pro
 def test_a_missing_file_is_named(root: Path) -> None:
     with pytest.raises(ConfigError, match=r"gone\.jsonl: it cannot be read"):
         run_command(["permissions", "replay", "--import", "gone.jsonl"], root)
+
+
+def test_a_date_says_nothing_about_the_calls_of_a_file() -> None:
+    options = ReplayOptions(since="30", import_file=Path("calls.jsonl"))
+
+    assert options.find_conflict().startswith("--since is about recorded calls")
