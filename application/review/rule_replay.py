@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from application.ports.tools import CommandTool, Tool
 from application.review.rule_book import describe_call
-from domain.calls.access import EXCLUSIVE
+from domain.calls.access import EXCLUSIVE, Access
+from domain.calls.tool import RiskLevel
 from domain.review.command_pattern import BadPattern, split_pattern
 from domain.review.command_reads import list_named_reads
 from domain.review.decision import decide
@@ -16,7 +17,15 @@ from domain.review.guards import GuardSettings, find_objections
 from domain.review.mode import Mode
 from domain.review.past_call import PastAnswer, PastCall
 from domain.review.path_policy import OwnCode, PathPolicy
-from domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, Rule, Subject, find_matching_rules
+from domain.review.permissions import (
+    ARGUMENT,
+    COMMAND_TOOL,
+    READ_ONLY,
+    Answer,
+    Rule,
+    Subject,
+    find_matching_rules,
+)
 from domain.review.rule_examples import ReadCommand, judge_by_words
 from domain.review.rule_replay import ReplayCount, RuleReplay
 from domain.review.web_reach import WEB_TOOLS
@@ -60,6 +69,8 @@ class RuleReplayer:
         self._read_command = read_command
         self._read_script = read_script
         self._count = ReplayCount()
+        self._reads_arguments = any(ARGUMENT.fullmatch(rule.pattern or "") for rule in self._rules)
+        self._decided: dict[tuple[str, RiskLevel, Access], Answer] = {}
         self._known: dict[tuple[str, str, str], tuple[Answer | None, str]] = {}
 
     def add(self, call: PastCall) -> None:
@@ -93,9 +104,7 @@ class RuleReplayer:
             matching = find_matching_rules(self._rules, subject, self._paths.roots)
             if not any(rule in matching for rule in self._tried):
                 return None, ""
-        # Whether an address was the person's own, the conversation told then.
-        doubt = _WEB_DOUBT if call.tool in WEB_TOOLS and call.answer is not PastAnswer.UNASKED else ""
-        answer = decide(subject, mode=Mode.ASK, paths=self._paths, rules=self._rules, web_doubt=doubt).answer
+        answer = self._decide_without_guards(subject, call)
         # Guards can only turn an allowed call into a question, and take most of the time.
         if answer is Answer.ALLOW and find_objections(
             subject.arguments,
@@ -108,6 +117,20 @@ class RuleReplayer:
             answer = Answer.ASK
         root = next(iter(self._paths.roots), "").rstrip("/")
         return answer, describe_call(subject).replace(f"{root}/", "")
+
+    def _decide_without_guards(self, subject: Subject, call: PastCall) -> Answer:
+        if subject.command is not None or call.tool in WEB_TOOLS or self._reads_arguments:
+            # Whether an address was the person's own, the conversation told then.
+            is_doubtful = call.tool in WEB_TOOLS and call.answer is not PastAnswer.UNASKED
+            return self._decide_anew(subject, _WEB_DOUBT if is_doubtful else "")
+        key = (call.tool, call.risk, subject.access)
+        if (answer := self._decided.get(key)) is None:  # edits differ in their texts, and seldom in their files
+            answer = self._decided[key] = self._decide_anew(subject)
+        return answer
+
+    def _decide_anew(self, subject: Subject, web_doubt: str = "") -> Answer:
+        decision = decide(subject, mode=Mode.ASK, paths=self._paths, rules=self._rules, web_doubt=web_doubt)
+        return decision.answer
 
     def _build_subject(self, call: PastCall) -> Subject:
         tool, command_tool = self._tools.get(call.tool), self._command_tools.get(call.tool)

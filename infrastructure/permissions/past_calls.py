@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from application.ports.storage import SessionArchive
@@ -22,13 +22,10 @@ async def list_sessions_of(archive: SessionArchive, folder: str) -> tuple[Sessio
     return tuple(each for each in await archive.list_sessions() if each.cwd == spelt)
 
 
-async def read_past_calls(
-    archive: SessionArchive, session_id: str, since_ms: int = 0
-) -> AsyncIterator[PastCall]:
+async def read_past_calls(archive: SessionArchive, session_id: str, since_ms: int = 0) -> tuple[PastCall, ...]:
     """The calls of a session since then, in milliseconds since 1970. Raises LedgerError."""
     records = await archive.read(session_id, CALL_EVENTS)
-    for call in list_past_calls(record for record in records if record.at_ms >= since_ms):
-        yield call
+    return tuple(list_past_calls(record for record in records if record.at_ms >= since_ms))
 
 
 def read_call_file(path: Path, tools: Mapping[str, Tool]) -> Iterator[PastCall]:

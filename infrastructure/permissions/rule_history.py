@@ -76,7 +76,7 @@ class WorkspaceHistory:
                 break
             records, calls = self._read.get(session.id, (-1, ()))
             if records != session.records:
-                calls = tuple([call async for call in read_past_calls(archive, session.id)])
+                calls = await read_past_calls(archive, session.id)
                 self._read[session.id] = session.records, calls[-self._most_calls :]
             found.append(calls)
             count += len(calls)

@@ -82,7 +82,7 @@ async def _replay_sessions(replayer: RuleReplayer, root: Path, parts: SessionPar
         for place, session in enumerate(listed, start=1):
             where = _describe_place(place, listed, session)
             _show_progress(where)
-            async for call in read_past_calls(storage.archive, session.id, since_ms):
+            for call in await read_past_calls(storage.archive, session.id, since_ms):
                 replayer.add(call)
                 _show_step(done, where)
                 done += 1
