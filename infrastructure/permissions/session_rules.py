@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from application.ports.samples import SampleStore
 from application.ports.tools import Tool, ToolSchemaPort
 from application.review.review import Review
 from application.review.rule_book import RuleBook
 from domain.errors import ConfigError
 from domain.review.permissions import COMMAND_TOOL, Answer
 from domain.review.questions import RulePreview, RuleScope
+from domain.review.rule_replay import RuleReplay
 from domain.review.saved_rule import HeldRule
 from domain.text.late_pattern import compile_late
 from infrastructure.blocking import run_in_thread
@@ -61,12 +63,21 @@ class SessionRuleService:
             yield HeldRule(rule=rule, place=one.place, scope=one.saved.scope, saved=one.saved, unused=unused)
 
     @property
+    def samples(self) -> SampleStore | None:
+        """Calls that a mode let run, for a verdict."""
+        return self._review.samples
+
+    @property
     def last_word(self) -> str:
         mode = self._review.mode
         return f"the mode is {mode}: {mode.traits.last_word}"
 
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         return self._book.preview_rule(rule, answer)
+
+    async def replay_rule(self, rule: str, answer: Answer) -> RuleReplay | None:
+        """What it would have decided about past calls. Raises LedgerError."""
+        return await self._book.replay([rule], answer)
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
         """Put a rule in force. Raises ConfigError."""

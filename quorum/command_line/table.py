@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),
     "config": ("quorum.cli.config", "Show, check, find or change the settings; trust what a project asks for."),
-    "permissions": ("quorum.cli.permissions", "Try, list and remove permission rules."),
+    "permissions": ("quorum.cli.permissions", "Try, replay, list and remove permission rules."),
     "keys": ("quorum.cli.keys", "Keep API keys in the keyring of this machine."),
     "mcp": ("quorum.cli.mcp", "List, add, remove, log in to and test MCP servers."),
     "hooks": ("quorum.cli.hooks", "Test the hooks of your quorum.toml."),

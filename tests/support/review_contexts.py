@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from application.review.review import OpenReviewContext
 from application.review.vote_feed import VoteFeed
@@ -10,6 +10,7 @@ from domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_i
 from domain.review.escalation import Escalation, count_votes
 from domain.review.questions import RulePreview
 from domain.review.quorum_result import SparedVote
+from domain.review.rule_replay import RuleReplay
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""
@@ -21,6 +22,7 @@ def a_review_context(
     rule: str = "majority",
     escalation: Escalation | None = None,
     preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
+    replay: Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None = None,
 ) -> OpenReviewContext:
     """A review context over these votes; by default nobody votes."""
     open_feed = feed or VoteFeed()
@@ -35,7 +37,11 @@ def a_review_context(
         )
 
     return OpenReviewContext(
-        open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview
+        open_feed,
+        count=count,
+        independent=are_independent(open_feed.reviewers),
+        preview=preview,
+        replay=replay,
     )
 
 

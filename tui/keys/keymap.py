@@ -108,6 +108,7 @@ KEY_CONTEXTS = (
     KeyContext(
         "In the permissions", ("tui.screens.permissions.permissions_screen:PermissionsScreen",), "permissions"
     ),
+    KeyContext("While judging calls", ("tui.screens.permissions.verdicts:VerdictScreen",), "verdicts"),
     KeyContext("In costs and context", ("tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the MCP servers", ("tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
     KeyContext("In the login to an MCP server", ("tui.screens.accounts.login_screen:LoginScreen",), "accounts"),

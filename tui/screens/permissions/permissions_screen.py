@@ -23,6 +23,7 @@ from domain.review.saved_rule import HeldRule
 from domain.text.ages import shorten_home
 from domain.text.printable import make_printable
 from tui.screens.permissions.rule_entry import RuleEntry
+from tui.screens.permissions.verdicts import VerdictScreen
 from tui.screens.review.widgets import TypedLine
 from tui.widgets.closing import ClosesItself
 from tui.widgets.dialog_parts import ChoiceList, DialogFrame
@@ -49,7 +50,7 @@ _HOLDS_CELLS = 14
 
 _KEYS = {
     "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"
-    " · esc closes",
+    " · {permissions_judge=v} judges calls · esc closes",
     "adding": "enter adds it · ↑↓ answer · {permissions_scope=tab} how far it holds · esc back",
     "trying": "esc back",
 }
@@ -69,6 +70,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         Binding("a", "add", "Add a rule", id="permissions_add"),
         Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),
         Binding("t", "try", "Test a call against the rules", id="permissions_try"),
+        Binding("v", "judge", "Judge calls that ran unasked", id="permissions_judge"),
         Binding("up,k", "move('up')", "Up; while adding a rule: previous answer", id="permissions_up"),
         Binding("down,j", "move('down')", "Down; while adding a rule: next answer", id="permissions_down"),
         Binding("pageup", "move('page_up')", "A page up", id="permissions_page_up"),
@@ -103,7 +105,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
             yield ChoiceList()
-            yield RuleEntry(self._service.preview_rule)
+            yield RuleEntry(self._service.preview_rule, self._service.replay_rule)
             with VerticalGroup(id="trial"):
                 yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
@@ -156,7 +158,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are keys only where nothing is typed."""
-        if action in ("add", "remove", "try", "close"):
+        if action in ("add", "remove", "try", "judge", "close"):
             return self._stage == "listing"
         return super().check_action(action, parameters)
 
@@ -236,6 +238,13 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         if self._doomed is not None and held != self._doomed:
             self._doomed = None
             self._tell("")
+
+    def action_judge(self) -> None:
+        """Judge calls that a mode let run unasked."""
+        if (samples := self._service.samples) is None:
+            self._tell("no calls are kept for a verdict: there is no state folder")
+        else:
+            self.app.push_screen(VerdictScreen(samples))
 
     # -- a call to try ------------------------------------------------------------------------------------
 
