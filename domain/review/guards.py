@@ -77,9 +77,12 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
+        from domain.review.effects.judgement import join_objections
+        from domain.review.effects.reduction import reduce_command
         from domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
+        seen = join_objections(seen, reduce_command(command, read_script))
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if settings.network and command is None and access.exclusive:
         found += [Objection("network", reason, _SHOWN) for reason in _find_publishing(arguments)]

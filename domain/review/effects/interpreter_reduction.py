@@ -1,0 +1,173 @@
+"""Programs that run their words, their input or a file as code."""
+
+from __future__ import annotations
+
+import re
+
+from domain.lazy_dataclass import dataclass
+from domain.review.effects.code_effects import reduce_code
+from domain.review.effects.places import find_secret, is_wide
+from domain.review.effects.program_effects import parse_words
+from domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
+from domain.review.effects.python_effects import reduce_python
+from domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
+from domain.review.effects.surroundings import Output, Scope
+from domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
+from domain.review.hazards.invocation import Invocation
+
+_OTHER = re.compile(
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk)[0-9.]*"
+)
+_CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
+
+
+@dataclass(frozen=True, slots=True)
+class InterpreterReduction:
+    """The code that one script runs."""
+
+    _scope: Scope
+
+    def run_code(self, run: Invocation, piped: Data, substituted: Data) -> Output | None:
+        """What a program prints that runs its words or its input as code; None where it does not."""
+        reducer, program, arguments = self._scope.reducer, run.program, run.arguments
+        if program in ("eval", "trap") and arguments:
+            held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in arguments))
+            reducer.run_data(held)
+            return reducer.run_text(" ".join(arguments) if program == "eval" else arguments[0], piped)
+        if program in ("source", ".") and arguments:
+            reducer.run_data(self._scope.find_data(arguments[0], substituted))
+            self.run_file(arguments[0], substituted if SUBSTITUTION.search(arguments[0]) else NO_DATA)
+            return Output()
+        if SHELL.fullmatch(program):
+            return self._run_shell(run, piped, substituted)
+        if program == "ssh":
+            operands = parse_words(arguments, find_row(run) or UNKNOWN_PROGRAM).operands
+            output = reducer.run_text(" ".join(operands[1:])) if len(operands) > 1 else Output()
+            reducer.send(piped, operands[0] if operands else "another machine")
+            words_data = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in operands[1:]))
+            reducer.send(
+                frozenset(each for each in words_data if each.kind is DataKind.SECRET),
+                operands[0] if operands else "",
+            )
+            return Output(output.data | {Datum(DataKind.FETCHED, operands[0] if operands else "ssh")})
+        if program in ("su", "runuser", "script", "flock", "sg", "watch"):
+            for place, word in enumerate(arguments[:-1]):
+                if re.fullmatch(r"-[a-z]*c|--command|--session-command", word):
+                    return reducer.run_text(arguments[place + 1], piped)
+            return Output(piped)
+        if program in ("tmux", "screen", "expect", "at", "batch", "crontab"):
+            for word in (*arguments, run.text or ""):
+                if " " in word:
+                    reducer.run_shell(word)
+        if PYTHON.fullmatch(program) or _OTHER.fullmatch(program):
+            return self._run_interpreter(run, piped, substituted)
+        return None
+
+    def _run_shell(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        place = next(
+            (place for place, word in enumerate(run.arguments) if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word)),
+            None,
+        )
+        if place is not None:
+            output = Output()
+            for number, word in enumerate(run.arguments[place + 1 :]):
+                if number == 0:
+                    reducer.run_data(self._scope.find_data(word, substituted))
+                    inner = run.arguments[place + 3 :]
+                    for each, value in enumerate(inner, 1):  # the words behind `sh -c TEXT NAME`
+                        word = word.replace(f'"${each}"', value).replace(f"${each}", value)
+                    output = reducer.run_text(word, piped)
+            return output
+        operands = [word for word in run.arguments if not word.startswith("-") or word == "-"]
+        if operands and operands[0] not in ("-", "/dev/stdin"):
+            reducer.run_data(self._scope.find_data(operands[0], substituted))
+            self.run_file(operands[0], self._scope.find_data(operands[0], substituted))
+            return Output()
+        reducer.run_data(piped)
+        if any(_SOCKET.match(each.target) for each in run.redirects):
+            self._scope.add(EffectKind.ADMIT, "gives another machine a shell")
+        return reducer.run_text(run.text) if run.text is not None else Output()
+
+    def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        if "-m" in run.arguments:
+            self._serve(run)
+            return Output(piped)
+        codes, files = _divide_words(run)
+        if not codes and files:
+            code_file, *files = files
+            reducer.run_data(self._scope.find_data(code_file, substituted))
+            self.run_file(code_file, NO_DATA)
+            return Output(NO_DATA.union(*map(reducer.read_file, files)))
+        if not codes:
+            reducer.run_data(piped)
+            codes = [run.text] if run.text is not None else []
+        given = piped
+        if run.program.endswith("awk") or run.program in ("perl", "ruby"):
+            given |= NO_DATA.union(*map(reducer.read_file, files))
+            if any(map(_IN_PLACE.fullmatch, run.arguments)):
+                given = NO_DATA
+                for file in files:
+                    reducer.write_file(file, NO_DATA)
+        output = NO_DATA
+        for code in codes:
+            held = self._scope.find_data(code, substituted)
+            reducer.run_data(each for each in held if each.kind in (DataKind.FETCHED, DataKind.DECODED))
+            printed = reduce_python(code, reducer) if PYTHON.fullmatch(run.program) else None
+            output |= reduce_code(code, reducer, given, run.program) if printed is None else printed
+        return Output(output)
+
+    def _serve(self, run: Invocation) -> None:
+        if "http.server" in run.arguments or "SimpleHTTPServer" in run.arguments:
+            folder = next(
+                (
+                    run.arguments[place + 1]
+                    for place, word in enumerate(run.arguments[:-1])
+                    if word in ("-d", "--directory")
+                ),
+                "",
+            )
+            if folder and (is_wide(folder) or find_secret(folder)):
+                self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
+
+    def run_file(self, path: str, data: Data) -> None:
+        """Take the effects of a file that is run; `data` are those of its name."""
+        file = self._scope.reducer.find_file(path)
+        if file is not None:
+            self._scope.reducer.run_data(file.data)
+            if file.text is not None:
+                self._scope.reducer.write_file(path, file.data)  # once is enough, and a text may run itself
+                if path.endswith(".py") or file.text.startswith("#!/usr/bin/env python"):
+                    reduce_python(file.text, self._scope.reducer)
+                elif path.endswith((".js", ".rb", ".pl", ".php", ".mjs", ".ts")):
+                    reduce_code(file.text, self._scope.reducer)
+                else:
+                    self._scope.reducer.run_shell(file.text)
+        elif (tree := self._scope.reducer.fetched_tree) and not path.startswith(("/", "~", "$", "`")):
+            self._scope.reducer.run_data((tree,))
+        if "://" in path:
+            self._scope.reducer.run_data(frozenset({Datum(DataKind.FETCHED, path)}))
+        self._scope.reducer.run_data(
+            data if SUBSTITUTION.search(path) or path.startswith("/dev/fd") else NO_DATA
+        )
+
+
+def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
+    """The words of an interpreter that are code, and those that name files."""
+    is_code_option = re.compile("-c") if PYTHON.fullmatch(run.program) else _CODE_OPTION
+    codes = [
+        run.arguments[place + 1]
+        for place, word in enumerate(run.arguments[:-1])
+        if is_code_option.fullmatch(word)
+    ]
+    files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
+    if run.program in ("deno", "bun") and files[:1] == ["run"]:
+        files = files[1:]
+    if run.program.endswith("awk") and not codes:
+        codes, files = files[:1], files[1:]
+    if not codes and (run.program == "osascript" or run.arguments[:1] == ("-",)):
+        files = []
+    return codes, files
