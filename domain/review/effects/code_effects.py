@@ -15,15 +15,13 @@ _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
 _ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
 _NETWORK = re.compile(
-    r"(?i)\bfetch\s*\(|axios|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|"
-    r"request|node-fetch|ws|nodemailer).\)|Net::(HTTP|FTP|SMTP)|LWP|HTTP::Tiny"
-    r"|IO::Socket|\bTCPSocket|UDPSocket|net\.(connect|createConnection|Socket)|curl_(init|"
-    r"exec|setopt)|URI\.open|open-uri|open\s*\(?\s*.https?:|HTTParty|Faraday|XMLHttpRequest|"
-    r"sendBeacon"
-    r"|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b|Net\.Sockets|fsockopen|"
-    r"stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)|socket\.(http|"
-    r"tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|"
-    r"socket\s*\("
+    r"(?i)\bfetch\s*\(|axios|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
+    r"|ws|nodemailer).\)|Net::(HTTP|FTP|SMTP)|LWP|HTTP::Tiny|IO::Socket|\bTCPSocket|UDPSocket"
+    r"|net\.(connect|createConnection|Socket|Dial)|curl_(init|exec|setopt)|URI\.open|open-uri|HTTParty|Faraday"
+    r"|open\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
+    r"|Net\.Sockets|fsockopen|stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)"
+    r"|socket\.(http|tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|socket\s*\("
+    r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
 )
 _READS = re.compile(
     r"(?i)readFile|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
@@ -43,10 +41,10 @@ _ENVIRONMENT = re.compile(
     r"require\(.os.\)|os\.(hostname|userInfo)|gethostname|\$\{?ENV\b"
 )
 _RUNS = re.compile(
-    r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|"
-    r"(?i:\biex\b|Invoke-Expression)|child_process|execSync|\bexec\b|\bsystem\b|"
-    r"\bassert\s*\(|create_function|include\s*\(|require\s*\(\s*.https?:|loadstring|"
-    r"\bload\s*\(|DownloadString|Start-Process"
+    r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
+    r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
+    r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|io\.popen|os\.execute|ProcessBuilder"
+    r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
 _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"

@@ -50,13 +50,15 @@ def show(used: UsedProgram) -> Data:
     return NO_DATA if changes else data
 
 
-def copy(used: UsedProgram) -> None:
-    """Take files that are copied, moved or linked."""
+def copy(used: UsedProgram) -> Data:
+    """Take files that are copied, moved or linked, and return what comes out instead."""
     folders = [value for option, value in used.words.values if option in ("-t", "--target-directory")]
     *sources, target = (*used.operands, *folders) or ("",)
     if not sources or target.startswith("/dev/"):
-        return
+        return NO_DATA
     data = used.read(*sources)
+    if target == "-":
+        return data
     if used.name in ("ln", "mv"):
         data = drop_kind(data, DataKind.FILE)
     reducer = used.scope.reducer
@@ -68,6 +70,7 @@ def copy(used: UsedProgram) -> None:
             used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     for source in sources:
         _judge_new_name(used, source, target)
+    return NO_DATA
 
 
 def _judge_new_name(used: UsedProgram, source: str, target: str) -> None:

@@ -16,7 +16,7 @@ from domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
 from domain.review.hazards.invocation import Invocation
 
 _OTHER = re.compile(
-    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk)[0-9.]*"
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
 )
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")

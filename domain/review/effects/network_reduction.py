@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from domain.review.effects.code_effects import reduce_code
 from domain.review.effects.places import find_host, is_local, is_metadata
 from domain.review.effects.program_effects import Input
 from domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
@@ -42,6 +43,8 @@ def connect(used: UsedProgram) -> Data:
     if used.name in _NETCATS and _listens(used):
         used.scope.add(EffectKind.ADMIT, f"lets other machines connect by {used.name}")
         host = "whoever connects"
+    if used.name == "socat" and re.search(r"(?i)\b(exec|system|shell):", " ".join(used.run.arguments)):
+        used.scope.add(EffectKind.ADMIT, "gives another machine a program to talk to")
     if used.row.input is Input.SEND:
         reducer.send(used.piped | _read_socat_files(used), host)
     if used.name in _FTP and _PUTS.search(f"{used.run.text or ''} {' '.join(used.run.arguments)}"):
@@ -140,6 +143,8 @@ def install(used: UsedProgram) -> None:
     for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
         if (file := reducer.find_file(path)) is not None:
             reducer.run_data(file.data)
+            if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
+                reduce_code(file.text, reducer, program=used.name)
         elif _FETCHED_PACKAGE.match(path):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source"):

@@ -15,7 +15,7 @@ _MORE_SECRETS = re.compile(
       ~/\.(mozilla|config/(google-chrome|chromium|BraveSoftware|microsoft-edge|op|hub|doctl|linode-cli|heroku|rclone
            |sops|Bitwarden|keepassxc|Signal|Slack|filezilla)|thunderbird
            |electrum|bitcoin|ethereum|monero|local/share/kwalletd)(/|$)
-    | ~/Library/(Application\ Support/(Google|Firefox|com\.apple\.TCC|Bitwarden|Exodus|Slack)|Cookies|Messages
+    | ~?/Library/(Application\ Support/(Google|Firefox|com\.apple\.TCC|Bitwarden|Exodus|Slack)|Cookies|Messages
            |Mail|Safari|Group\ Containers)(/|$)
     | ~/\.(docker|kube|oci|bluemix|ansible/vault\S*|subversion/auth|m2/settings\S*\.xml
            |gradle/gradle\.properties|cargo/credentials\S*|gem/credentials|composer/auth\.json|config/(pip/pip\.conf|nix/nix\.conf)
@@ -99,7 +99,7 @@ _LOCAL = re.compile(
     r"(?i)([a-z+]+://)?([^/@]*@)?(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|"
     r"host\.docker\.internal|[\w-]+\.(local|test|localhost))(:\d+)?([/?#].*)?$"
 )
-_HOST = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:/*)?(?:[^/@\s]*@)?([^/:?#\s]+)")
+_HOST = re.compile(r"(?i)(?:[a-z][a-z0-9+.-]*:/+)?(?:[^/@\s]*@)?([^/:?#\s]+)")
 
 
 _LONGEST = 1_024
@@ -114,7 +114,7 @@ def find_secret(word: str) -> str | None:
     path = normalize(word.strip("\"'"))
     if path.endswith("/*") and len(path) > 2:
         path = path[:-2]
-    if not path or _SHOWS_NOTHING.match(path) or path.startswith("-") or " " in path.strip():
+    if not path or _SHOWS_NOTHING.match(path) or path.startswith("-") or (" " in path and path[:1] not in "/~"):
         return None
     if holds_credentials(path) or _MORE_SECRETS.match(path) or _METADATA.match(path):
         return word

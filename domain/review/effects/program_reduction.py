@@ -73,7 +73,7 @@ def _use_words(used: UsedProgram) -> Data:
             for path in used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
         case Operand.COPY:
-            copy(used)
+            data |= copy(used)
         case Operand.TRANSFER:
             transfer(used)
         case Operand.HOST:

@@ -123,6 +123,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         source="openssl(1) 3.0",
         words="s_client",
         values="-servername -CAfile -cert -key -proxy",
+        operands=_O.TEXT,
         hosts="-connect",
         gives=_D.FETCHED,
         input=_I.SEND,

@@ -41,6 +41,9 @@ _UNCHECKED = frozenset(
         ("SSL_VERIFY", "false"),
     }
 )
+_COMMAND_VARIABLE = re.compile(
+    r"\w*(PAGER|EDITOR|VISUAL|LESSOPEN|LESSCLOSE|BROWSER|_COMMAND|_CMD|ASKPASS|OPENER|PROMPT)|AUTOM4TE"
+)
 _FEEDS = frozenset({"xargs", "parallel", "exec", "command", "builtin", "sudo", "doas"})
 _ASKS = frozenset(
     {"curl", "wget", "nc", "ncat", "ping", "http", "dig", "nslookup", "telnet", "ab", "hping3", "ssh"}
@@ -110,7 +113,7 @@ class ScriptReduction:
         read = [self._streams.get(stream, Output()) for stream in command.reads]
         streamed = NO_DATA.union(*(each.data for each in read))
         names = tuple(name for each in read for name in each.names)
-        words = tuple(self._resolve(word, read) for word in command.words)
+        words = self._resolve_words(command.words, read)
         is_substituted = any(SUBSTITUTION.search(word) for word in (*command.words, *command.assignments))
         piped = streamed if not is_substituted or len(read) > 1 or not command.words else NO_DATA
         substituted = streamed if is_substituted else NO_DATA
@@ -124,7 +127,7 @@ class ScriptReduction:
             piped |= self.find_data(command.text, streamed)
         for redirect in redirects:
             if redirect.operator == "<":
-                piped |= self.reducer.read_file(redirect.target)
+                piped |= self.read(redirect.target, streamed)
                 held = self.reducer.find_file(redirect.target)
                 text = held.text if held else text
         if not command.reads and not any(each.operator == "<" for each in redirects) and command.text is None:
@@ -137,7 +140,7 @@ class ScriptReduction:
         )
         while words and is_assignment(words[0]):
             words = words[1:]
-        if not words:  # what a loop or a group reads
+        if not words and not command.assignments:  # what a loop or a group reads
             self.incoming |= piped
         output = Output(piped if not words and command.writes is not None else NO_DATA)
         if words:
@@ -190,12 +193,29 @@ class ScriptReduction:
             if self.texts is not None and output.text is not None:
                 self.texts.append(output.text)
 
+    def _resolve_words(self, given: Sequence[str], read: Sequence[Output]) -> tuple[str, ...]:
+        """The words with what is known of their variables; what the shell takes apart is taken apart."""
+        words: list[str] = []
+        for place, word in enumerate(given):
+            resolved = self._resolve(word, read)
+            if "IFS" in word or (place == 0 and word[:1] in ("$", "`")):
+                words += resolved.split()
+            elif place == 0 and word[:1] == "{" and word[-1:] == "}":
+                words += word[1:-1].split(",")
+            else:
+                words.append(resolved)
+        return tuple(words)
+
     def _resolve(self, word: str, read: Sequence[Output]) -> str:
-        if WHOLE_SUBSTITUTION.fullmatch(word) and len(read) == 1 and read[0].text is not None:
-            return read[0].text.strip()[:_LONGEST_WORD]
+        is_printed = len(read) == 1 and read[0].text is not None and word[:1] in ("$", "`")
+        if is_printed and WHOLE_SUBSTITUTION.fullmatch(word):
+            return (read[0].text or "").strip()[:_LONGEST_WORD]
         if "$" not in word:
             return word
-        word = word.replace("${IFS}", " ").replace("$IFS", " ")
+        if "IFS" in word:
+            word = word.replace("${IFS}", " ").replace("$IFS", " ")
+        if not self.values:
+            return word
         return _PLAIN_VARIABLE.sub(lambda found: self.values.get(found[1] or found[2], found[0]), word)[
             :_LONGEST_WORD
         ]
@@ -226,6 +246,8 @@ class ScriptReduction:
         name, _, value = assignment.partition("=")
         if name == "PATH" and re.match(r"\"?(/tmp|/var/tmp|/dev/shm|\.(?=:|/)|\$\(pwd\):|\$PWD:)", value):
             self.add(EffectKind.DISGUISE, f"has programs looked for in {value.partition(':')[0]} first")
+        elif _COMMAND_VARIABLE.fullmatch(name) and " " in value:
+            self.reducer.run_shell(value.strip("'\""), through=name)
         elif (name, value.strip("'\"")) in _UNCHECKED:
             self.add(EffectKind.DISABLE, f"switches the check of other machines off: {assignment}")
         elif (

@@ -37,6 +37,10 @@ _GIVES_SECRETS = {
     "netsh": r"key=clear",
     "wg": r"show\b.*(private|preshared)|showconf",
     "cmdkey": r"/list",
+    "pbpaste": r"",
+    "wl-paste": r"",
+    "xclip": r"-o\b|-out\b",
+    "xsel": r"-o\b|--output|-b\b",
 }
 _PATTERNS = {program: compile_late(words) for program, words in _GIVES_SECRETS.items()}
 

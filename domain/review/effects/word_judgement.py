@@ -66,7 +66,11 @@ _SHELL_ESCAPE = re.compile(
     r"(?:^|[\s:;'\"(])(?:\\?!|\.(?:shell|system)\s+|spawn\s+)\s*(?:exec\s+)?(?:/\S*/)?(?:ba|"
     r"z|da|k)?sh\b(?:\s+-[ip])*\s*(?:$|[;\"'\n])"
 )
-_SHELL_OPTION = re.compile(r"(?:^|\s)-\S+[ =](?:/\S*/)(?:ba|z|da|k)?sh(?:\s|$)")
+_SHELL_PATH = re.compile(
+    r"(?<![#!\w])/(?:\S*/)?(?:ba|z|da|k|a)?sh(?:,-s|\s+-[ip]+)*\s*(?:[\d<>&]+\d?\s*|"
+    r";\s*(?:exit|false).*)*(?:$|[\"'`)};,])"
+)
+_ASSIGNS = re.compile(r"\w+=/\S+$|--\w*(shell|SHELL)=")
 _PRIVILEGED = re.compile(
     r"(?i)privileged\"?\s*[:=]\s*\"?true|host(Path|PID|Network|IPC)\"?\s*:|cap_add|"
     r"allowPrivilegeEscalation\"?\s*:\s*true|docker\.sock"
@@ -116,8 +120,7 @@ def judge_words(scope: Scope, run: Invocation) -> None:
         for found in (*list_harmful_uses(run), *list_deletions(run), *list_ended_processes(run)):
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), found.reason, run.program)
     texts = (*run.arguments, run.text or "")
-    escapes = any(map(_SHELL_ESCAPE.search, texts)) or _SHELL_OPTION.search(" ".join(run.arguments))
-    if escapes and not SHELL.fullmatch(run.program) and run.program not in _PRINTERS:
+    if not SHELL.fullmatch(run.program) and run.program not in _PRINTERS and any(map(_starts_shell, texts)):
         scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
     written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
     if run.program in ("set", "shopt") and "history" in run.arguments:
@@ -128,6 +131,13 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
         for text in (*written, run.text or ""):
             reduce_code(text, scope.reducer, program="C")
+
+
+def _starts_shell(text: str) -> bool:
+    """Whether a word, or code in it, names a shell that gets nothing to run: it is one to type into."""
+    if "sh" not in text or _ASSIGNS.match(text):
+        return False
+    return bool(_SHELL_ESCAPE.search(text) or _SHELL_PATH.search(text))
 
 
 def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -> None:
@@ -147,7 +157,8 @@ def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
     if run.program in _FINDERS | _LOCATORS:
         is_finder = run.program in _FINDERS
         looked = [*run.find_values(*_SECRET_OPTIONS)] if is_finder else list(words.operands)
-        if any(map(_SECRET_NAMES.fullmatch, looked)) and (not is_finder or any(map(is_wide, words.operands))):
+        is_secret = any(map(_SECRET_NAMES.fullmatch if is_finder else SECRET_WORDS.search, looked))
+        if is_secret and (not is_finder or any(map(is_wide, words.operands))):
             scope.add(EffectKind.REVEAL, "searches the machine for credentials")
     elif run.program == "alias":
         _judge_aliases(scope, run)

@@ -115,7 +115,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "setsebool|semanage|semodule|semodule|chcon|aa-remove-unknown|aa-disable|aa-complain|"
-            "getenforce-off|tccutil|fdesetup|spctl|csrutil|nvram|bputil|tmutil|kextcache|profiles|"
+            "tccutil|fdesetup|spctl|csrutil|nvram|bputil|tmutil|kextcache|profiles|"
             "systemsetup"
         ),
         "",
@@ -134,8 +134,8 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse("dmesg", r"-C|-c|--clear|--read-clear|-D|--console-off", _RECORD),
     HarmfulUse(
         (
-            "auditctl|augenrules|auditpol|logrotate|ausearch-off|wevtutil|utmpdump|wtmpclean|"
-            "logtamper|lastlog-clear|faillock|pam_tally2|fwknop|syslogd|rsyslogd"
+            "auditctl|augenrules|auditpol|logrotate|wevtutil|utmpdump|"
+            "faillock|pam_tally2|fwknop|syslogd|rsyslogd"
         ),
         "",
         "changes what the system records",
@@ -331,7 +331,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "PlistBuddy|plutil|pluginkit|sfltool|loginitems|kickstart|systemextensionsctl|emond",
         (
             r".*(Add|Set|-insert|-replace|-create|-e|-a|RunAtLoad|ProgramArguments|-activate|use|"
-            r"resetbtm|dumpbtm-off).*"
+            r"resetbtm|).*"
         ),
         _LATER,
         guard="persistence",
@@ -349,7 +349,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "atrun|anacron|fcron|batch|cron|crond|incrontab|watchman|supervisorctl|pm2|monit|"
-            "whenever|jobs-at|systemd-tmpfiles|dbus-send|busctl|gdbus"
+            "whenever|systemd-tmpfiles|dbus-send|busctl|gdbus"
         ),
         r"|.+",
         _LATER,
@@ -382,10 +382,10 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "import|maim|flameshot|spectacle|xwd|scrot|ksnapshot|fbgrab|fbcat|shotgun|hyprshot|"
-            "grimshot|ffmpeg-grab|screencapture|recordmydesktop|wf-recorder|vokoscreen|peek|"
-            "imagesnap|fswebcam|streamer|arecord|parecord|sox|rec|gst-launch-1.0|logkeys|"
-            "keysniffer|xspy|xev|xinput|evtest|libinput|showkey|script|ttyrec|asciinema-rec|ttyd|"
-            "wl-paste|pbpaste|xclip|xsel|osascript-keylog"
+            "grimshot|screencapture|recordmydesktop|wf-recorder|vokoscreen|peek|"
+            "imagesnap|fswebcam|streamer|arecord|parecord|gst-launch-1.0|logkeys|"
+            "keysniffer|xspy|xev|xinput|evtest|libinput|showkey|script|ttyrec|ttyd|"
+            "wl-paste|pbpaste|xclip|xsel"
         ),
         (
             r"-window|root|-o|--output|-l|--start|test.*|debug-events|record|/dev/.*|.*\.(png|jpe?g|"
@@ -415,8 +415,8 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "gdb|lldb|strace|ltrace|ptrace|dtrace|dtruss|frida|frida-trace|frida-ps|reptyr|"
-            "bpftrace|sysdig|process_vm_readv|injectso|perf-inject|pyrasite|pyrasite-shell|"
-            "py-spy-dump|jmap|jcmd|jstack-dump|rr|truss|pmap-dump|sample|vmmap|heap"
+            "bpftrace|sysdig|process_vm_readv|injectso|pyrasite|pyrasite-shell|"
+            "jmap|jcmd|rr|truss|vmmap"
         ),
         r"-p|--pid(=.*)?|-p\d+|--attach.*|attach|-n|.*dump.*|-batch-attach|-w|-U",
         _MEMORY,
@@ -426,10 +426,10 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "gcore|procdump|memdump|lime|fmem|avml|linpmem|osxpmem|mimipenguin|laZagne|lazagne|"
-            "lazagne.py|swap_digger|linikatz|truffleHog|gitleaks-steal|mimikatz|pypykatz|procmem|"
+            "lazagne.py|swap_digger|linikatz|mimikatz|pypykatz|procmem|"
             "crackmapexec|secretsdump|impacket-secretsdump|chntpw|samdump2|pwdump|gsecdump|"
-            "keychaindump|chainbreaker|firefox_decrypt|hashdump|kerbrute|GetUserSPNs|GetNPUsers|"
-            "rubeus|ticketer|kinit-steal|klist-dump|bloodhound-python|sharphound"
+            "keychaindump|chainbreaker|kerbrute|GetUserSPNs|GetNPUsers|"
+            "rubeus|ticketer|bloodhound-python|sharphound"
         ),
         "",
         "reads credentials",
@@ -439,9 +439,9 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     HarmfulUse(
         (
             "john|hashcat|hydra|medusa|ncrack|patator|crowbar|brutespray|crunch|cewl|fcrackzip|"
-            "pdfcrack|rarcrack|aircrack-ng|reaver|bully|ophcrack|rcrack|rtgen|thc-hydra|wfuzz|ffuf|"
-            "gobuster|dirb|dirbuster|feroxbuster|kerberoast|sucrack|su-bruteforce|cupp|hashid|"
-            "john-the-ripper|steghide-crack|stegcracker|zip2john|ssh2john|gpg2john|office2john|"
+            "pdfcrack|rarcrack|aircrack-ng|reaver|bully|ophcrack|rcrack|rtgen|wfuzz|ffuf|"
+            "gobuster|dirb|dirbuster|feroxbuster|kerberoast|sucrack|cupp|hashid|"
+            "stegcracker|zip2john|ssh2john|gpg2john|office2john|"
             "keepass2john|pdf2john|unshadow|onesixtyone"
         ),
         "",
@@ -464,14 +464,14 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         (
             "nmap|masscan|zmap|rustscan|unicornscan|fping|hping3|hping|nbtscan|arp-scan|"
             "netdiscover|naabu|nikto|sqlmap|wpscan|nuclei|openvas|msfconsole|msfvenom|msfdb|"
-            "searchsploit|exploit|beef-xss|setoolkit|commix|xsser|arpspoof|dnsspoof|macof|yersinia|"
-            "scapy|ettercap|slowloris|slowhttptest|t50|goldeneye|hulk|siege|loic|hoic|mdk3|mdk4|"
+            "searchsploit|beef-xss|setoolkit|commix|xsser|arpspoof|dnsspoof|macof|yersinia|"
+            "scapy|ettercap|slowloris|slowhttptest|t50|goldeneye|siege|loic|hoic|mdk3|mdk4|"
             "aireplay-ng|airmon-ng|wifite|impacket-\\w+|psexec.py|wmiexec.py|smbexec.py|evil-winrm|"
-            "chisel|ligolo|proxychains-scan|metasploit|empire|sliver|sliver-server|havoc|merlin|"
+            "chisel|ligolo|metasploit|empire|sliver|sliver-server|havoc|merlin|"
             "poshc2|covenant|weevely|pupy|linpeas|linpeas.sh|linenum|LinEnum.sh|"
             "linux-exploit-suggester.sh|unix-privesc-check|pspy|pspy64|deepce|peirates|kube-hunter|"
             "pacu|cloudsploit|scoutsuite|amass|subfinder|theHarvester|recon-ng|dnsrecon|dnsenum|"
-            "fierce|dmitry|traitor|dirtycow|pwnkit|gtfo|crackmapexec"
+            "fierce|dmitry|traitor|pwnkit|crackmapexec"
         ),
         "",
         _ATTACK,
@@ -497,9 +497,9 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
             "vsftpd|proftpd|pure-ftpd|tftpd|smbd|rpcbind|teamviewer|anydesk|rustdesk|tmate|upterm|"
             "gotty|wetty|shellinabox|shellinaboxd|ttyd|code-server|sshuttle|autossh|stunnel|"
             "stunnel4|ngrok|cloudflared|localtunnel|lt|bore|frpc|frps|chisel|ptunnel|dns2tcp|"
-            "dnscat2|iodine|iodined|hans|gost|revsocks|rpivot|pagekite|expose|serveo|telebit|"
+            "dnscat2|iodine|iodined|hans|gost|revsocks|rpivot|pagekite|telebit|"
             "inlets|zrok|pinggy|playit|screenconnect|splashtop|meshagent|dwagent|atera|tacticalrmm|"
-            "localxpose|loclx|x2go|guacd|conpot"
+            "localxpose|loclx|x2go|guacd"
         ),
         "",
         "lets another machine in",
@@ -517,7 +517,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "nc|ncat|netcat|socat|telnet", r"\d{1,3}(\.\d{1,3}){3}/\d+|.*-proxy.*|\d+-\d+", _ATTACK, guard="network"
     ),
     HarmfulUse(
-        "wall|write|mesg|xmessage-all|notify-all|zenity|kdialog",
+        "wall|write|mesg|zenity|kdialog",
         r"--password|.*password.*|--forms|-n",
         "asks somebody for a password, or talks to others",
         guard="secret",
@@ -602,11 +602,11 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         "changes what runs in a cluster",
         (
             r"status|history|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
-            r"get-contexts|undo-dry"
+            r"get-contexts|"
         ),
     ),
     HarmfulUse(
-        "etcdctl|consul kv|zkCli.sh|nomad|crictl|ctr|nerdctl|lxc|lxd|incus|machinectl|docker|podman",
+        "etcdctl|consul kv|zkCli.sh|nomad|crictl|ctr|lxc|lxd|incus|machinectl",
         (
             r"del|delete|rmdir|deleteall|rmr|rm|rmi|rmp|stop|kill|remove|destroy|terminate|purge|"
             r"prune|compact|defrag|snapshot"
@@ -617,9 +617,9 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     # ------------------------------------------------------------ all of the machine
     HarmfulUse(
         (
-            "stress|stress-ng|xmrig|xmr-stak|minerd|cpuminer|cpulimit-stress|ccminer|ethminer|"
-            "nbminer|t-rex|lolminer|phoenixminer|cgminer|bfgminer|claymore|nheqminer|randomx|"
-            "srbminer|gminer|teamredminer|mprime|prime95|sysbench|burnP6|forkbomb|bonnie\\+\\+|"
+            "stress|stress-ng|xmrig|xmr-stak|minerd|cpuminer|ccminer|ethminer|"
+            "nbminer|lolminer|phoenixminer|cgminer|bfgminer|nheqminer|randomx|"
+            "srbminer|gminer|teamredminer|mprime|prime95|sysbench|burnP6|bonnie\\+\\+|"
             "iozone|fio"
         ),
         "",
@@ -649,16 +649,50 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     ),
     HarmfulUse(
         (
-            "ccrypt|ccencrypt|mcrypt|encfs|veracrypt|cryptmount|gocryptfs|age-encrypt|bcrypt|"
-            "scrypt-enc|fscrypt|ecryptfs-setup-private|cryptsetup"
+            "ccrypt|ccencrypt|mcrypt|encfs|veracrypt|cryptmount|gocryptfs|bcrypt|"
+            "fscrypt|ecryptfs-setup-private|cryptsetup"
         ),
         "",
         "makes files unreadable for whoever has no key",
         rf"{_SHOWS}|-d|--decrypt|-c",
     ),
     HarmfulUse(
-        "chattr|lsattr-set|chflags|SetFile|attrib",
+        "chattr|chflags|SetFile|attrib",
         r"[+=-][a-zA-Z]+|hidden|nohidden|uchg|schg|-a|\+h|nouchg|V",
         "hides files, or hinders later changes",
+    ),
+    HarmfulUse("curl|openssl", r"-?-engine(=.*)?|-provider(-path)?", "loads code from a file", guard="network"),
+    HarmfulUse("ssh-keygen|ssh-add|ssh", "-D|-s|-I", "loads code from a file", r"\d+|.*@.*", guard="network"),
+    HarmfulUse(
+        "install|cp|rsync",
+        r"-m?=?0?[2467][0-7]{3}|--mode=0?[2467][0-7]{3}|--chmod=.*[ug]?\+s.*|[2467][0-7]{3}",
+        "lets others run it with the rights of its owner",
+    ),
+    HarmfulUse(
+        "tailscale|caddy",
+        "serve|funnel|file-server",
+        "lets another machine in",
+        "status|--help",
+        guard="network",
+    ),
+    HarmfulUse(
+        "restic|borg|kopia|duplicity|duplicati|bup|rdiff-backup",
+        r".*(://|@[\w.-]+:|rest:|sftp:|s3:|b2:).*",
+        "sends files away",
+        "list|info|check|snapshots",
+        guard="network",
+    ),
+    HarmfulUse("ztcp|zsocket", ".+", "joins the shell to another machine", guard="network"),
+    HarmfulUse(
+        "codesign", "--force|-f|--remove-signature|-s", "changes what proves where a program comes from"
+    ),
+    HarmfulUse(
+        (
+            "lsregister|softwareupdate|safaridriver|dsconfigad|dsexport|dsimport|dsenableroot|"
+            "odutil|scselect|sysadminctl|notifyutil"
+        ),
+        r"-delete|-kill|--schedule|--ignore|--enable|-add|-remove|on|off|-p|-f|set",
+        _SETTING,
+        "--list|show|-show|status",
     ),
 )

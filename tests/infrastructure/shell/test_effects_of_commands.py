@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from domain.calls.access import EXCLUSIVE
+from domain.review.effects.programs import PROGRAMS
 from domain.review.effects.reduction import reduce_command
 from domain.review.effects.side_effect import EffectKind
 from domain.review.guards import GuardSettings, find_objections
+from domain.review.hazards.system_uses import SYSTEM_USES
 from domain.review.path_policy import PathPolicy
 from infrastructure.execution.shell.script import read_script
 
@@ -437,3 +439,9 @@ def test_what_cannot_be_reduced_is_unknown_and_named() -> None:
 def test_texts_that_run_texts_without_an_end_are_unknown() -> None:
     effects = reduce_command("f=a; " + "eval " * 200 + "'$f'", read_script)
     assert any(each.kind is EffectKind.UNKNOWN for each in effects)
+
+
+def test_each_program_of_the_tables_has_a_name_and_each_row_its_source() -> None:
+    names = [word for use in SYSTEM_USES for word in use.program.split()]
+    assert not any("" in word.split("|") for word in names)
+    assert all(row.source and row.names.split() for row in PROGRAMS)
