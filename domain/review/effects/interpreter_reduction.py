@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from domain.lazy_dataclass import dataclass
 from domain.review.effects.code_effects import reduce_code
@@ -14,12 +15,17 @@ from domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, Ef
 from domain.review.effects.surroundings import Output, Scope
 from domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
 from domain.review.hazards.invocation import Invocation
+from domain.review.hazards.program_table import list_harmful_uses
 
 _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
 )
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
+_TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
+_OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
+"""Anybody may put a file there."""
+_NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 
 
@@ -33,9 +39,9 @@ class InterpreterReduction:
         """What a program prints that runs its words or its input as code; None where it does not."""
         reducer, program, arguments = self._scope.reducer, run.program, run.arguments
         if program in ("eval", "trap") and arguments:
-            held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in arguments))
-            reducer.run_data(held)
-            return reducer.run_text(" ".join(arguments) if program == "eval" else arguments[0], piped)
+            reducer.run_data(NO_DATA.union(*(self._scope.find_data(word, substituted) for word in arguments)))
+            text = " ".join(arguments) if program == "eval" else arguments[0]
+            return reducer.run_text(text, piped)
         if program in ("source", ".") and arguments:
             reducer.run_data(self._scope.find_data(arguments[0], substituted))
             self.run_file(arguments[0], substituted if SUBSTITUTION.search(arguments[0]) else NO_DATA)
@@ -43,27 +49,32 @@ class InterpreterReduction:
         if SHELL.fullmatch(program):
             return self._run_shell(run, piped, substituted)
         if program == "ssh":
-            operands = parse_words(arguments, find_row(run) or UNKNOWN_PROGRAM).operands
-            output = reducer.run_text(" ".join(operands[1:])) if len(operands) > 1 else Output()
-            reducer.send(piped, operands[0] if operands else "another machine")
-            words_data = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in operands[1:]))
-            reducer.send(
-                frozenset(each for each in words_data if each.kind is DataKind.SECRET),
-                operands[0] if operands else "",
-            )
-            return Output(output.data | {Datum(DataKind.FETCHED, operands[0] if operands else "ssh")})
-        if program in ("su", "runuser", "script", "flock", "sg", "watch"):
-            for place, word in enumerate(arguments[:-1]):
-                if re.fullmatch(r"-[a-z]*c|--command|--session-command", word):
-                    return reducer.run_text(arguments[place + 1], piped)
-            return Output(piped)
+            return self._run_remote(run, piped, substituted)
+        if program in _TAKES_TEXT:
+            return self._run_text_in_option(run, piped)
         if program in ("tmux", "screen", "expect", "at", "batch", "crontab"):
             for word in (*arguments, run.text or ""):
-                if " " in word:
-                    reducer.run_shell(word)
+                reducer.run_shell(word if " " in word else "")
         if PYTHON.fullmatch(program) or _OTHER.fullmatch(program):
             return self._run_interpreter(run, piped, substituted)
+        if found := _NAMES_INTERPRETER.match(program):
+            return self._run_interpreter(replace(run, program=found[1].lower()), piped, substituted)
         return None
+
+    def _run_remote(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        host, *words = parse_words(run.arguments, find_row(run) or UNKNOWN_PROGRAM).operands or ("ssh",)
+        output = reducer.run_text(" ".join(words))
+        reducer.send(piped, host)
+        held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in words))
+        reducer.send(frozenset(each for each in held if each.kind is DataKind.SECRET), host)
+        return Output(output.data | {Datum(DataKind.FETCHED, host)})
+
+    def _run_text_in_option(self, run: Invocation, piped: Data) -> Output:
+        for place, word in enumerate(run.arguments[:-1]):
+            if re.fullmatch(r"-[a-z]*c|--command|--session-command", word):
+                return self._scope.reducer.run_text(run.arguments[place + 1], piped)
+        return Output(piped)
 
     def _run_shell(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
@@ -72,15 +83,11 @@ class InterpreterReduction:
             None,
         )
         if place is not None:
-            output = Output()
-            for number, word in enumerate(run.arguments[place + 1 :]):
-                if number == 0:
-                    reducer.run_data(self._scope.find_data(word, substituted))
-                    inner = run.arguments[place + 3 :]
-                    for each, value in enumerate(inner, 1):  # the words behind `sh -c TEXT NAME`
-                        word = word.replace(f'"${each}"', value).replace(f"${each}", value)
-                    output = reducer.run_text(word, piped)
-            return output
+            text = "".join(run.arguments[place + 1 : place + 2])
+            reducer.run_data(self._scope.find_data(text, substituted))
+            for number, value in enumerate(run.arguments[place + 3 :], 1):  # the words behind `sh -c TEXT NAME`
+                text = text.replace(f'"${number}"', value).replace(f"${number}", value)
+            return reducer.run_text(text, piped)
         operands = [word for word in run.arguments if not word.startswith("-") or word == "-"]
         if operands and operands[0] not in ("-", "/dev/stdin"):
             reducer.run_data(self._scope.find_data(operands[0], substituted))
@@ -135,24 +142,35 @@ class InterpreterReduction:
 
     def run_file(self, path: str, data: Data) -> None:
         """Take the effects of a file that is run; `data` are those of its name."""
-        file = self._scope.reducer.find_file(path)
-        if file is not None:
-            self._scope.reducer.run_data(file.data)
-            if file.text is not None:
-                self._scope.reducer.write_file(path, file.data)  # once is enough, and a text may run itself
-                if path.endswith(".py") or file.text.startswith("#!/usr/bin/env python"):
-                    reduce_python(file.text, self._scope.reducer)
-                elif path.endswith((".js", ".rb", ".pl", ".php", ".mjs", ".ts")):
-                    reduce_code(file.text, self._scope.reducer)
-                else:
-                    self._scope.reducer.run_shell(file.text)
-        elif (tree := self._scope.reducer.fetched_tree) and not path.startswith(("/", "~", "$", "`")):
-            self._scope.reducer.run_data((tree,))
+        reducer = self._scope.reducer
+        self._judge_name(path)
+        if (file := reducer.find_file(path)) is not None:
+            reducer.run_data(file.data)
+            if (text := reducer.take_text(path)) is not None:
+                self._run_text(path, text)
+        elif path.startswith(_OPEN_FOLDERS):
+            self._scope.add(EffectKind.RUN_HIDDEN, f"runs {path}, of which nothing is known", path)
+        elif reducer.fetched_tree and not path.startswith(("/", "~", "$", "`")):
+            reducer.run_data((reducer.fetched_tree,))
         if "://" in path:
-            self._scope.reducer.run_data(frozenset({Datum(DataKind.FETCHED, path)}))
-        self._scope.reducer.run_data(
-            data if SUBSTITUTION.search(path) or path.startswith("/dev/fd") else NO_DATA
-        )
+            reducer.run_data((Datum(DataKind.FETCHED, path),))
+        if SUBSTITUTION.search(path) or path.startswith("/dev/fd"):
+            reducer.run_data(data)
+
+    def _judge_name(self, path: str) -> None:
+        """A script does what the program does that it is named after."""
+        name = path.rpartition("/")[2]
+        for program in (name, name.rpartition(".")[0]):
+            for found in list_harmful_uses(Invocation(program=program, arguments=())) if program else ():
+                self._scope.add(EffectKind.ATTACK, f"{found.reason.removeprefix(f'{program}: it ')} by {path}")
+
+    def _run_text(self, path: str, text: str) -> None:
+        if path.endswith(".py") or re.match(r"#!\S*(/env )?\S*python|import \w|from \w+ import", text):
+            reduce_python(text, self._scope.reducer)
+        elif path.endswith((".js", ".rb", ".pl", ".php", ".mjs", ".ts")):
+            reduce_code(text, self._scope.reducer)
+        else:
+            self._scope.reducer.run_shell(text)
 
 
 def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:

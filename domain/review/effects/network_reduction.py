@@ -15,6 +15,7 @@ _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "s
 _FTP = frozenset({"ftp", "lftp", "tftp", "smbclient", "sftp"})
 _PUTS = re.compile(r"\b(m?put|mirror\s+-\w*R|reput)\b")
 _HTTPIE = frozenset({"http", "https", "xh", "xhs", "httpie"})
+_RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "kdig", "delv", "ping", "getent"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
@@ -38,6 +39,8 @@ def connect(used: UsedProgram) -> Data:
         if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
             data = frozenset(each for each in data if each.kind in (DataKind.SECRET, DataKind.ENVIRONMENT))
         reducer.send(data, host)
+        if used.name in _RESOLVERS and SUBSTITUTION.search(word) and not WHOLE_SUBSTITUTION.fullmatch(word):
+            used.scope.add(EffectKind.SEND, f"sends what it works out in a name that it looks up: {word}", word)
         if used.name in _HTTPIE and "://" not in word and (file := word.rpartition("@"))[1] and file[2]:
             reducer.send(used.read(file[2]), host)
     if used.name in _NETCATS and _listens(used):

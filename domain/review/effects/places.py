@@ -61,7 +61,7 @@ _SAMPLES = (
 )
 _STARTS_BY_ITSELF = re.compile(
     r"""
-      ~/\.(bash_?\w*|z(shrc|shenv|profile|login|logout)|profile|kshrc|cshrc|tcshrc|login|xinitrc|xsession\w*|xprofile|pam_environment|emacs|Xresources
+      ~/\.(\w*(rc|profile|login|logout)|bash_?\w*|z(shrc|shenv|profile|login|logout)|profile|kshrc|cshrc|tcshrc|login|xinitrc|xsession\w*|xprofile|pam_environment|emacs|Xresources
            |emacs\.d/init\.el|vimrc|vim/(plugin|autoload)/\S+|config/(nvim/\S+|fish/\S+|autostart/\S+|systemd/\S+
            |plasma-workspace/\S+|lxsession/\S+|hypr/\S+|i3/config|sway/config|openbox/autostart
            |git/(config|hooks/\S+)|environment\.d/\S+|upstart/\S+

@@ -112,6 +112,13 @@ _TEXT_OF_PATH = re.compile(
     r"realpath|normpath)|str|glob\.i?glob|os\.(listdir|scandir|walk)|io\.StringIO|bytes|"
     r"bytearray"
 )
+_WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
+_KEEPS = frozenset(
+    {
+        *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
+        "set_content",
+    }
+)
 _GROWS = frozenset({"fork", "Thread", "Process", "Popen", "append", "write", "start", "extend"})
 _WAITS = frozenset(
     {
@@ -274,7 +281,9 @@ class _PythonCode:
                 return self._find_own_data(self._find_name(node)) | self._find_data(value)
             case ast.Subscript(value=value, slice=key) if self._find_name(value) == "os.environ":
                 return self._find_variable(key)
-            case ast.Lambda() | ast.FunctionDef() | ast.ClassDef():
+            case ast.Lambda(body=body):
+                return self._find_data(body)
+            case ast.FunctionDef() | ast.ClassDef():
                 return NO_DATA
             case _:
                 return NO_DATA.union(*map(self._find_data, ast.iter_child_nodes(node)))
@@ -384,12 +393,13 @@ class _PythonCode:
         given = NO_DATA.union(*map(self._find_data, values))
         held = self._find_data(owner)
         first = self._find_text(node.args[0]) if node.args else None
-        own = name.rpartition(".")[2] if owner is None or self._find_name(owner) == "self" else ""
-        for parameter, value in zip(self._parameters.get(own, ()), node.args, strict=False):
-            self._hold(ast.Name(parameter), self._find_data(value), self._find_text(value))
-        if own in self._parameters:
-            return given | self._held.get("return", NO_DATA)
+        if (own := self._call_own(node, name, owner)) is not None:
+            return given | own
+        if owner is None:
+            given |= self._held.get(name, NO_DATA)  # of a function that is put together
         if _SHELL.fullmatch(name):
+            started = node.args[0].elts[:1] if node.args and isinstance(node.args[0], ast.List) else values
+            self._around.run_data(NO_DATA.union(*map(self._find_data, started)))
             return self._around.run_shell(self._find_command(node, name), given, through="Python")
         if name in _RUNS:
             return self._run(node, given, first)
@@ -405,24 +415,21 @@ class _PythonCode:
         if name in _COPIES:
             return self._copy(node)
         self._change_rights(name, last, node, first)
-        if (
-            owner is not None and last in ("write", "writelines", "writestr", "writerow", "add", "dump")
-        ) or name in ("json.dump", "pickle.dump"):
+        if (owner is not None and last in _WRITES) or name in ("json.dump", "pickle.dump"):
             self._write(node, owner, given | held)
-        if owner is not None and last in (
-            "append",
-            "extend",
-            "update",
-            "insert",
-            "add",
-            "put",
-            "add_header",
-            "attach",
-            "set_payload",
-            "set_content",
-        ):
+        if owner is not None and last in _KEEPS:
             self._hold(owner, given)
         return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+
+    def _call_own(self, node: ast.Call, name: str, owner: ast.expr | None) -> Data | None:
+        """What a function of the code itself returns; None where it is none."""
+        is_own = owner is None or self._find_name(owner) == "self"
+        parameters = self._parameters.get(name.rpartition(".")[2]) if is_own else None
+        if parameters is None:
+            return None
+        for parameter, value in zip(parameters, node.args, strict=False):
+            self._hold(ast.Name(parameter), self._find_data(value), self._find_text(value))
+        return self._held.get("return", NO_DATA)
 
     def _find_machine_data(self, name: str) -> Data:
         return frozenset({Datum(DataKind.MACHINE, f"Python's {name}")}) if _MACHINE.fullmatch(name) else NO_DATA

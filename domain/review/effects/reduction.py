@@ -150,6 +150,14 @@ class Reducer:
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenFile(data | (known.data if known else NO_DATA), text)
 
+    def take_text(self, path: str) -> str | None:
+        """The text of a file, if it is known; once, since a text may run itself."""
+        file = self._files.get(_shorten(path))
+        if file is None or file.text is None:
+            return None
+        self._files[_shorten(path)] = WrittenFile(file.data, None)
+        return file.text
+
     def find_file(self, path: str) -> WrittenFile | None:
         """What this text has put into a file."""
         return self._files.get(_shorten(path))

@@ -166,7 +166,9 @@ class ScriptReduction:
             and not each.target.startswith(">(")
         ]
         for target, operator in ((each.target, each.operator) for each in redirects if each.target in targets):
-            text = output.text if operator != ">>" or self.reducer.find_file(target) is None else None
+            text = output.text
+            if operator == ">>" and (known := self.reducer.find_file(target)) is not None:
+                text = None if None in (known.text, text) else f"{known.text}\n{text}"
             self.reducer.write_file(target, output.data, text)
             if operator in (">", ">|", "&>") and re.search(r"(^|/)[*?]+[^/]*$", target):
                 self.add(EffectKind.HARM, f"overwrites whatever fits {target}", target)
@@ -175,18 +177,18 @@ class ScriptReduction:
         if targets:
             return
         if writes is not None:
-            known = self._streams.get(writes)
+            streamed = self._streams.get(writes)
             both = (
                 output.text
-                if known is None
-                else f"{known.text}\n{output.text}"
-                if None not in (known.text, output.text)
+                if streamed is None
+                else f"{streamed.text}\n{output.text}"
+                if None not in (streamed.text, output.text)
                 else None
             )
             self._streams[writes] = Output(
-                output.data | (known.data if known else NO_DATA),
+                output.data | (streamed.data if streamed else NO_DATA),
                 both,
-                (*(known.names if known else ()), *output.names)[:40],
+                (*(streamed.names if streamed else ()), *output.names)[:40],
             )
         else:
             self.output |= output.data

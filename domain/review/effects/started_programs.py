@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from domain.review.hazards.invocation import Invocation
+from domain.review.hazards.program_table import skip_leading_options
 
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
 _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
@@ -97,6 +98,7 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
+        run = replace(run, arguments=skip_leading_options(run))
         if (
             _PYTHON.fullmatch(run.program)
             and "-m" in run.arguments[:-1]
@@ -114,7 +116,7 @@ def enter_started(run: Invocation) -> Invocation:
                 return run
             with_value, leading = _ENTERS[key]
             words = _skip(run.arguments[place + 1 :], with_value, leading)
-        if not words or (run.program in ("docker", "podman", "nerdctl") and not words):
+        if not words:
             return run
         run = replace(run, program=words[0].rpartition("/")[2], arguments=words[1:])
     return run

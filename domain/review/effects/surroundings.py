@@ -55,6 +55,10 @@ class Surroundings(Protocol):
         """What the command has put into a file."""
         ...
 
+    def take_text(self, path: str) -> str | None:
+        """The text of a file, if it is known; once, since a text may run itself."""
+        ...
+
     def send(self, data: Data, host: str) -> None:
         """Take the effects of data sent to a host, unless that is this machine."""
         ...

@@ -125,6 +125,8 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
     if run.program in ("set", "shopt") and "history" in run.arguments:
         scope.add(EffectKind.DISABLE, "switches the history of commands off")
+    elif run.program == "trap" and "DEBUG" in run.arguments:
+        scope.add(EffectKind.REVEAL, "records each command that is typed")
     elif run.program in ("kubectl", "oc", "docker", "docker-compose", "podman"):
         if any(map(_PRIVILEGED.search, (*written, *texts))):
             scope.add(EffectKind.ELEVATE, "gives a container rights over the machine")

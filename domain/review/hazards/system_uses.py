@@ -695,4 +695,11 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         _SETTING,
         "--list|show|-show|status",
     ),
+    HarmfulUse(
+        "ldapadd|ldapmodify|ldapdelete|ldappasswd|ldapmodrdn|smbpasswd|pdbedit|kadmin|kadmin.local|samba-tool|realm",
+        ".+",
+        "changes who may use the network",
+        rf"{_SHOWS}|-L",
+    ),
+    HarmfulUse("devtunnel|rathole", "host|tunnel|--tunnel", "lets another machine in", guard="network"),
 )
