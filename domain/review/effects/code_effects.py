@@ -43,8 +43,11 @@ _ENVIRONMENT = re.compile(
 _RUNS = re.compile(
     r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
     r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
-    r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|io\.popen|os\.execute|ProcessBuilder"
+    r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
     r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
+)
+_DECODES = re.compile(
+    r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
 )
 _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"
@@ -81,7 +84,8 @@ def reduce_code(text: str, around: Surroundings, incoming: Data = NO_DATA, progr
             held |= around.run_shell(nested.text, incoming, through=program)
     _judge_calls(text, around, program)
     if _WRITES.search(text):
-        for word in filter(starts_by_itself, words):
+        homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
+        for word in filter(starts_by_itself, (*words, *homes)):
             around.write_file(word, NO_DATA)
     is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
     shown = held if is_shown else incoming
@@ -119,6 +123,8 @@ def _find_host(text: str, words: Iterable[str]) -> str | None:
 
 
 def _judge_calls(text: str, around: Surroundings, program: str) -> None:
+    if _DECODES.search(text) and _RUNS.search(text):
+        around.run_data((Datum(DataKind.DECODED, program),))
     for pattern, kind, does in _CALLS:
         if pattern.search(text):
             around.add(SideEffect(kind, does))

@@ -119,12 +119,15 @@ class InterpreterReduction:
                 given = NO_DATA
                 for file in files:
                     reducer.write_file(file, NO_DATA)
+        modules = " ".join(word for word in run.arguments if word.startswith(("-M", "-r", "-m")))
         output = NO_DATA
         for code in codes:
             held = self._scope.find_data(code, substituted)
             reducer.run_data(each for each in held if each.kind in (DataKind.FETCHED, DataKind.DECODED))
             printed = reduce_python(code, reducer) if PYTHON.fullmatch(run.program) else None
-            output |= reduce_code(code, reducer, given, run.program) if printed is None else printed
+            output |= (
+                reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
+            )
         return Output(output)
 
     def _serve(self, run: Invocation) -> None:

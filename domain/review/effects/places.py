@@ -119,7 +119,7 @@ def find_secret(word: str) -> str | None:
     if holds_credentials(path) or _MORE_SECRETS.match(path) or _METADATA.match(path):
         return word
     if (
-        ("://" not in path and _NAMES.is_sensitive(path) and not path.endswith((".env", ".key")))
+        ("://" not in path and _NAMES.is_sensitive(path) and not path.endswith(".env"))
         or path in (".env",)
         or path.endswith("/.env")
     ):

@@ -56,7 +56,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(names="echo printf", source="bash(1) 5.2", operands=_O.TEXT),
     ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
-    ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.MACHINE),
+    ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="bundle create", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="archive", source="git(1) 2.39", gives=_D.FILE),
     # ------------------------------------------------------------ archives and encodings
@@ -366,6 +366,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         posts="-f -F --raw-field --field",
         hosts="--hostname",
         operands=_O.TEXT,
+        gives=_D.FILE,
     ),
     ProgramEffects(
         names="gh",
@@ -445,7 +446,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     ProgramEffects(
         names="docker podman",
-        words="save|export|image save|container export",
+        words="save|export|image save|container export|cp",
         source="docker(1) 20.10",
         writes="-o --output",
         gives=_D.FILE,
@@ -458,6 +459,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         hosts="-h --host",
         operands=_O.TEXT,
         gives=_D.FILE,
+        input=_I.SEND,
     ),
     ProgramEffects(
         names="pg_dump pg_dumpall mysqldump mongodump sqlite3 mongoexport",
@@ -502,7 +504,8 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     ProgramEffects(
         names=(
-            "dpkg rpm apt apt-get yum dnf zypper apk pacman snap flatpak brew gem npm pnpm yarn "
+            "nix helm ansible-pull dpkg rpm apt apt-get yum dnf zypper apk pacman snap flatpak brew gem npm "
+            "pnpm yarn "
             "pip pip3 pipx uv cargo gdebi go deno bun kubectl oc docker podman"
         ),
         words="-i|--install|-U|-ivh|-Uvh|install|localinstall|run|add|i|apply|create|load|pip install",

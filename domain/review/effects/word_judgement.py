@@ -118,11 +118,14 @@ def judge_words(scope: Scope, run: Invocation) -> None:
     """Take what stands against a program in the tables of uses, where only the reduction sees the program."""
     if not scope.is_seen_elsewhere:
         for found in (*list_harmful_uses(run), *list_deletions(run), *list_ended_processes(run)):
-            scope.add(_KINDS.get(found.guard, EffectKind.HARM), found.reason, run.program)
+            does = found.reason.partition(": it ")[2] or found.reason
+            scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     texts = (*run.arguments, run.text or "")
     if not SHELL.fullmatch(run.program) and run.program not in _PRINTERS and any(map(_starts_shell, texts)):
         scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
     written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
+    if run.program == "exec" and "-a" in run.arguments:
+        scope.add(EffectKind.DISGUISE, "runs a program under another name")
     if run.program in ("set", "shopt") and "history" in run.arguments:
         scope.add(EffectKind.DISABLE, "switches the history of commands off")
     elif run.program == "trap" and "DEBUG" in run.arguments:

@@ -702,4 +702,5 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
         rf"{_SHOWS}|-L",
     ),
     HarmfulUse("devtunnel|rathole", "host|tunnel|--tunnel", "lets another machine in", guard="network"),
+    HarmfulUse("kubectl|oc create", "cronjob|job|daemonset", _LATER, "--dry-run.*", guard="persistence"),
 )
