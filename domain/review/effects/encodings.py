@@ -8,9 +8,18 @@ import re
 
 from domain.review.hazards.invocation import Invocation
 
+_DECODERS = frozenset(
+    {
+        *("base64", "gbase64", "basenc", "base32", "xxd", "rev", "openssl", "tr", "uudecode", "gunzip", "zcat"),
+        *("bunzip2", "unxz", "gpg", "gzip"),
+    }
+)
+
 
 def find_encoding(run: Invocation) -> str | None:
     """The encoding that a program undoes in what comes in; None where it undoes none."""
+    if run.program not in _DECODERS:
+        return None
     given = set(run.arguments)
     letters = "".join(word[1:] for word in run.arguments if re.fullmatch(r"-[a-zA-Z]+", word))
     decodes = bool({"d", "D"} & set(letters)) or bool(given & {"--decode", "--decrypt", "-decrypt"})

@@ -198,4 +198,6 @@ class Reducer:
 
 
 def _shorten(path: str) -> str:
-    return re.sub(r"^(\./)+", "", path)
+    while path.startswith("./"):
+        path = path[2:]
+    return path

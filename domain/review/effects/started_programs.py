@@ -98,7 +98,8 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
-        run = replace(run, arguments=skip_leading_options(run))
+        if (arguments := skip_leading_options(run)) != run.arguments:
+            run = replace(run, arguments=arguments)
         if (
             _PYTHON.fullmatch(run.program)
             and "-m" in run.arguments[:-1]

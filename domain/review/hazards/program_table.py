@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from domain.lazy_dataclass import dataclass
+from domain.review.hazards.cloud_uses import CLOUD_USES
 from domain.review.hazards.data_uses import DATA_USES
 from domain.review.hazards.harmful_use import HarmfulUse
 from domain.review.hazards.invocation import Invocation
@@ -40,7 +41,7 @@ def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]
 
 
 _ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
-_SYSTEM_ROWS = _index_by_program(SYSTEM_USES)
+_SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *CLOUD_USES))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
 _CONTAINERS = frozenset({"-H", "--host", "--context", "-c", "--config", "-l", "--log-level"})
 _COMPOSE = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"})
