@@ -12,8 +12,10 @@ import binascii
 import re
 import shlex
 import warnings
+from collections.abc import Iterable
 
 from domain.review.effects.places import find_secret, is_local, is_metadata
+from domain.review.effects.python_calls import judge_call, judge_calls, judge_loop
 from domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -93,6 +95,8 @@ _RUNS = frozenset(
     }
 )
 _SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
+_MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
+_SHOWS_OUTPUT = re.compile(r"os\.system|subprocess\.(run|call|check_call|Popen)|os\.(exec|spawn)\w+")
 _COPIES = frozenset(
     {
         "shutil.copy",
@@ -117,23 +121,6 @@ _KEEPS = frozenset(
     {
         *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
         "set_content",
-    }
-)
-_GROWS = frozenset({"fork", "Thread", "Process", "Popen", "append", "write", "start", "extend"})
-_WAITS = frozenset(
-    {
-        "sleep",
-        "accept",
-        "recv",
-        "recvfrom",
-        "input",
-        "get",
-        "readline",
-        "wait",
-        "read",
-        "join",
-        "select",
-        "communicate",
     }
 )
 
@@ -163,6 +150,8 @@ class _PythonCode:
         self._busy: set[int] = set()
         self._output: Data = NO_DATA
         self._is_socket = False
+        self._star = ""
+        self._lists: dict[str, ast.expr] = {}
 
     def reduce(self) -> Data:
         for node in self._nodes:
@@ -181,6 +170,8 @@ class _PythonCode:
         match node:
             case ast.Import(names=names):
                 self._imported.update({each.asname or each.name: each.name for each in names})
+            case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
+                self._star = module
             case ast.ImportFrom(module=str(module), names=names):
                 self._imported.update({each.asname or each.name: f"{module}.{each.name}" for each in names})
             case ast.FunctionDef(name=name, args=given) | ast.AsyncFunctionDef(name=name, args=given):
@@ -328,6 +319,8 @@ class _PythonCode:
                 self._hold(target, self._find_data(value))
             case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
                 self._hold_each(target, source)
+                if isinstance(node, ast.For):
+                    self._judge_loop(node)
             case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
                 self._assign(target, source)
             case ast.Call():
@@ -335,14 +328,14 @@ class _PythonCode:
             case ast.Return(value=value):
                 self._held["return"] = self._held.get("return", NO_DATA) | self._find_data(value)
             case ast.While(test=ast.Constant(value=(True | 1))):
-                self._loop(node)
+                self._judge_loop(node)
             case _:
                 return
 
     def _assign(self, target: ast.expr, value: ast.expr) -> None:
         self._hold(target, self._find_data(value), self._find_text(value))
-        if isinstance(target, ast.Name) and isinstance(value, ast.Call) and (path := self._find_opened(value)):
-            self._opened[target.id] = path
+        if isinstance(target, ast.Name):
+            self._note_value(target.id, value)
         if isinstance(target, ast.Subscript) and self._find_name(target.value) == "os.environ":
             name = self._find_text(target.slice) or ""
             if name in (
@@ -355,6 +348,19 @@ class _PythonCode:
             ):
                 self._add(EffectKind.PERSIST, f"changes {name}, by which other programs find what they run")
 
+    def _note_value(self, name: str, value: ast.expr) -> None:
+        """Note the file, the words or the module that a name stands for."""
+        if isinstance(value, ast.List | ast.Tuple):
+            self._lists[name] = value
+        elif isinstance(value, ast.Call) and (path := self._find_opened(value)):
+            self._opened[name] = path
+        elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
+            self._imported[name] = self._find_text(value.args[0]) or "?"
+
+    def _judge_loop(self, node: ast.For | ast.While) -> None:
+        for effect in judge_loop(node, self._list_calls(each for part in node.body for each in ast.walk(part))):
+            self._around.add(effect)
+
     def _hold_each(self, target: ast.expr, source: ast.expr) -> None:
         texts = (
             [self._find_text(each) for each in source.elts] if isinstance(source, ast.List | ast.Tuple) else []
@@ -363,14 +369,6 @@ class _PythonCode:
         if grave is None and (folder := self._find_text(source)):
             grave = f"{folder}/{_UNKNOWN}" if not folder.endswith("*") else folder
         self._hold(target, self._find_data(source), grave)
-
-    def _loop(self, node: ast.While) -> None:
-        inner = [each for part in node.body for each in ast.walk(part)]
-        calls = {self._find_name(each.func).rpartition(".")[2] for each in inner if isinstance(each, ast.Call)}
-        if any(isinstance(each, ast.Break | ast.Return | ast.Raise) for each in inner) or calls & _WAITS:
-            return
-        if calls & _GROWS:
-            self._add(EffectKind.EXHAUST, "goes on without an end, and takes more and more of the machine")
 
     # ---------------------------------------------------------------- calls
 
@@ -387,6 +385,8 @@ class _PythonCode:
 
     def _reduce_call(self, node: ast.Call) -> Data:
         name = self._find_name(node.func)
+        if self._star and "." not in name and name not in self._parameters:
+            name = f"{self._star}.{name}"
         last = name.rpartition(".")[2]
         owner = node.func.value if isinstance(node.func, ast.Attribute) else None
         values = (*node.args, *(each.value for each in node.keywords))
@@ -397,14 +397,16 @@ class _PythonCode:
             return given | own
         if owner is None:
             given |= self._held.get(name, NO_DATA)  # of a function that is put together
+        for effect in judge_call(name, node, first):
+            self._around.add(effect)
         if _SHELL.fullmatch(name):
-            started = node.args[0].elts[:1] if node.args and isinstance(node.args[0], ast.List) else values
-            self._around.run_data(NO_DATA.union(*map(self._find_data, started)))
-            return self._around.run_shell(self._find_command(node, name), given, through="Python")
+            return self._start(node, name, given)
         if name in _RUNS:
             return self._run(node, given, first)
         if (path := self._find_opened(node)) is not None:
             return self._open(node, path, last)
+        if name in _COPIES:
+            return self._copy(node)
         if name in ("os.getenv", "os.environ.get") and node.args:
             return self._find_variable(node.args[0])
         if _TYPED.fullmatch(name):
@@ -412,14 +414,19 @@ class _PythonCode:
         if _SHOWS.fullmatch(name):
             self._output |= given
             return NO_DATA
-        if name in _COPIES:
-            return self._copy(node)
-        self._change_rights(name, last, node, first)
+        self._keep(node, name, owner, given, held)
+        return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+
+    def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
+        """Take data that are put into files and into what names stand for."""
+        last = name.rpartition(".")[2]
         if (owner is not None and last in _WRITES) or name in ("json.dump", "pickle.dump"):
             self._write(node, owner, given | held)
         if owner is not None and last in _KEEPS:
             self._hold(owner, given)
-        return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+        if last in ("extractall", "extract"):
+            folder = self._find_text(node.args[0]) if node.args else None
+            self._around.write_file((folder or ".").rstrip("/") + "/", held)
 
     def _call_own(self, node: ast.Call, name: str, owner: ast.expr | None) -> Data | None:
         """What a function of the code itself returns; None where it is none."""
@@ -535,6 +542,8 @@ class _PythonCode:
             path = self._find_opened(target)
         if path is not None:
             text = self._find_text(node.args[0]) if node.args else None
+            if text is not None and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+                data |= self._around.read_file(text)  # into an archive
             self._around.write_file(path, data, text)
 
     def _copy(self, node: ast.Call) -> Data:
@@ -545,6 +554,8 @@ class _PythonCode:
             self._around.write_file(paths[0] or _UNKNOWN, data)
         elif len(paths) > 1 and paths[1]:
             self._around.write_file(paths[1], data)
+        if paths and paths[0] and self._find_name(node.func) in _MOVES:
+            self._around.write_file(paths[0], NO_DATA)
         return data
 
     def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
@@ -555,10 +566,24 @@ class _PythonCode:
             self._output |= reduce_python(first, self._around, self._depth + 1) or NO_DATA
         return given
 
+    def _start(self, node: ast.Call, name: str, given: Data) -> Data:
+        """Take a program that is started, and return what it prints."""
+        first = node.args[0] if node.args else None
+        started = first.elts[:1] if isinstance(first, ast.List | ast.Tuple) else [first]
+        self._around.run_data(NO_DATA.union(*map(self._find_data, started)))
+        printed = self._around.run_shell(self._find_command(node, name), given, through="Python")
+        if not {each.arg for each in node.keywords} & {"capture_output", "stdout"} and _SHOWS_OUTPUT.fullmatch(
+            name
+        ):
+            self._output |= printed
+        return printed
+
     def _find_command(self, node: ast.Call, name: str) -> str:
         if not node.args:
             return ""
         first = node.args[0]
+        if isinstance(first, ast.Name):
+            first = self._lists.get(first.id, first)
         if isinstance(first, ast.List | ast.Tuple):
             words = [self._find_text(each) or _UNKNOWN for each in first.elts]
             return " ".join(word if _UNKNOWN in word else shlex.quote(word) for word in words)
@@ -567,41 +592,15 @@ class _PythonCode:
             return " ".join(shlex.quote(each) for each in texts[:1] + texts[2:] if each)
         return self._find_text(first) or _UNKNOWN
 
-    def _change_rights(self, name: str, last: str, node: ast.Call, first: str | None) -> None:
-        if name in ("os.setuid", "os.setgid", "os.seteuid", "os.setresuid"):
-            self._add(EffectKind.ELEVATE, "acts as another user")
-        elif last == "chmod" and node.args:
-            for mode in (each.value for each in ast.walk(node) if isinstance(each, ast.Constant)):
-                if isinstance(mode, int) and not isinstance(mode, bool) and mode & 0o6002:
-                    self._add(
-                        EffectKind.ELEVATE,
-                        f"lets others change {first or 'a file'}, or run it with its owner's rights",
-                    )
-        elif name.startswith(("winreg.SetValue", "winreg.CreateKey")):
-            self._add(EffectKind.PERSIST, "changes the registry")
-        elif name == "crontab.CronTab":
-            self._add(EffectKind.PERSIST, "schedules something to run by itself")
-        elif name.startswith(("scapy.", "pcapy.", "pyshark.")) and last in (
-            "sniff",
-            "send",
-            "sendp",
-            "sr1",
-            "srp",
-            "LiveCapture",
-            "ARP",
-        ):
-            self._add(EffectKind.ATTACK, "reads or makes up what others send")
-        elif last in ("SOCK_RAW",) or (name == "socket.socket" and "SOCK_RAW" in ast.dump(node)):
-            self._add(EffectKind.ATTACK, "reads what others send")
-        elif last == "connect_ex":
-            self._add(EffectKind.ATTACK, "looks for open ports of another machine")
-
     def _reduce_whole(self) -> None:
-        calls = {
-            self._find_name(each.func).rpartition(".")[2] for each in self._nodes if isinstance(each, ast.Call)
-        }
-        if self._is_socket and "bind" in calls and calls & {"listen", "recvfrom", "accept"}:
-            self._add(EffectKind.ADMIT, "lets other machines connect")
+        names = self._list_calls(self._nodes)
+        texts = [each.value for each in self._nodes if isinstance(each, ast.Constant)]
+        known = [each for each in texts if isinstance(each, str)]
+        for effect in judge_calls(names, known, is_socket=self._is_socket):
+            self._around.add(effect)
+
+    def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
+        return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
 
     def _add(self, kind: EffectKind, does: str) -> None:
         self._around.add(SideEffect(kind, does))
