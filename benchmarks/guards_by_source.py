@@ -45,6 +45,7 @@ def _object_to(call: LabelledCall) -> bool:
             paths=PathPolicy(roots=(_ROOT,)),
             settings=GuardSettings(),
             read_script=read_script,
+            tool=call.tool,
         )
     )
 

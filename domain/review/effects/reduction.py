@@ -45,7 +45,9 @@ def reduce_command(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]
 def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
     """The effects of code in a file, by the name of its language."""
     reducer = Reducer(read_script)
-    if language != "python" or reduce_python(text, reducer) is None:
+    if language == "python":
+        reduce_python(text, reducer)  # a part of a file may be no whole code: then nothing is told of it
+    else:
         reduce_code(text, reducer, program=language)
     return tuple(reducer.effects)
 
