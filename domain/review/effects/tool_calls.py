@@ -126,7 +126,9 @@ def _list_commands(path: str, text: str) -> Iterator[str]:
         joined = re.sub(r"\\\n", " ", text)
         yield "\n".join(line[4:] for line in joined.split("\n") if line.startswith("RUN "))
     elif _WORKFLOW.fullmatch(path):
-        lines = re.findall(r"(?m)^\s*-?\s*(?:run|script):\s*[|>]?-?\s*(.*(?:\n\s{8,}\S.*)*)", text)
+        lines = re.findall(
+            r"(?m)^[ \t]*+(?:-[ \t]*+)?(?:run|script):[ \t]*[|>]?-?[ \t]*(.*(?:\n[ \t]{8,}\S.*)*)", text
+        )
         yield "\n".join(_SECRETS_OF_WORKFLOW.sub("$GITHUB_TOKEN", line) for line in lines)
     elif path.rpartition("/")[2] in ("package.json", "composer.json"):
         yield from _list_scripts(text)
