@@ -174,6 +174,7 @@ class Review:
             settings=self._guards,
             read_script=self._rules.read_script,
             request=request if self._person.is_there else NO_REQUEST,
+            tool=subject.tool,
         )
         mode = mode or self.mode
         decision = decide(

@@ -325,6 +325,7 @@ class RuleBook:
             paths=self._paths,
             settings=self._guards,
             read_script=self._read_script,
+            tool=subject.tool,
         )
         return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
 

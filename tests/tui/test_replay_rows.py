@@ -3,7 +3,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from tui.screens.permissions.permissions_screen import PermissionsScreen
 
 from domain.errors import LedgerError
 from domain.review.past_call import PastAnswer
@@ -13,6 +12,7 @@ from domain.review.rule_replay import ReplayGroup, RuleReplay
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import a_review_context
+from tui.screens.permissions.permissions_screen import PermissionsScreen
 from tui.screens.review.replay_rows import render_replay
 
 MAKE = a_command("make")

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from tui.screens.permissions.permissions_screen import PermissionsScreen
 
 from domain.review.mode import Mode
 from domain.review.unasked_calls import CallKind, SampledCall
 from infrastructure.permissions.sample_file import SampleFile
 from tests.support.app_stage import on_stage
+from tui.screens.permissions.permissions_screen import PermissionsScreen
 from tui.screens.permissions.verdicts import VerdictScreen
 
 
