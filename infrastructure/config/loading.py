@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 
@@ -16,7 +16,13 @@ from domain.errors import ConfigError
 from domain.lazy_dataclass import dataclass
 from domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from infrastructure.config.keys import Table, load_schema_tree
-from infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
+from infrastructure.config.paths import (
+    ConfigLocations,
+    is_present,
+    list_limiting_files,
+    locate,
+    resolve_trusted_place,
+)
 from infrastructure.config.policy_file import PolicyPlace, read_policy
 from infrastructure.config.policy_limits import PolicyLimits
 from infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
@@ -66,8 +72,8 @@ class LoadedSettings:
     where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
     `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
     its own turn out to be wrong only when they are used. `left_out` says why the project's file is not among
-    them although there is one; it is also a warning. `policy` is what the administrator of the machine demands:
-    all settings keep to it already.
+    them although there is one; it is also a warning. `policy` is what the administrator of the machine
+    demands: all settings keep to it already.
     """
 
     settings: Settings
@@ -104,15 +110,15 @@ def load_settings(
     needs_project: bool = True,
     policy_place: PolicyPlace | None = None,
 ) -> LoadedSettings:
-    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win. What
-    comes of that is held to the managed policy.
+    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win.
+    What comes of that is held to the managed policy.
 
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
-    maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
-    that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
-    were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is left
-    out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises ConfigError
-    that names every place and remedy.
+    maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very
+    bytes that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if
+    there were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is
+    left out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises
+    ConfigError that names every place and remedy.
     """
     policy = read_policy(policy_place)
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
@@ -137,6 +143,7 @@ def load_settings(
         stack.lay(variable)
     for key, value in overrides.items():
         stack.lay(_check_flag(key, value))
+    stack.lay_project_limits(cwd, environ)
     settings = stack.build_settings()
     if policy.file is not None:
         stack.hold_to(policy)
@@ -216,7 +223,8 @@ class _Stack:
             outcome = accept_assignments(source.assignments, self.values, file=path, user_file=user_file)
             self.lay(replace(source, assignments=list(outcome.assignments)))
         else:
-            # Whoever made the file is a stranger: what is wrong in it must not keep the person from their work.
+            # Whoever made the file is a stranger: what is wrong in it must not keep the person from their
+            # work.
             self.warnings += [
                 f"{problem}; the file {WHY[known]}, so this is ignored" for problem in source.problems
             ]
@@ -225,6 +233,19 @@ class _Stack:
             self.put(outcome.assignments)
             self.question = _build_question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings
+
+    def lay_project_limits(self, cwd: Path, environ: Mapping[str, str]) -> None:
+        """Add what the project's settings for other agents forbid, whatever else is set."""
+        if not (files := list_limiting_files(cwd)):
+            return
+        from infrastructure.config.foreign.project_limits import read_project_limits
+
+        for limits in read_project_limits(files, environ):
+            for path, names in limits.added.items():
+                present = self.values[path]
+                values = tuple(dict.fromkeys((*cast("tuple[str, ...]", present.value), *names)))
+                self.put([Assignment(path, values, f"{present.origin}{_ADDED}{limits.file}")])
+            self.warnings.append(limits.notice)
 
     def put(self, assignments: Iterable[Assignment]) -> None:
         self.values |= {assignment.path: assignment for assignment in assignments}

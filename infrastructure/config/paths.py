@@ -11,6 +11,7 @@ from domain.lazy_dataclass import dataclass
 from infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
+_LIMITING_FILES = (".claude/settings.json", ".claude/settings.local.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,8 @@ def locate_worktrees(environ: Mapping[str, str]) -> Path | None:
 
 
 def resolve_trusted_place(file: Path) -> Path:
-    """The place by which trust in a project's file is remembered: its name in its folder, the folder resolved.
+    """The place by which trust in a project's file is remembered: its name in its folder, the folder
+    resolved.
 
     Where the file itself is a link, that is not followed: what it sets counts for the folder it is found in.
     """
@@ -119,6 +121,13 @@ def list_folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
         if os.path.lexists(each / ".git"):
             return upwards[: place + 1]
     return (folder,)
+
+
+def list_limiting_files(cwd: Path) -> tuple[Path, ...]:
+    """The settings for other agents that are there, from the project's root to a working directory."""
+    folders = list_folders_up_to_repository(cwd.resolve())[::-1]
+    files = (folder / name for folder in folders for name in _LIMITING_FILES)
+    return tuple(file for file in files if os.path.lexists(file))
 
 
 def _is_same(one: Path | None, other: Path | None) -> bool:
