@@ -7,6 +7,7 @@ import posixpath
 
 from domain.lazy_dataclass import dataclass
 from domain.review.permissions import COMMAND_TOOL, READ_ONLY, READERS, WRITERS, Answer, BadRule, Rule
+from domain.secrets.patterns import find_pattern_spans
 from domain.text.late_pattern import compile_late
 
 ALL_READERS = tuple(sorted(READERS))
@@ -53,6 +54,8 @@ def translate_command(text: str, answer: Answer, *, is_exact: bool = False) -> T
     if answer is not Answer.ALLOW:
         return _restrict_command(text, answer)
     begin = text if is_exact else text.removesuffix(":*").removesuffix(" *")
+    if find_pattern_spans(begin):
+        return TranslatedRule(answer=answer, why="it seems to hold a secret, which is not copied, so it asks")
     if not _ALLOWED_TEXT.fullmatch(begin) or _ASSIGNMENT.fullmatch(begin.split(" ")[0]) or begin == READ_ONLY:
         return TranslatedRule(answer=answer, why="it cannot be allowed here with the same meaning, so it asks")
     return TranslatedRule(answer=answer, rules=(f"{COMMAND_TOOL}({begin if begin == text else f'{begin} *'})",))
@@ -72,13 +75,17 @@ def _restrict_command(text: str, answer: Answer) -> TranslatedRule:
     is_same = rest == "*" and plain[-1:].isspace()
     if words and rest and not plain[-1:].isspace():
         words[-1] += "*"
-    rule = f"{COMMAND_TOOL}({' '.join(words)} *)" if words else COMMAND_TOOL
+    if not words:
+        return TranslatedRule(answer=answer, rules=(COMMAND_TOOL,), why="wider: every command")
+    rule = f"{COMMAND_TOOL}({' '.join(words)} *)"
     return TranslatedRule(answer=answer, rules=(rule,), why="" if is_same else "wider: all that begins so")
 
 
 def _match_plain(text: str) -> str:
+    """The part that means itself, up to what seems to be a secret."""
     found = _PLAIN_TEXT.match(text)
-    return found[0] if found is not None else ""
+    secrets = [span.start for span in find_pattern_spans(text)]
+    return (found[0] if found is not None else "")[: min(secrets, default=None)]
 
 
 def restrict_paths(pattern: str, *, folder: str, home: str) -> tuple[str, ...]:

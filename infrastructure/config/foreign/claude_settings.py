@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from domain.events.masking import hide_spans
 from domain.importing.claude_rules import RulePlaces, translate_claude_rule
 from domain.importing.finding import Finding, FindingKind
 from domain.importing.translated_rule import EVERY_TOOL, TranslatedRule
 from domain.review.permissions import Answer
+from domain.secrets.patterns import find_pattern_spans
 from infrastructure.config.foreign.foreign_file import ForeignFile, read_table
 from infrastructure.config.toml_text import escape_unprintable, shorten_text
 
@@ -53,7 +55,8 @@ def build_rule_finding(
     file: ForeignFile, entry: str, rule: TranslatedRule, answer: Answer, *, there: str = ""
 ) -> Finding:
     """A rule with its place."""
-    named = shorten_text(escape_unprintable(there or entry), 100)
+    shown = there or entry
+    named = shorten_text(escape_unprintable(hide_spans(shown, find_pattern_spans(shown))), 100)
     return Finding(
         kind=FindingKind.RULE,
         there=f"{answer} {named}",

@@ -129,3 +129,9 @@ def test_a_permission_without_the_same_meaning_here_allows_nothing_and_says_why(
     translated = translate_claude_rule(there, Answer.ALLOW, _PLACES)
     assert translated.rules == ()
     assert translated.why
+
+
+def test_a_secret_in_a_rule_is_not_copied():
+    key = "ghp_" + "a1B2" * 9
+    assert _translate(f"Bash(curl -u {key}:*)", Answer.ALLOW) == ()
+    assert _translate(f"Bash(curl -u {key} x)") == ("run_command(curl -u *)",)

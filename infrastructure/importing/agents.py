@@ -1,0 +1,36 @@
+"""The agents whose things can be taken over, in the order of the help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from domain.importing.finding import AgentSetup, Finding
+from infrastructure.importing.claude import read_claude
+from infrastructure.importing.codex import read_codex
+from infrastructure.importing.places import ImportPlaces
+
+READERS: Mapping[str, Callable[[ImportPlaces], AgentSetup]] = {
+    "claude": read_claude,
+    "codex": read_codex,
+}
+"""What reads the things of an agent, by its name on the command line."""
+
+
+def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
+    """What is found of these agents. Of two things that would become one here the first is taken. Blocks."""
+    taken: dict[str, str] = {}
+    setups: list[AgentSetup] = []
+    for setup in (READERS[name](places) for name in names):
+        findings = tuple(_settle(finding, setup.agent, taken) for finding in setup.findings)
+        if findings or setup.problems:
+            setups.append(replace(setup, findings=findings))
+    return setups
+
+
+def _settle(finding: Finding, agent: str, taken: dict[str, str]) -> Finding:
+    for name in (finding.target, *finding.server):
+        if name and (first := taken.setdefault(name, agent)) != agent:
+            why = f"not taken over: that of {first} is taken"
+            return replace(finding, here="", why=why, server={}, source="", target="")
+    return finding
