@@ -30,6 +30,7 @@ from infrastructure.store.objects.bucket import parse_bucket
 if TYPE_CHECKING:
     from infrastructure.store.objects.object_store import ObjectStore
     from infrastructure.store.sql.copying import CopyReport
+    from infrastructure.store.sql.whole_session import WholeSessionWriter
 
 _DEFAULT_SCHEME = "sqlite"
 URL_SETTING = "[storage] url"
@@ -118,6 +119,16 @@ def copy_sessions(
     return replace(report, outputs=outputs, left=(*left, *report.left))
 
 
+def open_whole_writer(storage: Storage) -> WholeSessionWriter:
+    """What writes sessions that happened elsewhere. Raises ConfigError for a storage that cannot keep them."""
+    from infrastructure.store.sql.copying import SqlStorage
+    from infrastructure.store.sql.whole_session import WholeSessionWriter
+
+    if not isinstance(storage, SqlStorage):
+        raise ConfigError(f"sessions of other agents cannot be kept in {storage.place}")
+    return WholeSessionWriter(storage)
+
+
 def _open_named(table: StorageTable, environ: Mapping[str, str], option: str) -> Storage:
     """Open a storage that an option names. What is wrong with the address is wrong with that."""
     try:
@@ -189,7 +200,8 @@ def _open_bucket(url: str, environ: Mapping[str, str]) -> ObjectStore:
 
 
 def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
-    """The files and folders on this machine that the table names; those in the state folder are not among them.
+    """The files and folders on this machine that the table names; those in the state folder are not among
+    them.
 
     Raises ConfigError for a place that cannot be used.
     """

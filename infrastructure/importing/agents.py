@@ -21,7 +21,7 @@ def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
     """What is found of these agents. Of two things that would become one here the first is taken. Blocks."""
     taken: dict[str, str] = {}
     setups: list[AgentSetup] = []
-    for setup in (READERS[name](places) for name in names):
+    for setup in (READERS[name](places) for name in names if name in READERS):
         findings = tuple(_settle(finding, setup.agent, taken) for finding in setup.findings)
         if findings or setup.problems:
             setups.append(replace(setup, findings=findings))

@@ -29,6 +29,11 @@ class ImportPlaces:
         given = self.environ.get(variable, "")
         return Path(given) if Path(given).is_absolute() else self.home / usual
 
+    def locate_data(self, name: str) -> Path:
+        """The folder of this name among those in which programs keep data."""
+        given = Path(self.environ.get("XDG_DATA_HOME", ""))
+        return (given if given.is_absolute() else self.home / ".local/share") / name
+
 
 class Collector:
     """Collects findings and problems of one agent: what cannot be read stops nothing else."""

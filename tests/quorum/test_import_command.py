@@ -99,3 +99,44 @@ def test_a_damaged_file_is_named_and_ends_with_exit_code_1(
     captured = capsys.readouterr()
     assert f"{home}/.claude/settings.json:1: this is no JSON" in captured.err
     assert "deny run_command(rm *)" in captured.out
+
+
+def _write_session(home: Path, name: str, text: str) -> None:
+    line = {"type": "user", "uuid": name, "timestamp": "2026-11-29T09:55:52Z", "cwd": "/w"}
+    file = home / f".claude/projects/-w/{name}.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({**line, "message": {"role": "user", "content": text}}) + "\n{damaged\n")
+
+
+def test_sessions_become_past_sessions_that_verify_and_are_added_once(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    for number in range(3):
+        _write_session(home, f"s{number}", f"prompt {number}")
+
+    assert run_command(["import", "claude", "--yes"], tmp_path) == 1  # a line of each is damaged
+    captured = capsys.readouterr()
+    assert "3 sessions (quorum sessions list --all)" in captured.out
+    assert "3 of 3 sessions (100 %)" in captured.err
+    assert "s1.jsonl:2: the line is damaged and is left out" in captured.err
+
+    run_command(["sessions", "list", "--all"], tmp_path)
+    listed = capsys.readouterr().out
+    assert "prompt 0" in listed
+    name = next(line for line in listed.splitlines() if "prompt 1" in line).split()[0]
+    assert run_command(["sessions", "verify", name], tmp_path) == 0
+    run_command(["sessions", "show", name], tmp_path)
+    assert "prompt 1" in capsys.readouterr().out
+
+    _write_session(home, "s3", "a new one")
+    run_command(["import", "claude", "--yes"], tmp_path)
+    assert " 1 session (" in capsys.readouterr().out
+
+
+def test_sessions_can_be_left_where_they_are(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    _write_session(home, "s0", "prompt")
+
+    assert run_command(["import", "claude", "--yes", "--no-sessions"], tmp_path) == 0
+
+    assert " 0 sessions (" in capsys.readouterr().out
+    assert not (home / ".local/state/quorum/ledger.sqlite").exists()

@@ -10,16 +10,18 @@ from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.command_line.values import refuse_value
 
-AGENTS = ("claude", "codex")
+AGENTS = ("claude", "codex", "opencode")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportOptions(StartOptions):
-    """Which agents; whether something is written, and whether the person is asked before."""
+    """Which agents; whether something is written, the person is asked before, and sessions are taken over,
+    too."""
 
     agents: tuple[str, ...] = ()
     dry_run: bool = False
     accepted: bool = False
+    sessions: bool = True
 
 
 def _import(options: ImportOptions, root: Path) -> int:
@@ -42,6 +44,7 @@ COMMAND = CliCommand(
     arguments=(
         flag("--dry-run", dest="dry_run", help="write nothing"),
         flag("--yes", dest="accepted", help="write without a question"),
+        argument("--no-sessions", dest="sessions", action="store_false", help="leave sessions where they are"),
         *PLACES,
         argument(
             "agents",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from shutil import get_terminal_size
 
@@ -12,13 +15,18 @@ import msgspec
 
 from domain.errors import ConfigError
 from domain.importing.finding import AgentSetup
+from domain.text.amounts import format_amount, format_size
 from infrastructure.config.mcp_table import McpServerTable
 from infrastructure.config.paths import locate_user_file
-from infrastructure.importing.agents import READERS, read_setups
+from infrastructure.config.schema import Settings
+from infrastructure.importing.agents import read_setups
 from infrastructure.importing.places import ImportPlaces
+from infrastructure.importing.session_files import SessionSource
+from infrastructure.importing.sessions import SessionsReport, import_sessions, list_sources
 from infrastructure.importing.takeover import select_new_rules, take_over
 from infrastructure.permissions.in_force import open_rule_file
-from quorum.cli.importing import ImportOptions
+from infrastructure.storage import open_storage
+from quorum.cli.importing import AGENTS, ImportOptions
 from quorum.cli.importing.table import render_setup
 from quorum.errors import UsageError, complain
 from quorum.settings import load, open_own_file
@@ -47,13 +55,17 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
             for name, table in loaded.settings.mcp.servers.items()
         },
     )
-    setups = read_setups(options.agents or READERS, places)
-    problems = [problem for setup in setups for problem in setup.problems]
+    names = options.agents or AGENTS
+    setups = read_setups(names, places)
+    sources, unread = list_sources(names, places) if options.sessions else ([], [])
+    problems = [*(problem for setup in setups for problem in setup.problems), *unread]
     _print_setups(setups)
     complain(problems)
     findings = [finding for setup in setups for finding in setup.findings if finding.is_taken_over]
-    new = [f for f in findings if f.server or f.target] + select_new_rules(findings, rules)
-    if not new:
+    if sources:
+        size = format_size(sum(source.size for source in sources))
+        print(f"sessions: {format_amount(len(sources), 'session')} of {size}; what is here stays as it is\n")
+    elif not any(each.server or each.target for each in findings) and not select_new_rules(findings, rules):
         print("nothing is left to take over")
         return int(bool(problems))
     if options.dry_run or not (options.accepted or _ask()):
@@ -61,11 +73,38 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
         return int(bool(problems))
     report = take_over(findings, rules=rules, settings=settings)
     complain(report.problems)
+    taken = _import_sessions(sources, loaded.settings, root) if sources else SessionsReport()
+    complain(taken.flaws)
     print(
-        f"taken over: {report.rules} rules (quorum permissions list), {report.servers} MCP servers "
-        f"(quorum mcp list), {report.files} files"
+        f"taken over: {format_amount(report.rules, 'rule')} (quorum permissions list), "
+        f"{format_amount(report.servers, 'MCP server')} (quorum mcp list), "
+        f"{format_amount(report.files, 'file')}, "
+        f"{format_amount(taken.added, 'session')} (quorum sessions list --all)"
     )
-    return int(bool(problems or report.problems))
+    return int(bool(problems or report.problems or taken.flaws))
+
+
+def _import_sessions(sources: Sequence[SessionSource], settings: Settings, root: Path) -> SessionsReport:
+    with closing(open_storage(settings.storage, os.environ)) as storage:
+        present = frozenset(summary.id for summary in asyncio.run(storage.archive.list_sessions()))
+        tell = _Progress(sources).tell
+        return import_sessions(sources, storage, present=present, settings=settings, root=root, tell=tell)
+
+
+class _Progress:
+    """Says on stderr how far the sessions are, once a second at most."""
+
+    def __init__(self, sources: Sequence[SessionSource]) -> None:
+        self._count, self._size = len(sources), sum(source.size for source in sources)
+        self._told = time.monotonic()
+
+    def tell(self, count: int, size: int) -> None:
+        """So many are done, of so many bytes."""
+        if time.monotonic() - self._told < 1 and count < self._count:
+            return
+        self._told = time.monotonic()
+        share = 100 * size // max(self._size, 1)
+        complain([f"{count:,} of {format_amount(self._count, 'session')} ({share} %)"])
 
 
 def _print_setups(setups: Sequence[AgentSetup]) -> None:
