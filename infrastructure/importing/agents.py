@@ -8,11 +8,16 @@ from dataclasses import replace
 from domain.importing.finding import AgentSetup, Finding
 from infrastructure.importing.claude import read_claude
 from infrastructure.importing.codex import read_codex
+from infrastructure.importing.other_agents import read_copilot, read_gemini, read_kimi, read_opencode
 from infrastructure.importing.places import ImportPlaces
 
 READERS: Mapping[str, Callable[[ImportPlaces], AgentSetup]] = {
     "claude": read_claude,
     "codex": read_codex,
+    "gemini": read_gemini,
+    "copilot": read_copilot,
+    "opencode": read_opencode,
+    "kimi": read_kimi,
 }
 """What reads the things of an agent, by its name on the command line."""
 
@@ -21,7 +26,7 @@ def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
     """What is found of these agents. Of two things that would become one here the first is taken. Blocks."""
     taken: dict[str, str] = {}
     setups: list[AgentSetup] = []
-    for setup in (READERS[name](places) for name in names if name in READERS):
+    for setup in (READERS[name](places) for name in names):
         findings = tuple(_settle(finding, setup.agent, taken) for finding in setup.findings)
         if findings or setup.problems:
             setups.append(replace(setup, findings=findings))

@@ -56,10 +56,11 @@ def build_rule_finding(
 ) -> Finding:
     """A rule with its place."""
     shown = there or entry
+    shown = shown if there.startswith(f"{answer} ") else f"{answer} {shown}"
     named = shorten_text(escape_unprintable(hide_spans(shown, find_pattern_spans(shown))), 100)
     return Finding(
         kind=FindingKind.RULE,
-        there=f"{answer} {named}",
+        there=named,
         place=file.locate(entry),
         here=", ".join(f"{rule.answer} {text}" for text in rule.rules),
         why=rule.why,

@@ -10,7 +10,7 @@ from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import PLACES
 from quorum.command_line.values import refuse_value
 
-AGENTS = ("claude", "codex", "opencode")
+AGENTS = ("claude", "codex", "gemini", "copilot", "opencode", "kimi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,3 +108,26 @@ def test_comments_and_trailing_commas_hide_no_denial(machine: Machine):
     _write(machine, '{\n // "x",\n "permissions": {"deny": ["Bash(curl http://a:*)", /* , */ ],}, }\n')
 
     assert machine.load().settings.permissions.deny == ("run_command(curl http://a *)",)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "denied"),
+    [
+        (".codex/rules/a.rules", 'prefix_rule(pattern=["rm"], decision="forbidden")', "run_command(rm *)"),
+        (".codex/config.toml", '[permissions.p.filesystem]\n"/srv/keys" = "none"', "read_file(/srv/keys)"),
+        (".gemini/settings.json", {"tools": {"exclude": ["run_shell_command(rm)"]}}, "run_command(rm *)"),
+        (".github/copilot/settings.json", {"deniedUrls": ["bad.example"]}, "web_fetch(url=*bad.example*)"),
+        ("opencode.json", {"permission": {"bash": {"rm *": "deny", "*": "allow"}}}, "run_command(rm *)"),
+        ("opencode.jsonc", '{"permission": {"edit": "deny"}, /* c */}', "write_file"),
+    ],
+)
+def test_what_a_project_denies_to_other_agents_is_denied_at_once(
+    machine: Machine, name: str, settings: object, denied: str
+):
+    _write(machine, settings, name)
+
+    loaded = machine.load()
+
+    assert denied in loaded.settings.permissions.deny
+    assert loaded.settings.permissions.allow == ("run_command(read-only)",)
+    assert name.rpartition("/")[2] in "\n".join(loaded.warnings)
