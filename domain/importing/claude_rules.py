@@ -38,6 +38,7 @@ _OTHERS = {
 _PARAMETERS = frozenset({"command", "dangerouslyDisableSandbox", "description", "run_in_background", "timeout"})
 _EVERYTHING = frozenset({"", "*", "**", ":*"})
 _NO_TOOL = "quorum has no such tool; the rule holds for calls that Claude Code asks the gate about"
+READING_RUNS = "reading in the workspace needs no rule here; elsewhere it asks"
 _ASKS = "it cannot be allowed here with the same meaning, so it asks"
 
 
@@ -68,7 +69,12 @@ def _refuse(answer: Answer, why: str) -> TranslatedRule:
     return TranslatedRule(answer=answer if not rules else Answer.ASK, rules=rules, why=f"{why}{asks}")
 
 
+_NAMES = {name.lower(): name for name in (*_COMMANDS, *_READING, *_WRITING, *_OTHERS)}
+
+
 def _translate(tool: str, content: str, answer: Answer, places: RulePlaces) -> TranslatedRule:
+    if answer is not Answer.ALLOW:
+        tool = _NAMES.get(tool.lower(), tool)
     if (server := _SERVER.fullmatch(tool)) is not None:
         return _translate_server_tool(server["server"], server["tool"] or "*", answer)
     if "*" in tool or "?" in tool:

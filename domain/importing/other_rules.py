@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from domain.importing.claude_rules import RulePlaces, translate_claude_rule
+from domain.importing.claude_rules import READING_RUNS, RulePlaces, translate_claude_rule
 from domain.importing.translated_rule import (
     ALL_READERS,
     ALL_WRITERS,
@@ -63,7 +63,8 @@ def _translate(tool: str, pattern: str, answer: Answer, places: RulePlaces) -> T
     if answer is Answer.ALLOW:
         if tools == (COMMAND_TOOL,) and pattern not in _EVERYTHING:
             return translate_command(pattern, answer)
-        return TranslatedRule(answer=answer, why=_ASKS)
+        is_read = set(tools) <= set(ALL_READERS)
+        return TranslatedRule(answer=answer, why=READING_RUNS if is_read else _ASKS)
     if pattern in _EVERYTHING:
         return TranslatedRule(answer=answer, rules=tools)
     if tools == (COMMAND_TOOL,):

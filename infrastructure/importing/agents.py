@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from domain.importing.finding import AgentSetup, Finding
+from infrastructure.config.foreign.linked_paths import add_linked_paths
 from infrastructure.importing.claude import read_claude
 from infrastructure.importing.codex import read_codex
 from infrastructure.importing.other_agents import read_copilot, read_gemini, read_kimi, read_opencode
@@ -34,6 +35,10 @@ def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
 
 
 def _settle(finding: Finding, agent: str, taken: dict[str, str]) -> Finding:
+    if finding.rule is not None:
+        rule = add_linked_paths(finding.rule, finding.project or "")
+        here = ", ".join(f"{rule.answer} {text}" for text in rule.rules)
+        finding = replace(finding, rule=rule, here=here)
     for name in (finding.target, *finding.server):
         if name and (first := taken.setdefault(name, agent)) != agent:
             why = f"not taken over: that of {first} is taken"

@@ -3,6 +3,7 @@ they lie."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,8 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
             place = file.locate(name)
             found.findings.append(Finding(kind=FindingKind.SERVER, there=there, place=place, why=why))
     found.add(find_instructions(folder / "CLAUDE.md", places.own))
+    slug = re.sub(r"[^A-Za-z0-9]", "-", str(places.root))
+    found.add(name_memories(folder / "projects" / slug / "memory"))
     if folder == places.home / ".claude":
         found.add(_find_read_here(folder))
     return AgentSetup(
@@ -112,6 +115,13 @@ def _find_model(file: ForeignFile) -> Iterator[Finding]:
     if names := ", ".join(map(escape_unprintable, read_table(file.data, "env"))):
         why = "values of variables are not copied: set them in your environment"
         yield Finding(kind=FindingKind.SETTING, there=f"env: {names}"[:100], place=file.locate("env"), why=why)
+
+
+def name_memories(folder: Path) -> Iterator[Finding]:
+    """What the agent noted for itself: named, for the person to choose from."""
+    for path in sorted(folder.glob("*.md")):
+        why = "a memory of the agent: add what you want of it to AGENTS.md"
+        yield Finding(kind=FindingKind.INSTRUCTIONS, there=path.name, place=escape_path(path), why=why)
 
 
 def _find_read_here(folder: Path) -> Iterator[Finding]:

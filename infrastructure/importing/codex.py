@@ -14,6 +14,7 @@ from infrastructure.config.foreign.codex_settings import (
 )
 from infrastructure.config.foreign.foreign_file import ForeignFile, read_table, read_toml_file
 from infrastructure.config.toml_text import escape_unprintable, shorten_text
+from infrastructure.importing.claude import name_memories
 from infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
 
@@ -51,6 +52,7 @@ def read_codex(places: ImportPlaces) -> AgentSetup:
         if (folder / name).is_file():
             found.add(find_instructions(folder / name, places.own))
             break
+    found.add(name_memories(folder / "memories"))
     found.add(find_files(FindingKind.COMMAND, folder / "prompts", places.own / "commands"))
     found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
     return AgentSetup(

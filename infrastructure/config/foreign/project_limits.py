@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from infrastructure.config.foreign.codex_settings import (
     read_text_file,
 )
 from infrastructure.config.foreign.foreign_file import ForeignFile, read_json_file, read_toml_file
+from infrastructure.config.foreign.linked_paths import add_linked_paths
 from infrastructure.config.foreign.other_settings import (
     find_copilot_rules,
     find_gemini_rules,
@@ -63,13 +65,20 @@ def read_project_limits(files: Iterable[LimitingFile], environ: Mapping[str, str
         places = RulePlaces(folder=str(limiting.folder), home=environ.get("HOME", ""))
         try:
             file = read(limiting.path)
-            found = tuple(find(file, places)) if file is not None else ()
+            found = (
+                tuple(_add_linked(each, limiting) for each in find(file, places)) if file is not None else ()
+            )
         except ConfigError as error:
             why = f"{error}; what it denies is not known, so every call asks until that is corrected"
             yield ProjectLimits(limiting.path, {_key(Answer.ASK): (EVERY_TOOL,)}, why)
             continue
         if (limits := _collect_limits(limiting.path, agent, found)) is not None:
             yield limits
+
+
+def _add_linked(finding: Finding, limiting: LimitingFile) -> Finding:
+    rule = finding.rule
+    return finding if rule is None else replace(finding, rule=add_linked_paths(rule, str(limiting.folder)))
 
 
 def _key(answer: Answer) -> KeyPath:

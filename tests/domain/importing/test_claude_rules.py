@@ -19,6 +19,7 @@ def _translate(text: str, answer: Answer = Answer.DENY) -> tuple[str, ...]:
         ("Bash(git push:*)", "run_command(git push *)"),
         ("Bash(git push *)", "run_command(git push *)"),
         ("Bash(git push)", "run_command(git push)"),
+        ("bash(git push:*)", "run_command(git push *)"),
         ("Bash", "run_command"),
         ("Bash(*)", "run_command"),
         ("WebSearch", "web_search"),

@@ -239,3 +239,23 @@ def test_of_two_agents_with_one_server_name_the_first_is_taken(machine: Machine)
 
     assert one.server == {"gh": {"command": ["one"]}}
     assert other.why == "not taken over: that of Claude Code is taken"
+
+
+def test_a_path_of_the_person_that_leads_over_a_link_is_denied_where_it_leads_too(machine: Machine):
+    (machine.home / "dotfiles").mkdir()
+    (machine.home / "private").symlink_to(machine.home / "dotfiles")
+    _write(machine.home / ".claude/settings.json", {"permissions": {"deny": ["Read(~/private/**)"]}})
+
+    assert _rules(_read(machine, "claude")) == [
+        f"deny read_file({machine.home}/private/**)",
+        f"deny read_file({machine.home}/dotfiles/**)",
+    ]
+
+
+def test_memories_of_agents_are_named_and_left_to_the_person(machine: Machine):
+    slug = str(machine.repository).replace("/", "-").replace("_", "-")
+    _write(machine.home / f".claude/projects/{slug}/memory/MEMORY.md", "we use tabs")
+
+    (found,) = _read(machine, "claude")
+
+    assert (found.there, found.is_taken_over) == ("MEMORY.md", False)

@@ -131,3 +131,14 @@ def test_what_a_project_denies_to_other_agents_is_denied_at_once(
     assert denied in loaded.settings.permissions.deny
     assert loaded.settings.permissions.allow == ("run_command(read-only)",)
     assert name.rpartition("/")[2] in "\n".join(loaded.warnings)
+
+
+def test_a_path_that_leads_over_a_link_is_denied_where_it_leads(machine: Machine):
+    (machine.home / "vault/keys").mkdir(parents=True)
+    (machine.repository / "secrets").symlink_to(machine.home / "vault")
+    _write(machine, {"permissions": {"deny": ["Read(./secrets/keys/**)"]}})
+
+    loaded = machine.load()
+
+    assert f"read_file({machine.home}/vault/keys/**)" in loaded.settings.permissions.deny
+    assert f"{machine.home}/vault/keys".lstrip("/") in loaded.settings.review.sensitive
