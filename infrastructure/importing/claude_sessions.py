@@ -22,6 +22,7 @@ from domain.importing.foreign_session import (
 from infrastructure.importing.session_files import (
     ReadSession,
     SessionSource,
+    decode_line,
     join_texts,
     list_files,
     parse_time,
@@ -94,9 +95,9 @@ def _find_branch(file: Path, flaws: list[str]) -> tuple[frozenset[str], _Link | 
     leaf, model = "", ""
     for number, line in enumerate(read_lines(file, flaws), 1):
         try:
-            link = _LINKS.decode(line)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            flaws.append(f"{file}:{number}: the line is damaged and is left out")
+            link = decode_line(line, _LINKS, _Link)
+        except ValueError:
+            flaws.append(_name_damage(file, number))
             continue
         if link.uuid is None or link.is_sidechain:
             continue
@@ -114,6 +115,10 @@ def _find_branch(file: Path, flaws: list[str]) -> tuple[frozenset[str], _Link | 
     return frozenset(live), first, model
 
 
+def _name_damage(file: Path, number: int) -> str:
+    return f"{file}:{number}: the line is damaged and is left out"
+
+
 def _find_model(line: bytes) -> str:
     """The name of the model in a line, without decoding the rest."""
     found = _MODEL.search(line)
@@ -124,11 +129,13 @@ def _find_model(line: bytes) -> str:
 def _read_items(file: Path, live: frozenset[str], flaws: list[str]) -> Iterator[ForeignItem]:
     """What was said on that branch. The lines of one answer come one after the other, each with one block."""
     answer: list[_Line] = []
-    for line in read_lines(file, []):
+    for number, line in enumerate(read_lines(file, []), 1):
         try:
-            found = _LINES.decode(line)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            continue  # it is named already
+            found = decode_line(line, _LINES, _Line)
+        except ValueError:
+            if (flaw := _name_damage(file, number)) not in flaws:
+                flaws.append(flaw)
+            continue
         message = found.message
         if found.type not in _SAID or message is None or found.is_sidechain:
             continue

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from domain.importing.foreign_session import (
     ForeignAnswer,
@@ -25,6 +25,7 @@ from domain.text.json_value import JsonObject
 from infrastructure.importing.session_files import (
     ReadSession,
     SessionSource,
+    decode_line,
     join_texts,
     list_files,
     parse_time,
@@ -40,7 +41,7 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "<skills_instruction
 class _Line(Struct):
     type: str = ""
     timestamp: str = ""
-    payload: Raw = Raw(b"null")
+    payload: Any = None
 
 
 _LINES = msgspec.json.Decoder(_Line)
@@ -59,11 +60,10 @@ def read_codex_session(source: SessionSource) -> ReadSession | None:
     model, at_ms = "", 0
     for number, line in enumerate(_decode(source.file, [])):
         if line.type == "session_meta" and meta is None:
-            found = msgspec.json.decode(line.payload)
-            meta, at_ms = found if isinstance(found, dict) else {}, parse_time(line.timestamp)
+            meta = line.payload if isinstance(line.payload, dict) else {}
+            at_ms = parse_time(line.timestamp)
         if line.type == "turn_context":
-            found = msgspec.json.decode(line.payload)
-            model = str(found.get("model", "")) if isinstance(found, dict) else ""
+            model = str(line.payload.get("model", "")) if isinstance(line.payload, dict) else ""
         if (meta is not None and model) or number > _MOST_LINES_BEFORE_MODEL:
             break
     if meta is None:
@@ -84,8 +84,8 @@ def read_codex_session(source: SessionSource) -> ReadSession | None:
 def _decode(file: Path, flaws: list[str]) -> Iterator[_Line]:
     for number, line in enumerate(read_lines(file, flaws), 1):
         try:
-            yield _LINES.decode(line)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+            yield decode_line(line, _LINES, _Line)
+        except ValueError:
             flaws.append(f"{file}:{number}: the line is damaged and is left out")
 
 
@@ -93,8 +93,8 @@ def _read_items(file: Path, model: str, flaws: list[str]) -> Iterator[ForeignIte
     """What was said. The text and the calls of an answer come one after the other."""
     answer = _Answer(model)
     for line in _decode(file, flaws):
-        item: Any = msgspec.json.decode(line.payload) if line.type in ("response_item", "compacted") else None
-        if not isinstance(item, Mapping):
+        item = line.payload
+        if line.type not in ("response_item", "compacted") or not isinstance(item, Mapping):
             continue
         now = parse_time(line.timestamp)
         if line.type == "compacted":

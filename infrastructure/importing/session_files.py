@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -33,6 +35,7 @@ class ReadSession:
     flaws: list[str]
 
 
+_Kind = TypeVar("_Kind")
 ReadSource = Callable[[SessionSource], ReadSession | None]
 """Begins to read a session; None for one of no person, such as a subagent's. Raises OSError and ValueError."""
 
@@ -58,6 +61,19 @@ def read_lines(file: Path, flaws: list[str]) -> Iterator[bytes]:
                 yield line
 
 
+def decode_line(line: bytes, decoder: msgspec.json.Decoder[_Kind], kind: type[_Kind]) -> _Kind:
+    """A line as what it is read as. Halves of surrogate pairs, as programs write them that cut texts
+    anywhere, need the slower way. Raises ValueError for a damaged one."""
+    try:
+        return decoder.decode(line)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
+        return msgspec.convert(json.loads(line), kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ValueError("the line is damaged") from error
+
+
 def parse_time(text: object) -> int:
     """A time as milliseconds since 1970; 0 where there is none."""
     if isinstance(text, int | float) and not isinstance(text, bool):
@@ -73,7 +89,7 @@ def join_texts(content: object) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
-        return "" if content is None else msgspec.json.encode(content).decode()
+        return "" if content is None else json.dumps(content, ensure_ascii=False)
     pieces: list[str] = []
     for part in content:
         if isinstance(part, str):

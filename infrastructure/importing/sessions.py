@@ -22,6 +22,7 @@ from domain.importing.foreign_session import SessionRecorder
 from domain.lazy_dataclass import dataclass
 from domain.sessions.ledger_chain import encode_payload
 from domain.sessions.whole_session import WholeSession, chain_session
+from domain.text.amounts import format_amount
 from domain.text.json_value import JsonObject
 from infrastructure.config.schema import Settings
 from infrastructure.importing import claude_sessions, codex_sessions, opencode_sessions
@@ -32,6 +33,7 @@ from infrastructure.session_paths import build_path_policy
 from infrastructure.storage import open_whole_writer
 
 _FEW_BYTES = 20_000_000  # for less, further processes take longer to start than they save
+_MOST_FLAWS = 3
 _AHEAD = 3  # sessions a process that are read before they are written
 _READERS: Mapping[str, ReadSource] = {
     claude_sessions.AGENT: claude_sessions.read_claude_session,
@@ -95,8 +97,14 @@ class _Converter:
         except (OSError, ValueError, TypeError, RecursionError) as error:
             return ConvertedSession(size=source.size, flaws=(f"{source.file} is not taken over: {error}",))
         return ConvertedSession(
-            size=source.size, session=session if session.chain else None, flaws=tuple(read.flaws[:3])
+            size=source.size, session=session if session.chain else None, flaws=_cut_flaws(read.flaws, source)
         )
+
+
+def _cut_flaws(flaws: Sequence[str], source: SessionSource) -> tuple[str, ...]:
+    rest = len(flaws) - _MOST_FLAWS
+    more = (f"{source.file}: {format_amount(rest, 'more line')} cannot be read",) if rest > 0 else ()
+    return (*flaws[:_MOST_FLAWS], *more)
 
 
 def _encode(event: JsonObject) -> bytes:

@@ -112,7 +112,7 @@ def test_sessions_become_past_sessions_that_verify_and_are_added_once(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     for number in range(3):
-        _write_session(home, f"s{number}", f"prompt {number}")
+        _write_session(home, f"s{number}", f"prompt {number} \ud83d\0")
 
     assert run_command(["import", "claude", "--yes"], tmp_path) == 1  # a line of each is damaged
     captured = capsys.readouterr()

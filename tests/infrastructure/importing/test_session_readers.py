@@ -150,6 +150,16 @@ def test_damaged_lines_are_named_and_the_others_are_read(tmp_path: Path):
     ]
 
 
+def test_half_a_character_in_a_text_loses_nothing(tmp_path: Path):
+    read = _read_claude(
+        tmp_path, [_line("user", "u1", None, "cut here: \ud83d"), _line("assistant", "a1", "u1", "ok")]
+    )
+
+    assert read is not None
+    assert _said(list(read.items)) == [("prompt", "cut here: \ud83d"), ("answer", "ok[]")]
+    assert read.flaws == []
+
+
 def test_files_of_subagents_and_empty_files_are_no_sessions(tmp_path: Path):
     _write_lines(tmp_path / "projects/-w/agent-1.jsonl", [_line("user", "u1", None, "x")])
     (tmp_path / "projects/-w/empty.jsonl").touch()
