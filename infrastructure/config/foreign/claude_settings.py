@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from domain.events.masking import hide_spans
+from domain.events.masking import SecretMask
 from domain.importing.claude_rules import RulePlaces, translate_claude_rule
 from domain.importing.finding import Finding, FindingKind
 from domain.importing.translated_rule import EVERY_TOOL, TranslatedRule
 from domain.review.permissions import Answer
-from domain.secrets.patterns import find_pattern_spans
 from infrastructure.config.foreign.foreign_file import ForeignFile, read_table
 from infrastructure.config.toml_text import escape_unprintable, shorten_text
 
@@ -57,7 +56,7 @@ def build_rule_finding(
     """A rule with its place."""
     shown = there or entry
     shown = shown if there.startswith(f"{answer} ") else f"{answer} {shown}"
-    named = shorten_text(escape_unprintable(hide_spans(shown, find_pattern_spans(shown))), 100)
+    named = shorten_text(escape_unprintable(SecretMask().mask_text(shown)), 100)
     return Finding(
         kind=FindingKind.RULE,
         there=named,

@@ -259,3 +259,11 @@ def test_memories_of_agents_are_named_and_left_to_the_person(machine: Machine):
     (found,) = _read(machine, "claude")
 
     assert (found.there, found.is_taken_over) == ("MEMORY.md", False)
+
+
+def test_a_secret_in_a_rule_is_neither_shown_nor_copied(machine: Machine):
+    key = "ghp_" + "a1B2" * 9
+    rules = [f"Bash(curl -H token={key} -u password={key}:*)"]
+    _write(machine.home / ".claude/settings.json", {"permissions": {"deny": rules, "allow": rules}})
+
+    assert "a1B2a1B2" not in repr(_read(machine, "claude"))
