@@ -145,9 +145,14 @@ def _read_copilot_server(file: ForeignFile, name: str, server: object) -> GivenS
 
 
 def read_kimi(places: ImportPlaces) -> AgentSetup:
-    """All that is found of Kimi Code. Blocks."""
+    """All that is found of Kimi Code, and of the kimi-cli before it. Blocks."""
     found = Collector()
-    folder = places.locate("KIMI_CODE_HOME", ".kimi-code")
+    for folder in (places.locate("KIMI_CODE_HOME", ".kimi-code"), places.home / ".kimi"):
+        _read_kimi_folder(folder, found, places)
+    return _build_setup("Kimi Code", KIMI_CHECKED, found)
+
+
+def _read_kimi_folder(folder: Path, found: Collector, places: ImportPlaces) -> None:
     if (file := found.read(read_toml_file, folder / "config.toml")) is not None:
         found.add(find_kimi_rules(file, RulePlaces(home=str(places.home))))
         found.add(_find_model(file, "default_model"))
@@ -158,13 +163,17 @@ def read_kimi(places: ImportPlaces) -> AgentSetup:
         found.name_other_keys(file, ("permission", "default_model", "hooks"))
     if (file := found.read(read_json_file, folder / "mcp.json")) is not None:
         for name, table in read_table(file.data, "mcpServers").items():
-            plain = dict(table) if isinstance(table, Mapping) else {}
-            kind = plain.pop("transport", None)
-            server = read_claude_server(file, name, {**plain, **({"type": kind} if kind else {})})
-            found.add(find_server(server, places.servers))
+            found.add(find_server(_read_kimi_server(file, name, table), places.servers))
     found.add(find_instructions(folder / "AGENTS.md", places.own))
     found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
-    return _build_setup("Kimi Code", KIMI_CHECKED, found)
+
+
+def _read_kimi_server(file: ForeignFile, name: str, server: object) -> GivenServer:
+    if not isinstance(server, Mapping):
+        return read_claude_server(file, name, server)
+    plain = dict(server)
+    kind = plain.pop("transport", None)
+    return read_claude_server(file, name, {**plain, "type": kind} if kind else plain)
 
 
 def _build_setup(agent: str, checked_with: str, found: Collector) -> AgentSetup:

@@ -15,7 +15,7 @@ from infrastructure.config.foreign.foreign_file import ForeignFile, read_table
 OPENCODE_CHECKED = "1.18.33"
 GEMINI_CHECKED = "0.61.0"
 COPILOT_CHECKED = "1.0.102"
-KIMI_CHECKED = "2.1.0 (Kimi Code)"
+KIMI_CHECKED = "2.1.0 (Kimi Code) and 1.49.0 (kimi-cli)"
 
 _ANSWERS = {"allow": Answer.ALLOW, "ask": Answer.ASK, "deny": Answer.DENY, "ask_user": Answer.ASK}
 _UNKNOWN = "it is not written as quorum knows it, so every call asks"

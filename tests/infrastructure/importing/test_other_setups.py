@@ -157,3 +157,13 @@ def test_kimi_code(machine: Machine):
         *("deny run_command(rm *)", "allow run_command(make lint)", "deny read_file(*.pem)", "ask *"),
     }
     assert _servers(findings) == {"gh": {"command": ["npx", "x"]}}
+
+
+def test_kimi_cli(machine: Machine):
+    server = {"url": "https://a.example/mcp", "transport": "http", "headers": {"Authorization": "Bearer x"}}
+    _write(machine.home / ".kimi/mcp.json", {"mcpServers": {"iss": server, "odd": "x"}})
+
+    findings = _read(machine, "kimi")
+
+    assert _servers(findings) == {"iss": {"url": "https://a.example/mcp", "bearer_token_env": "ISS_TOKEN"}}
+    assert "no table of settings" in findings[1].why
