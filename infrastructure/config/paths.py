@@ -152,7 +152,7 @@ def list_limiting_files(cwd: Path) -> tuple[LimitingFile, ...]:
         for folder in folders
         for path in sorted((folder / CODEX_RULES).glob("*.rules"))
     )
-    return (*(file for file in files if os.path.lexists(file.path)), *rules)
+    return (*(file for file in files if is_present(file.path)), *rules)
 
 
 def _is_same(one: Path | None, other: Path | None) -> bool:
