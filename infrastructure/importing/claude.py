@@ -3,6 +3,7 @@ they lie."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,8 +14,10 @@ from domain.importing.finding import AgentSetup, Finding, FindingKind
 from domain.review.permissions import Answer
 from infrastructure.config.foreign.claude_settings import CHECKED_WITH, find_claude_rules
 from infrastructure.config.foreign.foreign_file import ForeignFile, read_json_file, read_table
+from infrastructure.config.paths import list_folders_up_to_repository
 from infrastructure.config.toml_file import escape_path
 from infrastructure.config.toml_text import escape_unprintable, shorten_text
+from infrastructure.execution.shell.git_index import read_index
 from infrastructure.importing.given_server import GivenServer, find_server, read_texts
 from infrastructure.importing.places import Collector, ImportPlaces, find_instructions
 
@@ -62,11 +65,33 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
 
 def _find_local_rules(file: ForeignFile, places: ImportPlaces) -> Iterator[Finding]:
     """What the person allowed in this project; its denials hold here at once."""
+    is_shared = _may_be_shared(file.path)
     for finding in find_claude_rules(file, RulePlaces(folder=str(places.root), home=str(places.home))):
-        if finding.rule is None or finding.rule.answer is Answer.ALLOW:
+        if finding.rule is not None and finding.rule.answer is Answer.ALLOW and is_shared:
+            why = "git may track this file, so others may have written it: it asks"
+            yield replace(finding, rule=None, here="", why=why)
+        elif finding.rule is None or finding.rule.answer is Answer.ALLOW:
             yield replace(finding, project=str(places.root))
         else:
             yield replace(finding, rule=None, here=f"holds at once: {finding.here}")
+
+
+def _may_be_shared(file: Path) -> bool:
+    """Whether a repository may have brought a file along: unless its index is sure not to name it."""
+    top = list_folders_up_to_repository(file.parent.parent)[-1]
+    git = top / ".git"
+    if not os.path.lexists(git):
+        return False
+    if not git.is_dir():
+        return True
+    try:
+        tracked = read_index(str(git / "index")).files
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    name = str(file.relative_to(top)).casefold()
+    return any(each.casefold() == name for each in tracked)
 
 
 def _find_servers(file: ForeignFile, servers: Mapping[str, object], places: ImportPlaces) -> Iterator[Finding]:

@@ -1,4 +1,6 @@
 import json
+import os
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from domain.importing.finding import Finding, FindingKind
 from infrastructure.importing.agents import read_setups
 from infrastructure.importing.places import ImportPlaces
 from tests.support.settings_machine import Machine
+
+_GIT = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
 
 
 def _write(file: Path, content: object) -> None:
@@ -267,3 +271,16 @@ def test_a_secret_in_a_rule_is_neither_shown_nor_copied(machine: Machine):
     _write(machine.home / ".claude/settings.json", {"permissions": {"deny": rules, "allow": rules}})
 
     assert "a1B2a1B2" not in repr(_read(machine, "claude"))
+
+
+def test_nothing_is_allowed_by_a_file_that_git_tracks(machine: Machine):
+    file = machine.repository / ".claude/settings.local.json"
+    _write(file, {"permissions": {"allow": ["Bash(make lint)"]}})
+    (machine.repository / ".git").rmdir()
+    for words in (["init", "-q"], ["add", "-f", str(file)]):
+        subprocess.run(["git", "-C", str(machine.repository), *words], check=True, env=_GIT)
+
+    (found,) = _read(machine, "claude")
+
+    assert not found.is_taken_over
+    assert "git may track this file" in found.why
