@@ -200,8 +200,7 @@ def _open_bucket(url: str, environ: Mapping[str, str]) -> ObjectStore:
 
 
 def list_storage_paths(table: StorageTable, environ: Mapping[str, str]) -> list[Path]:
-    """The files and folders on this machine that the table names; those in the state folder are not among
-    them.
+    """The files and folders on this machine that the table names; those in the state folder are not among them.
 
     Raises ConfigError for a place that cannot be used.
     """

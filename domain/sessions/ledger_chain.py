@@ -1,10 +1,10 @@
 """The chain that links the records of a session, so that none can be changed, moved or taken out unseen.
 
-Each record's link is a hash over the link before it, the session and the record's place, time, type and
-digest. The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the
-same. How a call ended and what was decided about it stand in the link as they are: no redaction can change
-them. Records of earlier versions have links without them, or with those of the event itself only. What was
-taken out since is in a chain of its own (`redaction_log.py`).
+Each record's link is a hash over the link before it, the session and the record's place, time, type and digest.
+The digest is a hash of salt and payload; so a payload can be taken out, and the chain holds all the same. How a
+call ended and what was decided about it stand in the link as they are: no redaction can change them. Records of
+earlier versions have links without them, or with those of the event itself only. What was taken out since is in
+a chain of its own (`redaction_log.py`).
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ class LinkFormat(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainedRecord:
-    """One record as it is kept. `payload` is the event as JSON in UTF-8, `at_ms` milliseconds since 1970,
-    UTC.
+    """One record as it is kept. `payload` is the event as JSON in UTF-8, `at_ms` milliseconds since 1970, UTC.
 
-    `digest` is that of the payload the record began with. `redaction` is None for as long as this stands
-    there; after a redaction it is the digest of what stands there instead, with a salt of its own: with the
-    first one kept, what was taken out could be guessed.
+    `digest` is that of the payload the record began with. `redaction` is None for as long as this stands there;
+    after a redaction it is the digest of what stands there instead, with a salt of its own: with the first one
+    kept, what was taken out could be guessed.
     """
 
     seq: int
@@ -105,8 +104,8 @@ def relink_record(
 def find_format(
     record: ChainedRecord, session_id: str, before: bytes, event: Mapping[str, object] | None = None
 ) -> LinkFormat | None:
-    """The format in which the record's link fits it; None if it fits in none. `event` is the payload, where
-    it is parsed already."""
+    """The format in which the record's link fits it; None if it fits in none. `event` is the payload, where it
+    is parsed already."""
     for link_format in reversed(LinkFormat):
         if record.link == _link(link_format, record, session_id, before, event):
             return link_format
@@ -177,9 +176,9 @@ def verify(
 class ChainCheck:
     """The check of one session, record by record, in the order they were written, and of its redactions.
 
-    It names the first that does not fit: changed in any part, missing, in the wrong place, or redacted
-    without an entry that says so. That the last ones were cut off cannot be seen from the records alone: what
-    is left of a chain is a chain.
+    It names the first that does not fit: changed in any part, missing, in the wrong place, or redacted without
+    an entry that says so. That the last ones were cut off cannot be seen from the records alone: what is left
+    of a chain is a chain.
     """
 
     def __init__(self, session_id: str, redactions: Sequence[RedactionEntry] = ()) -> None:

@@ -72,8 +72,8 @@ class LoadedSettings:
     where an untrusted one wants what only a trusted one may have. `sources` are the files by their origin.
     `covered` are the values that an untrusted project's file replaced, by their dotted keys: they count where
     its own turn out to be wrong only when they are used. `left_out` says why the project's file is not among
-    them although there is one; it is also a warning. `policy` is what the administrator of the machine
-    demands: all settings keep to it already.
+    them although there is one; it is also a warning. `policy` is what the administrator of the machine demands:
+    all settings keep to it already.
     """
 
     settings: Settings
@@ -110,15 +110,15 @@ def load_settings(
     needs_project: bool = True,
     policy_place: PolicyPlace | None = None,
 ) -> LoadedSettings:
-    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win.
-    What comes of that is held to the managed policy.
+    """Load settings: defaults, then files, then QUORUM_SECTION__KEY variables, then flags; the later win. What
+    comes of that is held to the managed policy.
 
     `config_file` (`--config`, or else $QUORUM_CONFIG) replaces the user's and the project's file. `overrides`
-    maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very
-    bytes that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if
-    there were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is
-    left out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises
-    ConfigError that names every place and remedy.
+    maps dotted keys to the values of flags. `standing` is asked about the project's file: about the very bytes
+    that are then laid, for it is read once. `instead` counts in place of the file of its name, or as if there
+    were that one. Without `needs_project` a file of the project that is not TOML, or cannot be read, is left
+    out: the person cannot have trusted it. `policy_place` is where tests have their policy. Raises ConfigError
+    that names every place and remedy.
     """
     policy = read_policy(policy_place)
     locations = locate(cwd=cwd, environ=environ, config_file=config_file)
@@ -223,8 +223,7 @@ class _Stack:
             outcome = accept_assignments(source.assignments, self.values, file=path, user_file=user_file)
             self.lay(replace(source, assignments=list(outcome.assignments)))
         else:
-            # Whoever made the file is a stranger: what is wrong in it must not keep the person from their
-            # work.
+            # Whoever made the file is a stranger: what is wrong in it must not keep the person from their work.
             self.warnings += [
                 f"{problem}; the file {WHY[known]}, so this is ignored" for problem in source.problems
             ]

@@ -93,8 +93,7 @@ def locate_worktrees(environ: Mapping[str, str]) -> Path | None:
 
 
 def resolve_trusted_place(file: Path) -> Path:
-    """The place by which trust in a project's file is remembered: its name in its folder, the folder
-    resolved.
+    """The place by which trust in a project's file is remembered: its name in its folder, the folder resolved.
 
     Where the file itself is a link, that is not followed: what it sets counts for the folder it is found in.
     """
