@@ -34,6 +34,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hooks": ("quorum.cli.hooks", "Test the hooks of your quorum.toml."),
     "db": ("quorum.cli.db", "Show, upgrade or copy the database that keeps sessions."),
     "bench": ("quorum.cli.bench", "Measure the review of calls on labelled ones."),
+    "import": (
+        "quorum.cli.importing",
+        "Take over rules, MCP servers, instructions and sessions of other agents.",
+    ),
     "gate": ("quorum.cli.gate", "Decide about one call of another agent, read from stdin: allow, ask or deny."),
     "doctor": ("quorum.cli.doctor", "Check what works on this machine and what does not."),
     "rpc": ("quorum.cli.rpc", "Send one request to a listening quorum and print the result as JSON."),
