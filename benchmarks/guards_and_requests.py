@@ -70,6 +70,7 @@ def _object_to(call: LabelledCall) -> tuple[Objection, ...]:
         paths=PathPolicy(roots=(_ROOT,)),
         settings=GuardSettings(),
         read_script=read_script,
+        tool=call.tool,
         request=PlainRequest(call.task),
     )
 

@@ -153,6 +153,7 @@ class OwnedSession:
             ),
             attachments=parts.calls.attachments,
             instructions=parts.conversation.instructions,
+            is_job_running=lambda: parts.calls.jobs.is_any_running,
         )
 
     async def begin(self) -> None:

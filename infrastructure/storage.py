@@ -36,6 +36,7 @@ from quorum.infrastructure.store.objects.bucket import parse_bucket
 if TYPE_CHECKING:
     from quorum.infrastructure.store.objects.object_store import ObjectStore
     from quorum.infrastructure.store.sql.copying import CopyReport
+    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
 
 _DEFAULT_SCHEME = "sqlite"
 URL_SETTING = "[storage] url"
@@ -122,6 +123,16 @@ def copy_sessions(
         outputs, left = copy_outputs(_list_outputs(sent), _list_outputs(received))
         report = copy_ledger(sent, received, tell)
     return replace(report, outputs=outputs, left=(*left, *report.left))
+
+
+def open_whole_writer(storage: Storage) -> WholeSessionWriter:
+    """What writes sessions that happened elsewhere. Raises ConfigError for a storage that cannot keep them."""
+    from quorum.infrastructure.store.sql.copying import SqlStorage
+    from quorum.infrastructure.store.sql.whole_session import WholeSessionWriter
+
+    if not isinstance(storage, SqlStorage):
+        raise ConfigError(f"sessions of other agents cannot be kept in {storage.place}")
+    return WholeSessionWriter(storage)
 
 
 def _open_named(table: StorageTable, environ: Mapping[str, str], option: str) -> Storage:

@@ -256,6 +256,8 @@ class CallRun(DeclaredCall):
                     case Withheld(label, message):
                         await self._withhold(label, message)
                         return
+            if self._label is DecisionLabel.ALLOWED and decision.by_mode:
+                await self._state.review.sample(self.subject, self.context)
             try:
                 output = await self._execute()
             except StaleSeal as error:

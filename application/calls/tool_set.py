@@ -48,6 +48,11 @@ class ToolSet:
     def find(self, name: str) -> GuardedTool | None:
         return self._tools.get(name)
 
+    def list_server_schemas(self) -> tuple[JsonObject, ...]:
+        """The neutral schemas of the tools of servers."""
+        names = {name for tools in self._of_servers.values() for name in tools}
+        return tuple(each for each in self._schemas if each["name"] in names)
+
     def list_definitions(self) -> Iterator[ToolDefinition]:
         return (tool.definition for tool in self._tools.values())
 

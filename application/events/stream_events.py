@@ -29,6 +29,8 @@ class StreamEvents:
                 self._join(events.TextDelta, text)
             case stream.StreamedReasoning(text):
                 self._join(events.ReasoningDelta, text)
+            case stream.Completed() | stream.CompletedResponse() | stream.Error():
+                self.flush()  # the answer ends here: the run tells how when that is recorded
             case _:
                 self.flush()
                 if (shown := translate_stream_event(event)) is not None:

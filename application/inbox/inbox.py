@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused, LedgerError
 from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
 from quorum.domain.review.remote_answer import RemoteAnswer
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
@@ -26,16 +29,24 @@ class Inbox:
     """Lists and answers the reviews of all sessions of one storage. It never writes to a session's events.
 
     An answer is kept apart; the process that writes the session reads it, and records the decision itself.
-    `clock` gives milliseconds since 1970, `answered_by` names the person and the machine.
+    `clock` gives milliseconds since 1970, `answered_by` names the person and the machine. `restore` makes a
+    packet whole of which the record of a session in that folder hides a part, or gives it back as it is.
     """
 
     def __init__(
-        self, archive: SessionArchive, answers: AnswerStore, *, clock: Callable[[], int], answered_by: str
+        self,
+        archive: SessionArchive,
+        answers: AnswerStore,
+        *,
+        clock: Callable[[], int],
+        answered_by: str,
+        restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
     ) -> None:
         self._archive = archive
         self._answers = answers
         self._clock = clock
         self._answered_by = answered_by
+        self._restore = restore
 
     async def list_waiting(self) -> tuple[WaitingReview, ...]:
         """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError."""
@@ -49,8 +60,14 @@ class Inbox:
                 continue  # it was deleted since it was listed
             for review in find_waiting_reviews(session, records):
                 if await self._answers.find(session.id, review.digest) is None:
-                    waiting.append(review)
+                    waiting.append(await self._make_whole(review))
         return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
+
+    async def _make_whole(self, review: WaitingReview) -> WaitingReview:
+        packet, cwd = review.packet, review.session.cwd
+        if not isinstance(packet, MaskedPacket):
+            return review
+        return replace(review, packet=await asyncio.to_thread(self._restore, packet, cwd))
 
     async def find(self, name: str) -> WaitingReview:
         """The one waiting review whose digest begins so, or that of the session whose id begins so.
@@ -73,7 +90,7 @@ class Inbox:
         """Answer the review whose digest begins so, with at least 16 digits of it; the review that is answered.
 
         Raises AnswerRefused where it does not wait any more, was answered by somebody else, or cannot be
-        approved because a part of what would run is not recorded; and LedgerError.
+        approved because a part of what would run is neither recorded nor known here; and LedgerError.
         """
         digest = digest.lower()
         if not _DIGEST.fullmatch(digest):
@@ -82,10 +99,10 @@ class Inbox:
                 "quorum inbox prints them"
             )
         review = await self.find(digest)
-        if approves and isinstance(review.packet, MaskedPacket):
+        if approves and isinstance(review.packet, MaskedPacket) and review.packet.original is None:
             raise AnswerRefused(
-                f"a part of the call {review.short_digest} is hidden here, because it may be a secret: approve "
-                "it in its own session, which can show it; it can be rejected from here"
+                f"a part of the call {review.short_digest} is hidden here, because it may be a secret that is "
+                "not known here: approve it in its own session, which can show it; it can be rejected from here"
             )
         answer = RemoteAnswer(
             session_id=review.session.id,

@@ -100,6 +100,11 @@ class BackgroundJobs:
             )
 
     @property
+    def is_any_running(self) -> bool:
+        """Whether a job has not ended yet."""
+        return bool(self._running)
+
+    @property
     def has_room(self) -> bool:
         """Whether one more command may continue in the background."""
         return not self._is_closed and len(self._running) < self._most

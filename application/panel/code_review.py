@@ -22,7 +22,6 @@ from quorum.domain.code_review.finding import CodeFinding
 from quorum.domain.code_review.parts import MOST_PARTS, list_hidden_characters, list_left_out, split_change
 from quorum.domain.code_review.request import CodeReviewRequest, parse_request
 from quorum.domain.code_review.review_result import PartReview, ReviewResult, combine_votes
-from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.event import (
     ChangeReviewed,
@@ -47,16 +46,13 @@ class CodeReview(PanelSession):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         moderator: str,
         models: Sequence[str],
         events: EventBus,
         source: ChangeSource,
         policy: CodeReviewPolicy,
     ) -> None:
-        super().__init__(
-            panel, conversation=conversation, system="", moderator=moderator, models=models, events=events
-        )
+        super().__init__(panel, system="", moderator=moderator, models=models, events=events)
         self._source = source
         self._policy = policy
         self._rounds = ReviewRounds(

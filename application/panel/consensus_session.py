@@ -9,16 +9,14 @@ from msgspec import Struct
 from quorum.application.events.event_bus import EventBus
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
-from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
-from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
+from quorum.domain.conversation.history import Message, UserMessage
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import CompletedResponse, Delta
+from quorum.domain.conversation.stream import Delta
 from quorum.domain.events.event import ErrorOccurred, PanelConcluded
 from quorum.domain.instructions.custom_command import INIT_COMMAND, INIT_SOURCE
 from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_value import JsonObject
 
 
 class PromptPanels(Struct, frozen=True, kw_only=True):
@@ -31,91 +29,47 @@ class PromptPanels(Struct, frozen=True, kw_only=True):
 
 
 class ConsensusSession:
-    """Implements `LlmSession` over that of one model, `alone`, and panels of several.
+    """Implements `LlmExchange` over that of one model, `alone`, and panels of several.
 
     A panel answers only what the person says at the beginning of a turn; where it cannot, that is said and the
-    model answers alone, with its tools. `conversation` is that of `alone` and of the panels.
+    model answers alone, with its tools.
     """
 
     def __init__(
         self,
-        alone: LlmSession,
+        alone: LlmExchange,
         panels: PromptPanels,
         *,
         choice: ConsensusChoice,
-        conversation: Conversation,
         events: EventBus,
     ) -> None:
         self._alone = alone
         self._panels = panels
         self._choice = choice
-        self._conversation = conversation
         self._events = events
-        self._offered: Sequence[JsonObject] = ()  # with the last request, where a panel answered it
 
     @property
     def model(self) -> str:
         """The model that answers alone."""
         return self._alone.model
 
-    async def send(self, content: str) -> LlmResponse:
-        """Send a message without tools; no panel answers it."""
-        return await self._alone.send(content)
-
-    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
-        """The same, telling what arrives."""
-        return await self._alone.send_streaming(content, on_event)
-
-    async def send_with_tools(
-        self,
-        content: str | UserMessage | None,
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice = "auto",
-        max_output_tokens: int | None = None,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Send a message, or continue the conversation as it is. Raises ProviderError and LedgerError."""
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Have several models answer where the request is a prompt and it was chosen so, else the one. Raises
+        ProviderError and LedgerError."""
         due = self._choice.take_due()
-        self._offered = ()
-        if self._is_prompt(content) and (panel := await self._choose_panel(due)) is not None:
-            if content is not None:
-                self._conversation.add_user(content)
-                content = None
-            if (response := await self._ask_panel(panel, tools)) is not None:
-                self._offered = tuple(tools)
-                on_event(Delta(response.text_content()))
-                self._conversation.add_response(response)
-                on_event(CompletedResponse(response))
-                return response
-        return await self._alone.send_with_tools(
-            content, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=on_event
-        )
+        panel = await self._choose_panel(due) if self._is_prompt(request.messages) else None
+        if panel is not None and (response := await self._ask_panel(panel, request)) is not None:
+            on_event(Delta(response.text_content()))
+            return response
+        return await self._alone.exchange(request, on_event)
 
-    async def send_tool_results(
-        self,
-        results: Sequence[ToolResultMessage],
-        *,
-        tool_choice: ToolChoice = "auto",
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Send the results of the open calls to the model that made them, or takes over from a panel."""
-        if self._offered:
-            self._conversation.add_results(results)
-            offered, self._offered = self._offered, ()
-            return await self._alone.send_with_tools(None, offered, tool_choice=tool_choice, on_event=on_event)
-        return await self._alone.send_tool_results(results, tool_choice=tool_choice, on_event=on_event)
-
-    def _is_prompt(self, content: str | UserMessage | None) -> bool:
-        """Whether the person said it, or it is what they said and nobody answered."""
-        if content is not None:
-            return isinstance(content, UserMessage) and not content.of_call
-        messages = self._conversation.messages
+    def _is_prompt(self, messages: Sequence[Message]) -> bool:
+        """Whether what the person said at the beginning of the turn has no answer yet."""
         said = messages[-1] if messages else None
         # A notice, or what was said into the turn, follows results of calls that a panel or the model made.
         prompted = (turn for turn in reversed(self._events.state.turns) if turn.prompt and not turn.undone)
         last = next(prompted, None)
-        if not isinstance(said, UserMessage) or last is None:
+        if not isinstance(said, UserMessage) or said.of_call or last is None:
             return False
         return self._events.hide(said.text) == self._events.hide(last.said_text)
 
@@ -148,10 +102,10 @@ class ConsensusSession:
             await self._events.record(ErrorOccurred(message=reason))
         return self._panels.draft()
 
-    async def _ask_panel(self, panel: PanelSession, tools: Sequence[JsonObject]) -> LlmResponse | None:
+    async def _ask_panel(self, panel: PanelSession, request: LlmRequest) -> LlmResponse | None:
         """What comes of it; None where the model is to answer alone."""
         try:
-            return replace(await panel.respond(tools), model=self.model)
+            return replace(await panel.respond(request), model=self.model)
         except NoPanelAnswer as problem:
             reason = f"{problem}; {self.model} answers alone"
             left = self._events.state.open_panel

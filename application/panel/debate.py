@@ -31,7 +31,6 @@ from quorum.application.panel.panel import (
     ask_in_parallel,
 )
 from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession, report_no_answer
-from quorum.domain.conversation.history import Conversation
 from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
@@ -86,16 +85,13 @@ class Debate(PanelSession):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         system: str,
         moderator: str,
         models: Sequence[str],
         events: EventBus,
         policy: DebatePolicy | None = None,
     ) -> None:
-        super().__init__(
-            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
-        )
+        super().__init__(panel, system=system, moderator=moderator, models=models, events=events)
         self._policy = policy or DebatePolicy()
 
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:

@@ -17,7 +17,7 @@ from quorum.application.panel.draft_ensemble_forms import (
 from quorum.application.panel.drafts import DraftingSession, DraftPolicy
 from quorum.application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
 from quorum.application.panel.panel_session import NoPanelAnswer
-from quorum.domain.conversation.history import Conversation
+from quorum.application.ports.models import LlmRequest
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from quorum.domain.events.event import PanelConcluded
 from quorum.domain.panel.open_panel import PanelConclusion
@@ -51,7 +51,6 @@ class DraftEnsemble(DraftingSession):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         system: str,
         moderator: str,
         models: Sequence[str],
@@ -61,7 +60,6 @@ class DraftEnsemble(DraftingSession):
     ) -> None:
         super().__init__(
             panel,
-            conversation=conversation,
             system=system,
             moderator=moderator,
             models=models,
@@ -70,14 +68,14 @@ class DraftEnsemble(DraftingSession):
         )
         self._is_there = is_there
 
-    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
+    async def respond(self, request: LlmRequest) -> LlmResponse:
         """What there is to say of the drafts, and the call that writes the file, or reads the one there is.
 
         Raises NoPanelAnswer.
         """
-        if not any(each.get("name") == WRITE_FILE for each in tools):
+        if not any(each.get("name") == WRITE_FILE for each in request.tools):
             raise NoPanelAnswer(f"several models write no file without the tool {WRITE_FILE}")
-        merged, said = await self._merge(*self._find_question())
+        merged, said = await self._merge(*self._find_question(request))
         if await asyncio.to_thread(self._is_there):
             said = f"{said}\n\n{_PROPOSED}\n\n{_fence(merged)}"
             call = _call("read_file", {"path": INSTRUCTION_FILE})

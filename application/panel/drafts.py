@@ -13,7 +13,6 @@ from quorum.application.panel.panel_session import PanelSession, report_no_answe
 from quorum.application.panel.participant_work import ParticipantWork
 from quorum.application.ports.changes import OpenTools
 from quorum.application.structured_answer import AnswerForm
-from quorum.domain.conversation.history import Conversation
 from quorum.domain.events.event import PanelAnswered
 from quorum.domain.panel.cost_estimate import PlannedRequests
 from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
@@ -102,16 +101,13 @@ class DraftingSession(PanelSession):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         system: str,
         moderator: str,
         models: Sequence[str],
         events: EventBus,
         policy: DraftPolicy,
     ) -> None:
-        super().__init__(
-            panel, conversation=conversation, system=system, moderator=moderator, models=models, events=events
-        )
+        super().__init__(panel, system=system, moderator=moderator, models=models, events=events)
         self._drafts = DraftRound(panel, events, policy)
 
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:

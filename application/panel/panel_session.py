@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from quorum.application.events.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.panel import Panel, PanelQuestion
-from quorum.application.ports.models import OnStreamEvent, ToolChoice
-from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
+from quorum.application.ports.models import LlmRequest, OnStreamEvent
+from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import CompletedResponse, Delta, Error
+from quorum.domain.conversation.stream import Delta
 from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PanelResumed, PanelStarted
@@ -22,7 +21,6 @@ from quorum.domain.panel.panel_answer import PanelAnswer, label_participants
 from quorum.domain.panel.panel_form import PanelForm
 from quorum.domain.panel.request_plans import QuestionSize
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_value import JsonObject
 
 _MOST_BYTES_BEFORE = 200_000
 _BEFORE = (
@@ -39,7 +37,7 @@ class NoPanelAnswer(ProviderError):
 
 
 class PanelSession(ABC):
-    """Implements `LlmSession` over a panel. `moderator` and `models` are "provider/model"; `system` is what
+    """Implements `LlmExchange` over a panel. `moderator` and `models` are "provider/model"; `system` is what
     each participant gets beside the question.
 
     So a turn, its record, its limits and its interruption are those of any session. Where the process before
@@ -52,14 +50,12 @@ class PanelSession(ABC):
         self,
         panel: Panel,
         *,
-        conversation: Conversation,
         system: str,
         moderator: str,
         models: Sequence[str],
         events: EventBus,
     ) -> None:
         self._panel = panel
-        self._conversation = conversation
         self._system = system
         self._moderator = moderator
         self._participants = label_participants(tuple(models))
@@ -70,63 +66,19 @@ class PanelSession(ABC):
         """The moderator, whose text is the answer."""
         return self._moderator
 
-    async def send(self, content: str) -> LlmResponse:
-        """Put a question to the panel."""
-        return await self.send_streaming(content, lambda _event: None)
-
-    async def send_streaming(self, content: str, on_event: OnStreamEvent) -> LlmResponse:
-        """Put a question to the panel, telling what comes of it."""
-        return await self.send_with_tools(content, (), on_event=on_event)
-
-    async def send_with_tools(
-        self,
-        content: str | UserMessage | None,
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice = "auto",
-        max_output_tokens: int | None = None,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Put a question to the panel; None: the one that the conversation ends with. There are no tools.
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Put the last thing that the person said to the panel; its tools are for the response alone.
 
         Raises NoPanelAnswer where no participant answers.
         """
-        if content is not None:
-            self._conversation.add_user(content)
-        try:
-            text = await self.answer_last()
-        except ProviderError as error:
-            on_event(Error(error))
-            raise
-        response = LlmResponse.from_text(text, model=self._moderator)
-        on_event(Delta(text))
-        self._conversation.add_response(response)
-        on_event(CompletedResponse(response))
+        response = await self.respond(request)
+        on_event(Delta(response.text_content()))
         return response
 
-    async def send_tool_results(
-        self,
-        results: Sequence[ToolResultMessage],
-        *,
-        tool_choice: ToolChoice = "auto",
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Never called: participants have no tools. Raises ConversationError."""
-        raise ConversationError("a panel has no calls that results could belong to")
-
-    async def answer_last(self) -> str:
-        """What comes of the last thing that the person said, as Markdown. It is not put into the conversation.
-
-        Raises NoPanelAnswer.
-        """
-        return await self._conclude_question(*self._find_question())
-
-    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
-        """The same as a response, where these tools are offered. It is not put into the conversation.
-
-        Raises NoPanelAnswer.
-        """
-        return LlmResponse.from_text(await self.answer_last(), model=self._moderator)
+    async def respond(self, request: LlmRequest) -> LlmResponse:
+        """The same, without telling it. Raises NoPanelAnswer."""
+        text = await self._conclude_question(*self._find_question(request))
+        return LlmResponse.from_text(text, model=self._moderator)
 
     @abstractmethod
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
@@ -136,14 +88,14 @@ class PanelSession(ABC):
     def _plan_requests(self, size: QuestionSize) -> tuple[PlannedRequests, ...]:
         """The requests that a question of this size leads to."""
 
-    def _find_question(self) -> tuple[str, PanelQuestion]:
+    def _find_question(self, request: LlmRequest) -> tuple[str, PanelQuestion]:
         """The last thing that the person said, and what there was before it."""
-        messages = self._conversation.messages
+        messages = request.messages
         place = next((n for n in reversed(range(len(messages))) if isinstance(messages[n], UserMessage)), None)
         said = messages[place] if place is not None else None
         if not isinstance(said, UserMessage):
             raise ConversationError("there is nothing to ask several models: nothing was said yet")
-        before, left_out = messages[:place], self._conversation.left_out
+        before, left_out = messages[:place], request.left_out
         if any(isinstance(message, ToolResults) for message in before):
             # Not every API takes calls and results where no tools are offered.
             shown = f"{_BEFORE}\n{render_transcript(before, _MOST_BYTES_BEFORE)}\n\n{said.text}"

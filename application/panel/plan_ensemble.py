@@ -12,6 +12,7 @@ from quorum.application.panel.panel_session import NoPanelAnswer
 from quorum.application.panel.peer_reviews import gather_reviews
 from quorum.application.panel.plan_choice_text import render_plan_choice
 from quorum.application.panel.plan_ensemble_forms import PLAN_ADDITIONS_SYSTEM, PLAN_REVIEWS, make_plan_form
+from quorum.application.ports.models import LlmRequest
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
 from quorum.domain.events.event import PanelConcluded
 from quorum.domain.panel.open_panel import OpenPanel
@@ -38,13 +39,13 @@ class PlanEnsemble(DraftingSession):
 
     form = PanelForm.PLAN
 
-    async def respond(self, tools: Sequence[JsonObject]) -> LlmResponse:
+    async def respond(self, request: LlmRequest) -> LlmResponse:
         """What the others say of the plan that stands, and the call that proposes it. The tool that makes plans
-        is among `tools`. Raises NoPanelAnswer."""
-        schema = next((each for each in tools if each.get("name") == CREATE_PLAN), None)
+        is among those of the request. Raises NoPanelAnswer."""
+        schema = next((each for each in request.tools if each.get("name") == CREATE_PLAN), None)
         if schema is None:
             raise NoPanelAnswer(f"several models make no plan without the tool {CREATE_PLAN}")
-        choice = await self._choose_plan(*self._find_question(), schema)
+        choice = await self._choose_plan(*self._find_question(request), schema)
         plan = parse_plan_text(choice.plan.text)
         return LlmResponse(
             content=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from quorum.domain.conversation.spend_caps import SpendQuestion
@@ -10,6 +10,7 @@ from quorum.domain.events.event import Event
 from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.sessions.trust import TrustQuestion
 
 
@@ -57,6 +58,14 @@ class ReviewContext(Protocol):
 
     def preview(self, rule: str) -> RulePreview:
         """What this rule, as text, would do."""
+        ...
+
+    @property
+    def replay(self) -> Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None:
+        """Says what rules, as text, would have decided about past calls; None where nobody knows of any.
+
+        Its answer is None where one of them is not a rule; it raises LedgerError where they cannot be read.
+        """
         ...
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from quorum.domain.review.permissions import Answer
+from quorum.application.ports.samples import SampleStore
+from quorum.domain.review.permissions import Answer, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.saved_rule import HeldRule, SavedRule
 
 
@@ -14,6 +17,15 @@ class RuleStore(Protocol):
 
     async def save(self, rule: SavedRule) -> None:
         """Keep a rule; one that says the same is replaced. Raises ConfigError, and then nothing is changed."""
+        ...
+
+
+class RuleHistory(Protocol):
+    """Past calls of the workspace, for rules to be replayed on."""
+
+    async def replay(self, rules: Sequence[Rule], tried: Sequence[Rule]) -> RuleReplay:
+        """What the rules in force and those that are tried would decide about the calls that a tried one speaks
+        of. Nothing runs. Raises LedgerError where they cannot be read."""
         ...
 
 
@@ -28,12 +40,24 @@ class RuleService(Protocol):
         ...
 
     @property
+    def samples(self) -> SampleStore | None:
+        """Calls that a mode let run, for a verdict; None where none are kept."""
+        ...
+
+    @property
     def last_word(self) -> str:
         """What decides about a call of high risk that no rule speaks of."""
         ...
 
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         """What a rule, as text, would change."""
+        ...
+
+    async def replay_rule(self, rule: str, answer: Answer) -> RuleReplay | None:
+        """What it would have decided about past calls; None where nobody knows of any, or it is not a rule.
+
+        Raises LedgerError where they cannot be read.
+        """
         ...
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:

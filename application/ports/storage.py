@@ -169,8 +169,8 @@ class SessionArchive(Protocol):
         """The session of this id, or of the one id that begins so. Raises LedgerError."""
         ...
 
-    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
-        """The records of a session, oldest first."""
+    async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
+        """The records of a session, oldest first; only those of `types`, where any are named."""
         ...
 
     async def read_stored(self, session_id: str) -> StoredSession:

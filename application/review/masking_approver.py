@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import cycle, repeat
 
 from quorum.application.off_loop import run_off_loop
@@ -16,6 +16,7 @@ from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.plan_comparison import PlanComparison
 from quorum.domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.secrets.patterns import MASK, render_mask
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.domain.text.json_value import JsonValue
@@ -148,6 +149,19 @@ class _MaskedReviewContext:
 
     def preview(self, rule: str) -> RulePreview:
         return self._review_context.preview(rule)
+
+    @property
+    def replay(self) -> Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None:
+        """What says what rules would have decided about past calls."""
+        replay, hide = self._review_context.replay, self._mask.mask_text
+        if replay is None:
+            return None
+
+        async def replay_masked(rules: Sequence[str]) -> RuleReplay | None:
+            found = await replay(rules)
+            return None if found is None else found.map_examples(hide)
+
+        return replay_masked
 
 
 def _mask_ballot(ballot: Ballot, hide: Callable[[str], str]) -> Ballot:

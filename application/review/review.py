@@ -9,16 +9,19 @@ from decimal import Decimal
 from quorum.application.events.event_bus import EventBus
 from quorum.application.off_loop import run_off_loop
 from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.samples import SampleStore
 from quorum.application.ports.workspace import WorkspaceGrowth
 from quorum.application.review.ballot_paper import BallotPaper
-from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.rule_book import RuleBook, describe_call
 from quorum.application.review.turn_by_index import TurnByIndex
+from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.vote_feed import VoteFeed
 from quorum.application.review.voting import Voting
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.history import ToolResults
 from quorum.domain.conversation.response import Usage
-from quorum.domain.errors import ModeRefused, QuorumError
+from quorum.domain.errors import ConfigError, ModeRefused, QuorumError
 from quorum.domain.events.event import ErrorOccurred, FolderOrigin, ModeChanged, ReviewRequested
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text
@@ -44,6 +47,7 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 
 # The first time after a resume each of their commands is taken apart.
@@ -71,7 +75,9 @@ class Review:
         within: Review | None = None,
         folders: WorkspaceGrowth | None = None,
         plan_task: str = "",
+        sampling: UnaskedSampling | None = None,
     ) -> None:
+        self._sampling = sampling
         self._plan_task = plan_task
         self._within = within
         self._folders = folders
@@ -168,10 +174,12 @@ class Review:
             settings=self._guards,
             read_script=self._rules.read_script,
             request=request if self._person.is_there else NO_REQUEST,
+            tool=subject.tool,
         )
-        return decide(
+        mode = mode or self.mode
+        decision = decide(
             subject,
-            mode=mode or self.mode,
+            mode=mode,
             paths=self._paths,
             rules=self._rules_in_force,
             objections=objected,
@@ -180,6 +188,33 @@ class Review:
             plan=self.phase.make_terms(is_person_there=self._person.is_there, task_id=self._plan_task),
             web_doubt=self._find_web_doubt(subject),
         )
+        return decision if self._sampling is None else self._sampling.hold_back(decision, subject, mode)
+
+    @property
+    def samples(self) -> SampleStore | None:
+        """The calls that are kept for a verdict; None where none are."""
+        return None if self._sampling is None else self._sampling.store
+
+    async def sample(self, subject: Subject, context: ToolExecutionContext) -> None:
+        """Keep a call for the person's verdict that is about to run because the mode allows it, if it is in the
+        sample. One that cannot be kept is reported."""
+        if self._sampling is None:
+            return
+        try:
+            await self._sampling.sample(subject, describe_call(subject), self.mode, context)
+        except ConfigError as error:
+            await self._events.record(ErrorOccurred(message=f"a call is missing in the sample: {error}"))
+
+    def describe_error(self) -> tuple[str, ...]:
+        """How often the modes that let calls run unasked were wrong, a sentence for each kind of call."""
+        try:
+            return () if self._sampling is None else tuple(self._sampling.describe())
+        except ConfigError as error:
+            return (f"not known: {error}",)
+
+    def describe_error_shortly(self) -> str:
+        """The same of the mode in force, for a line with little room; empty where nothing was judged."""
+        return "" if self._sampling is None else self._sampling.describe_shortly(self.mode)
 
     def _find_web_doubt(self, subject: Subject) -> str:
         """Why a call may carry data to the web. What a subagent is told was said by a model."""
@@ -275,6 +310,7 @@ class Review:
             count=self._voting.count,
             independent=are_independent(feed.reviewers),
             preview=lambda text: self._rules.preview(text, subject),
+            replay=self._rules.replay if self._rules.has_history else None,
         )
 
     async def propose_rules(self, subject: Subject) -> tuple[str, ...]:
@@ -359,7 +395,9 @@ class OpenReviewContext:
         count: Callable[[tuple[Ballot, ...]], Tally],
         independent: bool,
         preview: Callable[[str], RulePreview],
+        replay: Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None = None,
     ) -> None:
+        self.replay = replay
         self.reviewers = feed.reviewers
         self.independent = independent
         self.lenses = feed.lenses

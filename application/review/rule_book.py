@@ -8,12 +8,13 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from quorum.application.ports.rules import RuleStore
+from quorum.application.ports.rules import RuleHistory, RuleStore
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.review.approved_call import ApprovedCall
+from quorum.domain.review.command_pattern import split_pattern
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
@@ -35,7 +36,9 @@ from quorum.domain.review.questions import RuleOffer, RulePreview, RuleScope
 from quorum.domain.review.rule_examples import ReadCommand, covers, judge_by_words
 from quorum.domain.review.rule_offers import learn_rules
 from quorum.domain.review.rule_proposals import generate_candidates
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.saved_rule import SavedRule
+from quorum.domain.shell.command_families import describe_family
 from quorum.domain.shell.command_line import CommandLine, ShellVerdict
 from quorum.domain.shell.script import ReadScript, split_coarsely
 
@@ -73,7 +76,7 @@ class RuleBook:
     milliseconds.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that rules are made and tried with meets here
         self,
         fixed: Sequence[Rule] = (),
         *,
@@ -86,7 +89,9 @@ class RuleBook:
         list_files: Callable[[], FileListing] = FileListing,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
+        history: RuleHistory | None = None,
     ) -> None:
+        self._history = history
         self._list_plan_rules = list_plan_rules
         self._fixed = tuple(fixed)
         self._saved = tuple(saved)
@@ -131,7 +136,7 @@ class RuleBook:
             if not isinstance(value, str) or len(value) <= _LONGEST_NOTED
         }
         noted = replace(subject, arguments=short)
-        if _describe(noted) not in map(_describe, self._noted):
+        if describe_call(noted) not in map(describe_call, self._noted):
             self._noted.append(noted)
 
     def propose(self, subject: Subject) -> tuple[str, ...]:
@@ -153,8 +158,8 @@ class RuleBook:
         learnt = learn_rules(subject, self._recall(approved), self.rules, self._paths.roots)
         if learnt is None or not self._would_run(learnt.rules, subject):
             return None
-        others = [noted for noted in tuple(self._noted) if _describe(noted) != _describe(subject)]
-        newly = [_describe(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
+        others = [noted for noted in tuple(self._noted) if describe_call(noted) != describe_call(subject)]
+        newly = [describe_call(noted) for noted in others if self._would_newly_run(learnt.rules, noted)]
         covered = _shorten(newly, _MOST_SHOWN_CALLS, "calls of this session")
         more = [
             text
@@ -164,6 +169,7 @@ class RuleBook:
         return RuleOffer(
             rules=tuple(rule.text for rule in learnt.rules),
             approvals=learnt.approvals,
+            families=learnt.families,
             covers=tuple(dict.fromkeys((*covered, *more))),
         )
 
@@ -191,8 +197,8 @@ class RuleBook:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         matching, missed, hit = self._list_examples(rule, subject)
-        others = [other for other in self._noted if _describe(other) != _describe(subject)]
-        newly = [_describe(other) for other in others if self._would_newly_run((rule,), other)]
+        others = [other for other in self._noted if describe_call(other) != describe_call(subject)]
+        newly = [describe_call(other) for other in others if self._would_newly_run((rule,), other)]
         return RulePreview(
             covers_this=self._would_run((rule,), subject),
             covers=(
@@ -200,6 +206,9 @@ class RuleBook:
                 *hit,
                 *self._sample_files(rule),
             ),
+            family=describe_family(split_pattern(rule.pattern))
+            if rule.tool == COMMAND_TOOL and rule.pattern
+            else "",
             must_match=matching,
             must_not_match=missed,
         )
@@ -230,7 +239,7 @@ class RuleBook:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         changed = [
-            _describe(noted)
+            describe_call(noted)
             for noted in self._noted
             if rule in find_matching_rules((rule,), noted, self._paths.roots)
             and self._decide((*self.rules, rule), noted).answer is not self._decide(self.rules, noted).answer
@@ -290,6 +299,24 @@ class RuleBook:
     def _would_newly_run(self, added: Sequence[Rule], subject: Subject) -> bool:
         return self._would_run(added, subject) and self._decide(self.rules, subject).answer is not Answer.ALLOW
 
+    @property
+    def has_history(self) -> bool:
+        """Whether rules can be replayed on past calls."""
+        return self._history is not None
+
+    async def replay(self, texts: Sequence[str], answer: Answer = Answer.ALLOW) -> RuleReplay | None:
+        """What these rules would have decided about past calls; None where nobody knows of any, or one is none.
+
+        Raises LedgerError.
+        """
+        if self._history is None:
+            return None
+        try:
+            tried = [_make_rule(text, RuleScope.SESSION, answer) for text in texts]
+        except BadRule:
+            return None
+        return await self._history.replay(self.rules, tried)
+
     def _decide(self, rules: Sequence[Rule], subject: Subject) -> Decision:
         objected = find_objections(
             subject.arguments,
@@ -298,6 +325,7 @@ class RuleBook:
             paths=self._paths,
             settings=self._guards,
             read_script=self._read_script,
+            tool=subject.tool,
         )
         return decide(subject, mode=Mode.ASK, paths=self._paths, rules=rules, objections=objected)
 
@@ -348,7 +376,7 @@ def _is_about_paths(rule: Rule) -> bool:
     return rule.tool != COMMAND_TOOL and not ARGUMENT.fullmatch(rule.pattern or "")
 
 
-def _describe(subject: Subject) -> str:
+def describe_call(subject: Subject) -> str:
     """A call in one line, for the person."""
     if subject.command is not None:
         return subject.command.strip()

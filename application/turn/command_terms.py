@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.application.ports.instructions import PromptExpander
-from quorum.application.ports.models import LlmGateway, LlmSession
+from quorum.application.ports.models import LlmExchange, LlmGateway
 from quorum.application.review.review import Review
 from quorum.application.turn.model_names import SESSIONS_OWN, complete_model_name
 from quorum.application.turn.switchable_session import SwitchableSession
@@ -25,7 +25,7 @@ class CommandTerms:
         self._review = review
         self._session = session
         self._gateway = gateway
-        self._exchanged: tuple[LlmSession, LlmSession] | None = None
+        self._exchanged: tuple[LlmExchange, LlmExchange] | None = None
 
     async def expand(self, prompt: str) -> tuple[ExpandedCommand | None, tuple[str, ...]]:
         """Expand a prompt; None where it is no custom command. Also returns sentences for the person.

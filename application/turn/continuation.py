@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quorum.application.turn.switchable_session import CONTINUE_PROMPT
 from quorum.domain.conversation.history import AssistantMessage, Message
 from quorum.domain.conversation.response import StopKind
 from quorum.domain.text.amounts import format_amount
 
+CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 LIMIT_REACHED = (
     "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
-from typing import Protocol
-
-from msgspec import Struct
+from typing import Protocol, TypeVar
 
 from quorum.application.cancellation import run_shielded
+from quorum.application.conversation_session import ArrivingAnswer
 from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.events.event_bus import EventBus
 from quorum.application.events.stream_events import StreamEvents
-from quorum.application.ports.models import ToolChoice
+from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
+from quorum.application.turn.continuation import CONTINUE_PROMPT
 from quorum.application.turn.left_out_attachments import LeftOutAttachments
 from quorum.application.turn.mentions import Mentions
-from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.application.turn.run_tally import RunTally
+from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.calls.tool_parser import may_hold_call
 from quorum.domain.conversation.cost import PriceTable
-from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from quorum.domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
 from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
 from quorum.domain.conversation.stream import StreamEvent, StreamRetry
@@ -36,8 +40,9 @@ from quorum.domain.events.event import (
     UsageCounted,
 )
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject
+
+_Said = TypeVar("_Said", UserMessage, ToolResults)
 
 _LEAKED = (
     "Your last answer was a call of {tool} written as text, so nothing ran. Call the tool itself if that is "
@@ -50,14 +55,6 @@ class ContextKeeper(Protocol):
 
     async def compact_if_full(self, model: str, upcoming: Message | None) -> None:
         """Compact the conversation if a request with this message would come too near to the window."""
-        ...
-
-    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """Return and reset what its own requests used and cost."""
-        ...
-
-    def has_small_window(self, model: str) -> bool:
-        """Return whether the usual tools would take too much of the window."""
         ...
 
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
@@ -77,91 +74,52 @@ class ContextKeeper(Protocol):
         ...
 
 
-class Answered(Struct, frozen=True):
-    """An answer that is in the conversation and recorded; its cost is None where that is not known."""
-
-    response: LlmResponse
-    cost_usd: Decimal | None
-
-
 class Dialogue:
     """Sends the messages of a run and takes the answers, one at a time.
 
-    Its conversation and the record agree at the end of every turn, whatever happened in between: `settle` sees
-    to it. `responses` is how many answers the session had before. A request that brings results carries all of
-    the `pending_messages` that wait; those about commands are said before a turn begins, too.
+    A message is recorded and in `conversation` before the request that sends it, and an answer is both, and
+    counted in the tally of the turn, before it is returned. `responses` is how many answers the session had
+    before. A request that brings results carries all of the `pending_messages` that wait; those about commands
+    are said before a turn begins, too. `system` and `get_effort` are for each request as they are then.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a message passes on its way meets here
         self,
         *,
         session: SwitchableSession,
-        schemas: Callable[[], Sequence[JsonObject]],
+        conversation: Conversation,
+        tools: ToolPrefix,
         events: EventBus,
         prices: PriceTable,
+        system: Callable[[], str] = lambda: "",
+        get_effort: Callable[[str], Effort] = lambda _model: Effort.DEFAULT,
         context_keeper: ContextKeeper | None = None,
         responses: int = 0,
         secrets: SecretFinder | None = None,
         pending_messages: PendingMessages | None = None,
         mentions: Mentions | None = None,
-        offers: Callable[[str, str], bool] = lambda _tool, _model: True,
     ) -> None:
-        self._offers = offers
-        self.offered: frozenset[str] = frozenset()
-        self._schemas: tuple[JsonObject, ...] = ()
-        self._small_windows: dict[str, bool] = {}
-        self.short_tools_bytes: int | None = None
-        self._refused_tools: set[tuple[str, str]] = set()
+        self.tools = tools
         self._mentions = mentions
         self.pending_messages = pending_messages if pending_messages is not None else PendingMessages()
         self.responses = responses
-        self.conversation = session.conversation
+        self.conversation = conversation
         self._session = session
-        self._all_schemas = schemas
+        self._system = system
+        self._get_effort = get_effort
         self._events = events
         self._stream = StreamEvents(events.show)
         self._prices = prices
         self._context_keeper = context_keeper
         self._secrets = secrets
-        self._noted = len(self.conversation.messages)
-        self._left_out = LeftOutAttachments(session.conversation, events)
-        self._held: UserMessage | ToolResults | None = None
-        self._is_held_recorded = False
-        self._unreturned: Answered | None = None
-        self._dropped: list[tuple[Usage, Decimal | None]] = []
-        self._last_kept = _find_last_answer(self.conversation.messages)
-
-    def _choose_schemas(self) -> tuple[JsonObject, ...]:
-        """Return the tools that the model of the next request is offered: of the calls in its answer, only
-        theirs may run."""
-        model = self._session.model
-        serving = self._session.serving
-        chosen = tuple(
-            each
-            for each in self._all_schemas()
-            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused_tools
-        )
-        if self._has_small_window(model):
-            from quorum.domain.calls.short_tools import shorten_tools
-
-            chosen = shorten_tools(chosen)
-            self.short_tools_bytes = count_json_bytes(chosen)
-        self.offered = frozenset(str(each.get("name")) for each in chosen)
-        self._schemas = chosen
-        return chosen
-
-    def _has_small_window(self, model: str) -> bool:
-        """Whether the tools are the short ones: decided with the first request, as each change costs the model
-        all that it has read."""
-        if self._context_keeper is None:
-            return False
-        return self._small_windows.setdefault(model, self._context_keeper.has_small_window(model))
+        self._left_out = LeftOutAttachments(conversation, events)
+        self._held: UserMessage | None = None
+        self._last_asked: tuple[LlmExchange, tuple[JsonObject, ...]] | None = None
 
     def _take_event(self, event: StreamEvent) -> None:
         """Show what arrives. A tool that was refused is offered no more, and the person reads why."""
         if isinstance(event, StreamRetry) and event.without_tool:
-            self._refused_tools.add((self._session.answering, event.without_tool))
-            self.offered -= {event.without_tool}
+            self.tools.refuse(self._session.answering, event.without_tool)
             self._events.note(ErrorOccurred(message=event.reason))
         else:
             self._stream.add_event(event)
@@ -176,33 +134,31 @@ class Dialogue:
         """The models that stood in for the chosen one during this turn."""
         return self._session.fallbacks_used
 
-    async def say(self, content: str | UserMessage | None) -> Answered:
-        """Send a message, or continue the conversation as it is. A message of the person gets the files
-        that it mentions. Raises ProviderError and LedgerError."""
-        if isinstance(content, UserMessage):
-            content = await self._attach_files(content)
-        await self._note(UserMessage(content) if isinstance(content, str) else content)
-        sending = self._session.send_with_tools(content, self._choose_schemas(), on_event=self._take_event)
-        response = await self._repeat_if_too_long(sending)
-        return await self._apply_response(await self._repeat_if_a_call_is_cut(response))
+    async def say(
+        self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
+    ) -> LlmResponse:
+        """Send a message, or continue the conversation as it is; `continues` the text that was cut off. A
+        message of the person gets the files that it mentions. Raises ProviderError and LedgerError."""
+        self._held = None
+        match content:
+            case UserMessage():
+                await self._announce(content, self._attach_files)
+            case str():
+                await self._announce(UserMessage(content))
+            case None:
+                await self._make_room(None)
+        return await self._ask(tally, continues=continues)
 
-    async def give(self, results: Sequence[ToolResultMessage], *, tool_choice: ToolChoice = "auto") -> Answered:
+    async def give(
+        self, results: Sequence[ToolResultMessage], tally: RunTally, *, tool_choice: ToolChoice = "auto"
+    ) -> LlmResponse:
         """Send the results of the open calls, and after them the pending messages, unless this is the last
         request of a turn: no tool may be called then. Raises ProviderError and LedgerError."""
-        results = (await self._note_results(ToolResults(tuple(results)))).results
+        await self._announce(ToolResults(tuple(results)))
         if tool_choice == "auto" and self.pending_messages.any_waiting:
-            await self.settle()
             await self._say_pending(steering=True)
-            await self._note(None)
-            sending = self._session.send_with_tools(None, self._choose_schemas(), on_event=self._take_event)
-        else:
-            sending = self._session.send_tool_results(
-                results, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
-            )
-        response = await self._repeat_if_too_long(sending, tool_choice)
-        if tool_choice == "auto":
-            response = await self._repeat_if_a_call_is_cut(response)
-        return await self._apply_response(response)
+            await self._make_room(None)
+        return await self._ask(tally, tool_choice)
 
     def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""
@@ -214,7 +170,7 @@ class Dialogue:
         from quorum.domain.textual_calls.forms import list_argument_schemas
         from quorum.domain.textual_calls.leaked_call import find_leaked_call
 
-        leaked = find_leaked_call(text, list_argument_schemas(self._schemas))
+        leaked = find_leaked_call(text, list_argument_schemas(self.tools.schemas))
         if leaked is None:
             return None
         provider = self._session.answering.partition("/")[0]
@@ -244,13 +200,9 @@ class Dialogue:
 
         Raises LedgerError.
         """
-        held = self._held
-        if not isinstance(held, UserMessage) or self.conversation.open_calls:
-            return
-        try:
+        self.tools.tell_changes()
+        if self._held is not None and not self.conversation.open_calls:
             await self._say_pending(steering=False)
-        finally:
-            self.hold(held)
 
     async def _say_pending(self, *, steering: bool) -> None:
         while (word := self.pending_messages.pop(steering=steering)) is not None:
@@ -260,7 +212,14 @@ class Dialogue:
             try:
                 said = await self._attach_files(said) if word.steers else said
             finally:
-                await self._say_one(word, said)
+                await self._append(
+                    MessageAdded(
+                        message=said,
+                        steers=word.steers,
+                        command_id=word.command_id,
+                        is_notice=word.is_notice,
+                    )
+                )
 
     def _is_named(self, message: UserMessage) -> bool:
         """Whether the result of its call names what the message brings."""
@@ -271,60 +230,52 @@ class Dialogue:
             for result in past.results
         )
 
-    async def _say_one(self, word: PendingMessage, said: UserMessage) -> None:
-        self.hold(said)
-        self._is_held_recorded = True
-        try:
-            await self._events.announce(
-                MessageAdded(
-                    message=said,
-                    steers=word.steers,
-                    command_id=word.command_id,
-                    is_notice=word.is_notice,
-                )
-            )
-        finally:
-            await self.settle()
-
     async def _attach_files(self, message: UserMessage) -> UserMessage:
-        """Return the message with the files that it mentions; without them if this is cancelled."""
-        self.hold(message)
         return message if self._mentions is None else await self._mentions.attach(message)
 
-    def hold(self, message: UserMessage | ToolResults) -> None:
-        """Announce a message: however the turn ends, it will be in the conversation and recorded."""
-        self._held, self._is_held_recorded = message, False
-        self._noted = len(self.conversation.messages)
+    def hold(self, message: UserMessage) -> None:
+        """Say this message next; however the turn ends, it will be in the conversation and recorded."""
+        self._held = message
+
+    async def conclude(self) -> None:
+        """Add the message that is held, where the turn broke off before it was said."""
+        if self._held is not None:
+            await self.add(self._held)
+        self._left_out.record()
 
     async def add(self, message: UserMessage | ToolResults) -> None:
         """Add a message to the conversation without a request, even if it cannot be recorded."""
-        self.hold(message)
-        await self.settle()
+        self._held = None
+        await run_shielded(self._add(message))
 
-    async def settle(self) -> None:
-        """Make conversation and ledger agree, wherever a turn broke off.
+    async def _add(self, message: UserMessage | ToolResults) -> None:
+        await self._events.record(MessageAdded(message=message))
+        self._put(message)
 
-        What was recorded and did not get into the conversation is put there; what a session said of its own
-        accord, such as that an answer of another model should be continued, is recorded. All of that is done
-        before a cancellation is noticed.
-        """
-        await run_shielded(self._settle())
+    async def _announce(
+        self,
+        message: _Said,
+        attach: Callable[[_Said], Awaitable[_Said]] | None = None,
+    ) -> None:
+        """Record a message that the next request sends, once there is room for it. Where that breaks off, it is
+        added all the same, as it is by then."""
+        upcoming: UserMessage | ToolResults = message
+        try:
+            if attach is not None:
+                upcoming = await attach(message)
+            await self._make_room(upcoming)
+            if self._context_keeper is not None and isinstance(upcoming, ToolResults):
+                upcoming = self._context_keeper.fit_results(self._session.serving, upcoming)
+        except BaseException:
+            await self.add(upcoming)
+            raise
+        await self._append(MessageAdded(message=upcoming))
 
-    async def _settle(self) -> None:
-        held, self._held = self._held, None
-        known = self._noted
-        if held is not None:
-            if not self._is_held_recorded:
-                await self._events.record(MessageAdded(message=held))
-                known = len(self.conversation.messages)  # making room for it may have changed that
-            if len(self.conversation.messages) == known:
-                self._put(held)
-            known += 1
-        for message in self.conversation.messages[known:]:
-            if isinstance(message, UserMessage):
-                await self._events.record(MessageAdded(message=message))
-        self._noted = len(self.conversation.messages)
-        self._left_out.record()
+    async def _append(self, event: MessageAdded) -> None:
+        try:
+            await self._events.announce(event)
+        finally:
+            self._put(event.message)
 
     def _put(self, message: UserMessage | ToolResults) -> None:
         match message:
@@ -336,93 +287,93 @@ class Dialogue:
     def return_to(self, messages: Sequence[Message]) -> None:
         """Make this the whole conversation, as when rewinding. Raises ConversationError."""
         self.conversation.restore(messages)
-        self._noted = len(messages)
-        self._last_kept = _find_last_answer(messages)
 
-    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
-        """Return and reset what requests outside the conversation used and cost."""
-        dropped, self._dropped = self._dropped, []
-        return dropped + (self._context_keeper.take_spent() if self._context_keeper is not None else [])
-
-    async def pop_last_answer(self) -> Answered | None:
-        """Return the answer in which the turn broke off, or what arrived of it, unless it was returned already.
-
-        It is in the conversation and recorded.
-        """
-        unreturned, self._unreturned = self._unreturned, None
-        match self.conversation.messages:
-            case (*_, AssistantMessage(response)) if response != self._last_kept:
-                return await self._apply_response(response)
-            case _:
-                return unreturned
-
-    async def _note_results(self, results: ToolResults) -> ToolResults:
-        """Note results, and return them as they are sent: shortened where they would not fit the window."""
-        self.hold(results)
+    async def _make_room(self, upcoming: UserMessage | ToolResults | None) -> None:
         if self._context_keeper is not None:
-            model = self._session.serving
-            await self._context_keeper.compact_if_full(model, results)
-            results = self._context_keeper.fit_results(model, results)
-            self.hold(results)
-        await self._announce(results)
-        return results
+            await self._context_keeper.compact_if_full(self._session.serving, upcoming)
 
-    async def _note(self, message: UserMessage | None) -> None:
-        if message is not None:
-            self.hold(message)
-        if self._context_keeper is not None:
-            await self._context_keeper.compact_if_full(self._session.serving, message)
-        await self._announce(message)
-
-    async def _announce(self, message: UserMessage | ToolResults | None) -> None:
-        self._noted = len(self.conversation.messages)
-        if message is not None:
-            self._is_held_recorded = True
-            await self._events.announce(MessageAdded(message=message))
-
-    async def _repeat_if_too_long(
-        self, sending: Awaitable[LlmResponse], tool_choice: ToolChoice = "auto"
+    async def _ask(
+        self, tally: RunTally, tool_choice: ToolChoice = "auto", *, continues: bool = False
     ) -> LlmResponse:
+        """Send the conversation, again with more room for the question or the answer where that helps."""
         try:
-            return await sending
+            response = await self._request(tally, tool_choice)
         except ProviderError as error:
-            await self.settle()
             if self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
             ):
                 self._left_out.add_if_too_long(error, self._session.answering)
                 raise
-            self._noted = len(self.conversation.messages)
+            response = await self._repeat(tally, tool_choice)
+        if tool_choice == "auto":
+            response = await self._repeat_if_a_call_is_cut(response, tally)
+        await run_shielded(self._accept(response, tally, continues=continues))
+        return response
+
+    async def _repeat(self, tally: RunTally, tool_choice: ToolChoice) -> LlmResponse:
         try:
-            return await self._session.send_with_tools(
-                None, self._choose_schemas(), tool_choice=tool_choice, on_event=self._take_event
-            )
+            return await self._request(tally, tool_choice)
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
             raise
 
-    async def _repeat_if_a_call_is_cut(self, cut: LlmResponse) -> LlmResponse:
+    async def _request(
+        self, tally: RunTally, tool_choice: ToolChoice = "auto", max_output_tokens: int | None = None
+    ) -> LlmResponse:
+        """Send the conversation. Of an answer that breaks off, what has arrived is accepted."""
+        limits = iter((max_output_tokens,))  # another model has limits of its own
+
+        async def build(exchange: LlmExchange) -> LlmRequest:
+            tools = self.tools.choose()
+            await self._add_continuation(exchange, tools)
+            self._last_asked = exchange, tools
+            return LlmRequest(
+                messages=self.conversation.messages,
+                system=self._system(),
+                tools=tools,
+                tool_choice=tool_choice,
+                max_output_tokens=next(limits, None),
+                effort=self._get_effort(exchange.model),
+                left_out=self.conversation.left_out,
+            )
+
+        arriving = ArrivingAnswer(self._take_event)
+        try:
+            return await self._session.ask(build, arriving)
+        except (ProviderError, asyncio.CancelledError) as failure:
+            partial = arriving.build_partial(self._session.answering, failure)
+            if partial is not None:
+                await run_shielded(self._accept(partial, tally))
+            raise
+
+    async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:
+        """Ask for it where an answer is to be continued that another model began, or with other tools."""
+        messages = self.conversation.messages
+        if self._last_asked is not None and (self._last_asked[0] is exchange and self._last_asked[1] == tools):
+            return
+        if messages and isinstance(messages[-1], AssistantMessage):
+            await self.add(UserMessage(CONTINUE_PROMPT))
+
+    async def _repeat_if_a_call_is_cut(self, cut: LlmResponse, tally: RunTally) -> LlmResponse:
         """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.
 
-        Where the model cannot give more, it is the answer as it was.
+        Where the model cannot give more, it is the answer as it was, which is counted already.
         """
         tokens = self._compute_larger_output(cut)
         if tokens is None:
             return cut
-        await run_shielded(self._drop(cut, tokens))
+        self._stream.flush()
+        tally.count(cut.usage, self._count(cut.usage))
+        self._events.note(RequestRepeated(max_output_tokens=tokens))
         try:
-            return await self._session.send_with_tools(
-                None, self._choose_schemas(), max_output_tokens=tokens, on_event=self._take_event
-            )
+            return await self._request(tally, max_output_tokens=tokens)
         except ProviderError as error:
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
                 raise
             await self._events.record(
                 ErrorOccurred(message=f"{self._session.answering} gives no longer answer: {error}")
             )
-            counted = replace(cut, usage=Usage())
-            self.conversation.add_response(counted)
-            return counted
+            return replace(cut, usage=Usage())
 
     def _compute_larger_output(self, cut: LlmResponse) -> int | None:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""
@@ -434,45 +385,26 @@ class Dialogue:
             larger = larger if room is None else min(larger, room)
         return larger if larger > cut.usage.output else None
 
-    async def _drop(self, cut: LlmResponse, tokens: int) -> None:
-        """Leave an answer out of the conversation; what it used is counted all the same."""
-        await self.settle()
-        messages = self.conversation.messages
-        match messages:
-            case (*before, AssistantMessage(response)) if response == cut.without_unfinished_calls():
-                self.conversation.restore(before)
-        self._noted = len(self.conversation.messages)
-        model, usage = self._session.answering, cut.usage
-        cost = self._prices.compute_cost(model, usage)
-        self._dropped.append((usage, cost))
-        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
-        self._events.note(RequestRepeated(max_output_tokens=tokens))
-
-    async def _apply_response(self, response: LlmResponse) -> Answered:
-        answered = await run_shielded(self._accept_answer(response))
-        self._unreturned = None
-        return answered
-
-    async def _accept_answer(self, response: LlmResponse) -> Answered:
+    async def _accept(self, response: LlmResponse, tally: RunTally, *, continues: bool = False) -> None:
+        """Put an answer into the conversation, onto the record and into the tally, in one step."""
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
         if self._secrets is not None:
             for call in response.tool_calls():
                 self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
-        await self.settle()
+        self.conversation.add_response(response)
+        self._left_out.record()
         self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
-        model, usage = self._session.answering, response.usage
-        cost = self._prices.compute_cost(model, usage)
-        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        cost = self._count(response.usage)
         if self._context_keeper is not None and (
-            warning := self._context_keeper.explain_low_count(model, usage)
+            warning := self._context_keeper.explain_low_count(self._session.answering, response.usage)
         ):
             self._events.note(ErrorOccurred(message=warning))
         self.responses += 1
-        self._last_kept = response.without_unfinished_calls()
-        self._unreturned = Answered(response, cost)
-        return self._unreturned
+        tally.add_response(response, cost, continues=continues)
 
-
-def _find_last_answer(messages: Sequence[Message]) -> LlmResponse | None:
-    last = messages[-1] if messages else None
-    return last.response if isinstance(last, AssistantMessage) else None
+    def _count(self, usage: Usage) -> Decimal | None:
+        """Record what an answer used. Returns its cost, where that is known."""
+        model = self._session.answering
+        cost = self._prices.compute_cost(model, usage)
+        self._events.note(UsageCounted(model=model, usage=usage, cost_usd=cost))
+        return cost

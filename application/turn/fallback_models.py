@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from quorum.application.events.event_bus import EventBus
-from quorum.application.ports.models import LlmSession
+from quorum.application.ports.models import LlmExchange
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ErrorOccurred, ModelFellBack
 
@@ -48,20 +48,20 @@ class FallbackModels:
         return tuple(self._used)
 
     async def open_next(
-        self, failed: str, chosen: str, reason: str, open_session: Callable[[str], Awaitable[LlmSession]]
-    ) -> LlmSession | None:
-        """A session with the next of them that can be had, after it was said that it stands in; None where none
-        is left. `reason` is why `failed` does not answer."""
+        self, failed: str, chosen: str, reason: str, open_exchange: Callable[[str], Awaitable[LlmExchange]]
+    ) -> LlmExchange | None:
+        """What sends requests to the next of them that can be had, after it was said that it stands in; None
+        where none is left. `reason` is why `failed` does not answer."""
         while self._left:
             model = self._left.pop(0)
             if model in (failed, chosen):
                 continue
             try:
-                session = await open_session(model)
+                exchange = await open_exchange(model)
             except ProviderError as error:
                 await self._events.record(ErrorOccurred(message=f"{model} cannot stand in: {error}"))
                 continue
             self._used.append(model)
             await self._events.record(ModelFellBack(model=model, instead_of=failed, reason=reason))
-            return session
+            return exchange
         return None

@@ -10,12 +10,13 @@ from quorum.application.identifiers import generate_id
 from quorum.application.panel.code_review_text import render_review_result
 from quorum.application.panel.panel_session import PanelSession
 from quorum.application.ports.changes import PlanChanges
+from quorum.application.ports.models import LlmRequest
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.code_review.change import Change
 from quorum.domain.code_review.request import CodeReviewRequest
 from quorum.domain.code_review.review_result import ReviewResult
-from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import StopKind
 from quorum.domain.errors import NothingToReview, ToolError
 from quorum.domain.events.event import FinalReviewDropped, PanelConcluded
@@ -41,7 +42,7 @@ class FinalReviewStep:
     """Makes the review that is due of a plan, and says what it comes to.
 
     What is due is read from the events, so that a review that was cut off is made again, asking only for what
-    is missing. `open_review` opens the review of a change, which is asked for in that conversation.
+    is missing. `open_review` opens the review of a change.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class FinalReviewStep:
         events: EventBus,
         dialogue: Dialogue,
         changes: PlanChanges,
-        open_review: Callable[[Conversation, Change], PanelSession],
+        open_review: Callable[[Change], PanelSession],
     ) -> None:
         self._events = events
         self._dialogue = dialogue
@@ -95,8 +96,7 @@ class FinalReviewStep:
     async def _review(self, review: FinalReview) -> ReviewResult:
         change = await self._changes.read_since(review.base)
         request = CodeReviewRequest(focus=_FOCUS.format(plan=render_plan_text(review.plan)))
-        conversation = Conversation([UserMessage(request.text)])
-        await self._open_review(conversation, change).answer_last()
+        await self._open_review(change).respond(LlmRequest(messages=(UserMessage(request.text),)))
         done = self._events.phase.review
         assert done is not None and done.result is not None  # noqa: PT018 - it has told of the result
         return done.result

@@ -71,6 +71,7 @@ class RunAgent:
         spenders: Sequence[Spender] = (),
         subagents: SubagentPort | None = None,
         final_review: FinalReviewStep | None = None,
+        is_job_running: Callable[[], bool] = lambda: False,
     ) -> None:
         self._final_review = final_review
         self._spenders = spenders
@@ -96,6 +97,7 @@ class RunAgent:
             get_scope=lambda: self.scope,
             instructions=instructions,
             diagnostics=diagnostics,
+            is_job_running=is_job_running,
         )
         past = events.state
         self._prompts = deque(past.prompts, maxlen=_PROMPTS_TOLD)
@@ -118,7 +120,9 @@ class RunAgent:
             return await self.retry()
         self._prompts.append(text)
         said = self.attachments.build_message(text)
-        return await self._run_turn(prompt, lambda tally: self._loop.say(said, tally), said, notices=notices)
+        return await self._run_turn(
+            prompt, lambda tally: self._dialogue.say(said, tally), said, notices=notices
+        )
 
     async def _finish_earlier_turns(self) -> None:
         """Bring into the conversation what comes before a new prompt."""
@@ -192,14 +196,14 @@ class RunAgent:
         if undelivered := self._events.state.undelivered_prompts:
             await postpone_cancellation(self._say_undelivered_prompts(but_last=True))
             said = self.attachments.rebuild_message(undelivered[-1])
-            return await self._run_turn("", lambda tally: self._loop.say(said, tally), said)
+            return await self._run_turn("", lambda tally: self._dialogue.say(said, tally), said)
         if self._final_review is not None and self._final_review.is_next:
             return await self._run_turn("", _ask_nothing)
         messages = self._conversation.messages
         if not messages:
             raise ConversationError("there is nothing to continue: the conversation is empty")
         prompt = choose_continuation(messages[-1], rounds=self._limits.max_tool_turns)
-        return await self._run_turn("", lambda tally: self._loop.say(prompt, tally))
+        return await self._run_turn("", lambda tally: self._dialogue.say(prompt, tally))
 
     async def _say_undelivered_prompts(self, *, but_last: bool = False) -> None:
         """Add the prompts that were never sent to the conversation, before any later message."""
@@ -277,9 +281,9 @@ class RunAgent:
             await run_shielded(self._begin(prompt, said))
             if self._instructions is not None:
                 await self._instructions.refresh()
-                await self._dialogue.tell_of_changes()
             if self._tool_servers is not None:
                 notices = (*notices, *await self._tool_servers.settle())
+            await self._dialogue.tell_of_changes()
             if self._commands is not None:
                 notices = (*notices, *await self._commands.begin(self._command))
             for notice in notices:
@@ -315,14 +319,12 @@ class RunAgent:
     async def _conclude(self, tally: RunTally) -> RunReport:
         if self._commands is not None:
             self._commands.end()
-        if tally.broke_off and (kept := await self._dialogue.pop_last_answer()) is not None:
-            tally.add_response(kept.response, kept.cost_usd, continues=False)
-        await self._dialogue.settle()
+        await self._dialogue.conclude()
         if calls := self._conversation.open_calls:  # an ending between an answer and its batch leaves them open
             await self._dialogue.add(
                 ToolResults((await self._loop.refuse_calls(calls, INTERRUPTED, tally)).results)
             )
-        tally.add_spent(self._review, self._dialogue, *self._spenders)
+        tally.add_spent(self._review, *self._spenders)
         tally.add_subagents(self._subagents)
         tally.add_fallbacks(self._dialogue.fallbacks_used)
         if (report := tally.report(read_progress(self._events.state))).error is not None:

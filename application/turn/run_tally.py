@@ -13,12 +13,12 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.conversation.thoughts import says_anything
 from quorum.domain.events.report import CallRecord, RunReport, RunStatus
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import DecisionLabel
-from quorum.domain.text.printable import has_visible_text
 
 _APPROVED = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
 
@@ -60,7 +60,7 @@ class RunTally:
     @property
     def has_words(self) -> bool:
         """Whether the last answer, with those that it continues, says anything."""
-        return has_visible_text(self._text)
+        return says_anything(self._text)
 
     @property
     def broke_off(self) -> bool:
@@ -87,7 +87,11 @@ class RunTally:
         """Count their requests, which were no part of the conversation."""
         for spender in spenders:
             for usage, cost_usd in spender.take_spent():
-                self._spending = self._spending.with_request(usage, cost_usd)
+                self.count(usage, cost_usd)
+
+    def count(self, usage: Usage, cost_usd: Decimal | None) -> None:
+        """Count a request whose answer is no part of the conversation."""
+        self._spending = self._spending.with_request(usage, cost_usd)
 
     def add_subagents(self, subagents: SubagentPort | None) -> None:
         """Count the requests of its subagents, and note whether a call of theirs needed approval in vain."""

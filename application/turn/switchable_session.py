@@ -1,15 +1,13 @@
-"""A session whose model can be switched at any time, without a message being lost or sent twice."""
+"""Sends requests to a model that can be switched at any time, without one being lost or answered twice."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
 from quorum.application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
-from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.conversation.stream import (
     Delta,
@@ -19,19 +17,17 @@ from quorum.domain.conversation.stream import (
     StreamRetry,
 )
 from quorum.domain.errors import ProviderError
-from quorum.domain.text.json_value import JsonObject
 
-CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
-
-OpenSession: TypeAlias = Callable[[str], LlmSession]
-_Request: TypeAlias = Callable[[LlmSession, OnStreamEvent], Awaitable[LlmResponse]]
+OpenExchange: TypeAlias = Callable[[str], LlmExchange]
+BuildRequest: TypeAlias = Callable[[LlmExchange], Awaitable[LlmRequest]]
 
 
 class SwitchableSession:
-    """Sends `conversation` to the model chosen last.
+    """Sends requests to the model chosen last.
 
-    `open_session` opens another session for the same conversation, or raises ProviderError(CONFIGURATION); it
-    may block. A switch holds from the next request on, or, while a request waits to be repeated, for that one.
+    `open_exchange` opens what sends them to another model, or raises ProviderError(CONFIGURATION); it may
+    block.
+    A switch holds from the next request on, or, while a request waits to be repeated, for that one.
 
     Where the chosen model does not answer, `fallbacks` stand in for the rest of the turn: after three failures
     of a request in a row, or where the provider is not tried again. An answer of which anything arrived is
@@ -40,29 +36,26 @@ class SwitchableSession:
 
     def __init__(
         self,
-        first: LlmSession,
+        first: LlmExchange,
         *,
-        conversation: Conversation,
-        open_session: OpenSession,
+        open_exchange: OpenExchange,
         fallbacks: FallbackModels | None = None,
     ) -> None:
         self._fallbacks = fallbacks
-        self._stand_in: LlmSession | None = None
-        self._session = self._answering = first
-        self.conversation = conversation
-        self._open_session = open_session
+        self._stand_in: LlmExchange | None = None
+        self._chosen = self._answering = first
+        self._open_exchange = open_exchange
         self._attempt: _Attempt | None = None
-        self._last_counted: tuple[LlmSession, tuple[JsonObject, ...]] | None = None
 
     @property
     def model(self) -> str:
         """The full name of the model chosen, "provider/model"."""
-        return self._session.model
+        return self._chosen.model
 
     @property
-    def chosen(self) -> LlmSession:
-        """The session with the model chosen."""
-        return self._session
+    def chosen(self) -> LlmExchange:
+        """What sends requests to the model chosen."""
+        return self._chosen
 
     @property
     def serving(self) -> str:
@@ -70,8 +63,8 @@ class SwitchableSession:
         return self._serving.model
 
     @property
-    def _serving(self) -> LlmSession:
-        return self._stand_in or self._session
+    def _serving(self) -> LlmExchange:
+        return self._stand_in or self._chosen
 
     @property
     def fallbacks_used(self) -> tuple[str, ...]:
@@ -89,96 +82,35 @@ class SwitchableSession:
         """The full name of the model that the latest request went to."""
         return self._answering.model
 
-    async def open(self, model: str) -> LlmSession:
-        """Open a session with this model, to switch to. Raises ProviderError(CONFIGURATION)."""
-        return await asyncio.to_thread(self._open_session, model)  # it may have to import a provider's modules
+    async def open(self, model: str) -> LlmExchange:
+        """Open what sends requests to this model, to switch to. Raises ProviderError(CONFIGURATION)."""
+        return await asyncio.to_thread(self._open_exchange, model)  # it may have to import a provider's modules
 
     async def reopen(self) -> None:
-        """Open a session with the same model anew, for what goes with every request has changed.
+        """Open what sends requests to the same model anew, for what goes with all of them has changed.
 
         Not while a request is under way. Raises ProviderError(CONFIGURATION).
         """
         self.switch(await self.open(self.model))
 
-    def switch(self, session: LlmSession) -> None:
-        """Send through this session from now on; a request that waits to be repeated goes out on it at once."""
-        self._session, self._stand_in = session, None
+    def switch(self, exchange: LlmExchange) -> None:
+        """Send through this from now on; a request that waits to be repeated goes out on it at once."""
+        self._chosen, self._stand_in = exchange, None
         if self._attempt is not None:
             self._attempt.abandon_wait()
 
-    async def send_with_tools(
-        self,
-        content: str | UserMessage | None,
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice = "auto",
-        max_output_tokens: int | None = None,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Send a message (None: continue the conversation as it is) and offer tools."""
-        offered = tuple(tools)
-        request = self._build_request(content, offered, tool_choice, max_output_tokens)
-        return await self._send(request, offered, tool_choice, on_event)
+    async def ask(self, build: BuildRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send the request that `build` returns for the model that is to answer; it is built anew for another.
 
-    async def send_tool_results(
-        self,
-        results: Sequence[ToolResultMessage],
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
-        """Send the results of the open calls and offer tools.
-
-        The calls may come from a request of another session, or of another process: nothing that an earlier
-        request said is relied upon.
+        Raises ProviderError.
         """
-        offered = tuple(tools)
-
-        async def give(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
-            if self._knows(session, offered):
-                return await session.send_tool_results(results, tool_choice=tool_choice, on_event=on_event)
-            self.conversation.add_results(results)
-            return await self._build_request(None, offered, tool_choice)(session, on_event)
-
-        return await self._send(give, offered, tool_choice, on_event)
-
-    def _build_request(
-        self,
-        content: str | UserMessage | None,
-        tools: tuple[JsonObject, ...],
-        tool_choice: ToolChoice,
-        max_output_tokens: int | None = None,
-    ) -> _Request:
-        async def say(session: LlmSession, on_event: OnStreamEvent) -> LlmResponse:
-            said = content
-            if said is None and not self._knows(session, tools) and self._ends_with_an_answer():
-                said = CONTINUE_PROMPT  # what another model began can only be continued when it is asked for
-            self._last_counted = session, tools
-            return await session.send_with_tools(
-                said, tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens, on_event=on_event
-            )
-
-        return say
-
-    def _knows(self, session: LlmSession, tools: tuple[JsonObject, ...]) -> bool:
-        """Whether this session sent the latest request, and offered these tools with it."""
-        return (
-            self._last_counted is not None
-            and self._last_counted[0] is session
-            and self._last_counted[1] == tools
-        )
-
-    async def _send(
-        self, request: _Request, tools: tuple[JsonObject, ...], choice: ToolChoice, on_event: OnStreamEvent
-    ) -> LlmResponse:
         while True:
             may_fall_back = self._fallbacks is not None and self._fallbacks.are_left
             attempt = self._attempt = _Attempt(on_event, patient=not may_fall_back)
-            session = self._answering = self._serving
+            exchange = self._answering = self._serving
             failure: ProviderError | None = None
             try:
-                return await request(session, attempt)
+                return await exchange.exchange(await build(exchange), attempt)
             except asyncio.CancelledError:
                 if not attempt.was_only_abandoned:
                     raise
@@ -190,27 +122,20 @@ class SwitchableSession:
                 self._attempt = None
                 attempt.end()
             reason = str(failure) if failure is not None else attempt.outage
-            if reason and session is self._serving and not await self._fall_back(session, reason):
+            if reason and exchange is self._serving and not await self._fall_back(exchange, reason):
                 assert failure is not None  # a wait is given up only for a model that may stand in
                 raise failure
-            request = self._build_request(
-                None, tools, choice
-            )  # the conversation holds already what was to be said
 
-    async def _fall_back(self, failed: LlmSession, reason: str) -> bool:
+    async def _fall_back(self, failed: LlmExchange, reason: str) -> bool:
         """Switch to the next fallback model; False if there is none."""
         if self._fallbacks is None:
             return False
-        chosen = self._session
+        chosen = self._chosen
         stand_in = await self._fallbacks.open_next(failed.model, chosen.model, reason, self.open)
-        if self._session is chosen:  # else the person chose another meanwhile
+        if self._chosen is chosen:  # else the person chose another meanwhile
             self._stand_in = stand_in
             return stand_in is not None
         return True
-
-    def _ends_with_an_answer(self) -> bool:
-        messages = self.conversation.messages
-        return bool(messages) and isinstance(messages[-1], AssistantMessage)
 
 
 class _Attempt:

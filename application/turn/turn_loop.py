@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime, build_batch
 from quorum.application.ports.instructions import InstructionKeeper
-from quorum.application.ports.models import ToolChoice
 from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.continuation import CONTINUE_CUT_OFF, LIMIT_REACHED, NO_ANSWER
 from quorum.application.turn.dialogue import Dialogue
@@ -15,8 +14,8 @@ from quorum.application.turn.repeated_calls import RepeatedCalls
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_end_checks import TurnEndChecks
-from quorum.domain.calls.tool import ToolCall, ToolResultMessage
-from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import ToolResults
 from quorum.domain.conversation.response import LlmResponse, StopKind
 from quorum.domain.events.event import CallLeaked
 from quorum.domain.events.report import MAX_TOOL_TURNS
@@ -40,6 +39,7 @@ class TurnLoop:
         get_scope: Callable[[], RequestedScope],
         instructions: InstructionKeeper | None = None,
         diagnostics: TurnDiagnostics | None = None,
+        is_job_running: Callable[[], bool] = lambda: False,
     ) -> None:
         self._dialogue = dialogue
         self._runtime = runtime
@@ -49,7 +49,7 @@ class TurnLoop:
         self._instructions = instructions
         self._diagnostics = diagnostics
         self._is_told_of_leak = False
-        self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk)
+        self._repeats = RepeatedCalls(runtime.give_example, runtime.get_risk, is_job_running)
 
     async def run(self, response: LlmResponse | None, tally: RunTally, tool_turns: int) -> None:
         """Continue from this answer until the turn is over; None: it is. `tool_turns` batches ran before."""
@@ -70,10 +70,10 @@ class TurnLoop:
                     response = await self.run_batch(self._create_batch(response.tool_calls()), tally)
                 case StopKind.PAUSE if continuations < self._limits.max_continuations:
                     continuations += 1
-                    response = await self.say(None, tally)
+                    response = await self._dialogue.say(None, tally)
                 case StopKind.MAX_TOKENS if self._may_continue(response, continuations):
                     continuations += 1
-                    response = await self.say(CONTINUE_CUT_OFF, tally, continues=True)
+                    response = await self._dialogue.say(CONTINUE_CUT_OFF, tally, continues=True)
                 case StopKind.MAX_TOKENS | StopKind.PAUSE:
                     tally.limit(str(response.stop_reason))
                     return
@@ -87,13 +87,13 @@ class TurnLoop:
                         tally.give_up(NO_ANSWER.format(lack=lack))
                         return
                     is_asked_again = True
-                    response = await self.say(self._dialogue.reply_to_empty_answer(lack), tally)
+                    response = await self._dialogue.say(self._dialogue.reply_to_empty_answer(lack), tally)
                 case StopKind.END_TURN | StopKind.OTHER if leaked := self._dialogue.note_leaked_call(response):
                     response = await self._reply_to_leaked_call(leaked, tally)
                 case StopKind.END_TURN | StopKind.TOOL_USE | StopKind.OTHER:
                     is_asked_again = False
                     more = await end.ask_for_more()
-                    response = await self.say(more, tally) if more is not None else None
+                    response = await self._dialogue.say(more, tally) if more is not None else None
 
     async def _reply_to_leaked_call(self, leaked: CallLeaked, tally: RunTally) -> LlmResponse | None:
         """Tell the model, once in a turn, that its call was text; the second time, the turn has failed."""
@@ -101,25 +101,10 @@ class TurnLoop:
             tally.give_up(leaked.reason)
             return None
         self._is_told_of_leak = True
-        return await self.say(self._dialogue.reply_to_leaked_call(leaked), tally)
+        return await self._dialogue.say(self._dialogue.reply_to_leaked_call(leaked), tally)
 
     def _may_continue(self, response: LlmResponse, continuations: int) -> bool:
         return continuations < self._limits.max_continuations and not response.holds_calls
-
-    async def say(
-        self, content: str | UserMessage | None, tally: RunTally, *, continues: bool = False
-    ) -> LlmResponse:
-        """Send a message, or continue the conversation as it is; `continues` the text that was cut off."""
-        answered = await self._dialogue.say(content)
-        tally.add_response(answered.response, answered.cost_usd, continues=continues)
-        return answered.response
-
-    async def _give(
-        self, results: Sequence[ToolResultMessage], tally: RunTally, *, tool_choice: ToolChoice = "auto"
-    ) -> LlmResponse:
-        answered = await self._dialogue.give(results, tool_choice=tool_choice)
-        tally.add_response(answered.response, answered.cost_usd, continues=False)
-        return answered.response
 
     async def run_batch(self, batch: ToolBatch, tally: RunTally) -> LlmResponse | None:
         """Run the calls and send their results. None when the turn ends with them instead."""
@@ -141,7 +126,7 @@ class TurnLoop:
         elif not tally.has_proposed_plan:  # with one that nobody can approve, the turn ends
             if self._instructions is not None:
                 await self._instructions.look_below()
-            return await self._give(results, tally)
+            return await self._dialogue.give(results, tally)
         await self._dialogue.add(ToolResults(results))
         return None
 
@@ -150,7 +135,7 @@ class TurnLoop:
             calls,
             turn_index=self._dialogue.responses - 1,
             scope=self._get_scope(),
-            offered=self._dialogue.offered,
+            offered=self._dialogue.tools.callable,
         )
 
     async def _stop_at_limit(self, response: LlmResponse, tally: RunTally) -> None:
@@ -159,7 +144,7 @@ class TurnLoop:
         if withheld.aborted is not None or withheld.interrupted:
             await self._dialogue.add(ToolResults(withheld.results))
             return
-        last = await self._give(withheld.results, tally, tool_choice="none")
+        last = await self._dialogue.give(withheld.results, tally, tool_choice="none")
         if last.has_tool_calls():
             withheld = await self.refuse_calls(last.tool_calls(), message, tally)
             await self._dialogue.add(ToolResults(withheld.results))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
+from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool_aliases import translate_tool_name
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.text.nearest import find_nearest_word
@@ -37,7 +38,9 @@ class OfferedTools(Struct, frozen=True):
         """Say that a call of this name did not run, what does its work, and which tools there are."""
         shown = name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
         lack = f"{shown} is not offered now, and was not run"
-        if name not in self.withheld:
+        if is_of_server(name) and name not in self.withheld:
+            lack = f"no MCP server offers {shown} any longer, and it was not run"
+        elif name not in self.withheld:
             lack = f"there is no tool named {shown!r}"
         remedy = self._find_remedy(_DECORATION.sub("", name))
         return f"{lack}{remedy}; the tools are: {', '.join(self.names) or 'none'}"

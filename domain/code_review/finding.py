@@ -107,7 +107,7 @@ def merge_findings(reported: Iterable[tuple[str, ReportedFinding]], change: Chan
     report it, and by place; ids are F1, F2, …
     """
     groups: dict[str, list[list[tuple[str, ReportedFinding]]]] = {}
-    for label, finding in reported:
+    for label, finding in dict.fromkeys(reported):  # one of several parts may be reported in each
         in_file = groups.setdefault(finding.file, [])
         for group in in_file:
             if _belongs(label, finding, group):
@@ -129,9 +129,8 @@ def sort_findings(findings: Iterable[CodeFinding]) -> tuple[CodeFinding, ...]:
 
 
 def _belongs(label: str, finding: ReportedFinding, group: Sequence[tuple[str, ReportedFinding]]) -> bool:
-    if any(label == other and finding != known for other, known in group):
-        return False
-    return any(_is_alike(finding, known) for _, known in group)
+    is_reviewers_second = any(label == other for other, _ in group)
+    return not is_reviewers_second and any(_is_alike(finding, known) for _, known in group)
 
 
 def _is_alike(one: ReportedFinding, other: ReportedFinding) -> bool:
@@ -147,7 +146,7 @@ def _compare(one: str, other: str) -> float:
 
 
 def _merge(group: Sequence[tuple[str, ReportedFinding]]) -> CodeFinding:
-    reports = [finding for _, finding in dict.fromkeys(group)]  # one of several parts may be reported in each
+    reports = [finding for _, finding in group]
     gravest = min(reports, key=_rank)
     others = list(reports)
     others.remove(gravest)

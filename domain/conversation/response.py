@@ -8,7 +8,9 @@ from typing import Final, TypeAlias
 
 from msgspec import Struct, field
 
+from quorum.domain.calls.server_tools import read_indirect_call
 from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.thoughts import says_anything
 from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import has_visible_text
@@ -152,7 +154,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The calls to execute: none unless the model stopped in order to have tools run."""
+        """The calls to execute: none unless the model stopped in order to have tools run. A call of `call_tool`
+        is one of the tool that it names: nothing but what is sent back to the model knows it otherwise."""
         if self.stop_reason.kind is not StopKind.TOOL_USE:
             return ()
         calls: list[ToolCall] = []
@@ -161,10 +164,11 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             if isinstance(block, ReasoningBlock) and block.text:
                 thoughts.append(block.text)
             elif isinstance(block, ToolUseBlock):
+                name, arguments = read_indirect_call(block.name, block.input) or (block.name, block.input)
                 calls.append(
                     ToolCall(
-                        tool_name=block.name,
-                        arguments=block.input,
+                        tool_name=name,
+                        arguments=arguments,
                         native_id=block.id,
                         reasoning="\n\n".join(thoughts) or None,
                         parse_error=block.parse_error,
@@ -185,8 +189,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
 
     @property
     def has_words(self) -> bool:
-        """Whether its text holds a character that can be seen."""
-        return has_visible_text(self.text_content())
+        """Whether its text holds a character that can be seen, thoughts in it aside."""
+        return says_anything(self.text_content())
 
     @property
     def lack(self) -> str | None:
@@ -202,7 +206,8 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
             return None
         if self.holds_calls:
             return "it held no text, and no call that can be read"
-        if any(isinstance(block, ReasoningBlock) for block in self.content):
+        thinks_in_text = has_visible_text(self.text_content())
+        if thinks_in_text or any(isinstance(block, ReasoningBlock) for block in self.content):
             return "it held reasoning alone, without text or a call"
         return "it held neither text nor a call"
 

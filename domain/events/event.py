@@ -66,6 +66,7 @@ from quorum.domain.events.session import (
     SessionRewound,
     SessionStarted,
     SystemPromptSet,
+    ToolsListed,
 )
 from quorum.domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from quorum.domain.events.turn import (
@@ -174,6 +175,7 @@ __all__ = [
     "SystemPromptSet",
     "TextDelta",
     "ToolCallDelta",
+    "ToolsListed",
     "TurnFinished",
     "TurnStarted",
     "UsageCounted",
@@ -204,6 +206,7 @@ Event: TypeAlias = (
     | SandboxChecked
     | InstructionsLoaded
     | SystemPromptSet
+    | ToolsListed
     | MemoryApproved
     | MemoryAdded
     | FolderAdded

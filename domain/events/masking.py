@@ -90,6 +90,10 @@ class SecretMask:
         """Hide all these from now on; whether any of them is news."""
         return self._known.add(one._replace(name=_UNFIT.sub("-", one.name)[:80] or "value") for one in secrets)
 
+    def list_values(self, name: str) -> tuple[str, ...]:
+        """What the word `[secret:NAME]` may stand for, of what is known."""
+        return self._known.list_forms_named(name)
+
     def mask_text(self, text: str) -> str:
         """The text without its secrets; the very same object where it holds none."""
         return hide_spans(text, self.find_spans(text))

@@ -8,6 +8,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from quorum.domain.calls.effects import FileChange
+from quorum.domain.calls.server_tools import RecordedTool
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.report import ReportedEnd
@@ -57,6 +58,16 @@ class SystemPromptSet(Fact, frozen=True, kw_only=True, tag="system_prompt_set"):
 
     place: ClassVar = CanonicalPlace.BEFORE_CALLS
     parts: tuple[PromptPart, ...]
+
+
+class ToolsListed(Fact, frozen=True, kw_only=True, tag="tools_listed"):
+    """Requests to the model list these tools, in this order, for as long as quorum's own among them are those
+    that it is to have. What servers offer in place of theirs is said in messages, so that providers can reuse
+    what they have read."""
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    model: str
+    tools: tuple[RecordedTool, ...]
 
 
 class LoadedInstruction(Struct, frozen=True, kw_only=True):

@@ -33,13 +33,18 @@ class OfferedTool(Struct, frozen=True, kw_only=True):
     @property
     def full_name(self) -> str:
         """The name for the model: `mcp__SERVER__TOOL`, with _ for each character that no name may have."""
-        return f"mcp__{self.server}__{_UNFIT.sub('_', self.name)}"
+        return render_full_name(self.server, self.name)
 
     @property
     def digest(self) -> str:
         """The SHA-256, in hexadecimal, of all that the model reads of it."""
         said = [self.name, self.description, self.input_schema]
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def render_full_name(server: str, tool: str) -> str:
+    """The name under which a model calls a tool of a server."""
+    return f"mcp__{server}__{_UNFIT.sub('_', tool)}"
 
 
 def make_offered_tool(server: str, name: str, description: str, input_schema: JsonObject) -> OfferedTool:

@@ -64,8 +64,9 @@ def find_objections(
     settings: GuardSettings,
     read_script: ReadScript,
     request: PlainRequest = NO_REQUEST,
+    tool: str = "",
 ) -> tuple[Objection, ...]:
-    """What the guards have against a call. `command` is the shell text it would run, if it runs any.
+    """What the guards have against a call of a tool. `command` is the shell text it would run, if it runs any.
 
     Takes milliseconds for usual commands, and tenths of a second for one of 64 kB.
     """
@@ -77,9 +78,18 @@ def find_objections(
         own = (path for path in paths.own if path in command)
         found += [Objection("path", f"it names {path}, which is quorum's own") for path in own]
     if command is not None:
+        from quorum.domain.review.effects.judgement import join_objections
+        from quorum.domain.review.effects.reduction import reduce_command
         from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
+        seen = join_objections(seen, reduce_command(command, read_script))
+        found += [objection for objection in seen if settings.is_on(objection.guard)]
+    if command is None and (access.exclusive or access.writes):
+        from quorum.domain.review.effects.judgement import list_objections
+        from quorum.domain.review.effects.tool_calls import reduce_tool_call
+
+        seen = tuple(list_objections(reduce_tool_call(tool, arguments, read_script)))
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if settings.network and command is None and access.exclusive:
         found += [Objection("network", reason, _SHOWN) for reason in _find_publishing(arguments)]

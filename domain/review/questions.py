@@ -30,12 +30,13 @@ class RuleOffer(Struct, frozen=True, kw_only=True):
     """Rules, as text, that together would have spared a question which the person has answered before.
 
     `approvals` is how many approved calls of the session each of them covers at least; `covers` names what else
-    they would let run.
+    they would let run, `families` says what those about families cover and what not.
     """
 
     rules: tuple[str, ...]
     approvals: int
     covers: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
 
 
 class ReviewRequest(Struct, frozen=True, kw_only=True):
@@ -133,12 +134,14 @@ class RulePreview(Struct, frozen=True, kw_only=True):
     """What a rule would do. `problem` says why it cannot be saved; `covers` names other calls it would let run.
 
     `covers_this` tells whether it lets the call in question run; `must_match` and `must_not_match` are the
-    examples that are saved with it and checked whenever it is loaded.
+    examples that are saved with it and checked whenever it is loaded. `family` says what a
+    rule about a family of commands covers and what not.
     """
 
     problem: str | None = None
     covers_this: bool = False
     covers: tuple[str, ...] = ()
+    family: str = ""
     must_match: tuple[str, ...] = ()
     must_not_match: tuple[str, ...] = ()
 

@@ -1,14 +1,16 @@
 """Rules learnt from approvals: what would have spared a question that the person has answered twice before.
 
 A command is taken part by part: only the parts that would still be asked about need a rule, and each gets the
-narrowest one that covers two approved calls. Nothing is learnt about programs that have uses that only read (a
+narrowest one that covers two approved calls. Of a test
+runner, a build, a linter or a script it is the rule for all of its harmless uses, and one approved call is
+enough. Nothing is learnt about programs that have uses that only read (a
 rule for `cat` would open every path), about code in the words of a command, and about opaque commands.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -25,11 +27,14 @@ from quorum.domain.review.permissions import (
     find_uncovered_parts,
 )
 from quorum.domain.review.rule_proposals import build_literal_pattern, find_starred_prefix, generate_candidates
+from quorum.domain.shell.command_families import describe_family, find_family
 from quorum.domain.shell.command_line import JudgedCommand, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code
 
 APPROVALS_BEFORE = 2
 """How many approvals of a kind come before the call with which a rule is offered."""
+APPROVALS_BEFORE_FAMILY = 1
+"""The same for a test runner, a build, a linter or a script of the project."""
 _MOST_RULES = 3
 _MOST_PARTS = 20
 _LONGEST_RULE = 100
@@ -41,6 +46,14 @@ class LearntRules(Struct, frozen=True):
 
     rules: tuple[Rule, ...]
     approvals: int
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What those of the rules cover and what not that are about families, a sentence each."""
+        starred = (
+            split_pattern(rule.pattern) for rule in self.rules if rule.tool == COMMAND_TOOL and rule.pattern
+        )
+        return tuple(describe_family(words) for words in starred if describe_family(words))
 
 
 def learn_rules(
@@ -117,20 +130,25 @@ def _learn_about_paths(
 def _learn_about_part(part: JudgedCommand, counts: _PartCounts) -> tuple[Rule, int] | None:
     if holds_code(part.command.words) or is_reader(part.command.words):
         return None
-    for pattern in _list_patterns(part.command):
+    for pattern, approvals in _list_patterns(part.command):
         rule = _parse(f"{COMMAND_TOOL}({pattern})")
         if rule is not None and covers_part(pattern, part):
             count = counts.count(pattern)
-            if count >= APPROVALS_BEFORE:
+            if count >= approvals:
                 return rule, count
     return None
 
 
-def _list_patterns(command: SimpleCommand) -> tuple[str, ...]:
-    """What the call's kind may be, the narrowest first: its very words, or the program with any words."""
+def _list_patterns(command: SimpleCommand) -> Iterator[tuple[str, int]]:
+    """What the call's kind may be, and how many approvals of it come before: its very words, then the program
+    with any words. Of a family the wider rule comes first, since it ends the asking."""
     literal, prefix = build_literal_pattern(command), find_starred_prefix(command)
     starred = f"{shlex.join(prefix)} *" if prefix is not None else None
-    return tuple(pattern for pattern in (literal, starred) if pattern is not None)
+    if starred is not None and find_family(command.words) is not None:
+        yield starred, APPROVALS_BEFORE_FAMILY
+    for pattern in (literal, starred):
+        if pattern is not None:
+            yield pattern, APPROVALS_BEFORE
 
 
 def _parse(text: str) -> Rule | None:

@@ -18,6 +18,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.late_pattern import compile_late
 
 FETCH, SEARCH = "web_fetch", "web_search"
+WEB_TOOLS = frozenset({FETCH, SEARCH})
 _ADDRESS = compile_late(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
 # Other endings are those of files as well.
 _BARE_HOST = compile_late(

@@ -96,6 +96,10 @@ class KnownSecrets:
             }
             return True
 
+    def list_forms_named(self, name: str) -> tuple[str, ...]:
+        """The forms of the values of this name, each value as it is before its other forms."""
+        return tuple(form for form, named in self._names.items() if named == name)
+
     def touches(self, text: str) -> bool:
         """Whether the text holds the beginning of a known value: a fast check, for it usually does not."""
         heads = self._by_head

@@ -72,15 +72,23 @@ def encode_payload(value: JsonObject) -> bytes:
 
 
 def chain_record(
-    session_id: str, before: bytes, *, seq: int, at_ms: int, event_type: str, payload: bytes
+    session_id: str,
+    before: bytes,
+    *,
+    seq: int,
+    at_ms: int,
+    event_type: str,
+    payload: bytes,
+    event: JsonObject | None = None,
 ) -> ChainedRecord:
-    """The record that follows the one with the link `before`; NO_LINK for the first."""
+    """The record that follows the one with the link `before`; NO_LINK for the first. `event` is the payload,
+    where it is at hand in its JSON form."""
     salt = secrets.token_bytes(_SALT_BYTES)
     digest = _compute_digest(salt, payload)
     record = ChainedRecord(
         seq=seq, at_ms=at_ms, type=event_type, payload=payload, salt=salt, digest=digest, link=b""
     )
-    return relink_record(record, session_id, before)
+    return replace(record, link=_link(LinkFormat.ALL_OUTCOMES, record, session_id, before, event))
 
 
 def relink_record(

@@ -52,6 +52,7 @@ from quorum.domain.events.event import (
     SubagentFinished,
     SubagentStarted,
     SystemPromptSet,
+    ToolsListed,
     TurnFinished,
     TurnStarted,
     UsageCounted,
@@ -78,7 +79,7 @@ from quorum.domain.sessions.replayed_turns import ReplayedTurns
 from quorum.domain.sessions.replayed_undos import ReplayedUndos
 from quorum.domain.sessions.replayed_user_commands import ReplayedUserCommands
 from quorum.domain.sessions.state import SessionState
-from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 class Replay:
@@ -109,6 +110,8 @@ class Replay:
         self._plan_rounds = ReplayedPlanRounds()
         self._subagents = 0
         self._system_prompt: tuple[PromptPart, ...] = ()
+        self._listed_tools: tuple[ToolsListed, ...] = ()
+        self._tool_schemas: Mapping[str, JsonObject] = {}
         self._consensus: Consensus | None = None
         self._state: SessionState | None = None
 
@@ -157,6 +160,8 @@ class Replay:
                 subagents=self._subagents,
                 left_out=self._left_out,
                 system_prompt=self._system_prompt,
+                listed_tools=self._listed_tools,
+                tool_schemas=self._tool_schemas,
             )
         return self._state
 
@@ -166,6 +171,10 @@ class Replay:
         match event:
             case SystemPromptSet():
                 self._system_prompt = event.parts
+            case ToolsListed():
+                new = {tool.sha256: tool.schema for tool in event.tools if tool.schema is not None}
+                self._listed_tools = (*self._listed_tools, event)
+                self._tool_schemas = {**self._tool_schemas, **new}
             case SessionStarted() | SessionResumed():
                 self._session_id, self._cwd = event.session_id, event.cwd
                 self._model, self._mode = event.model, event.mode

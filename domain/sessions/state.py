@@ -19,6 +19,7 @@ from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.history import Message, Moment, UserMessage
 from quorum.domain.conversation.spend_caps import SpendCap
 from quorum.domain.events.exchanges import ContextReceived
+from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagent_outcome import SubagentOutcome
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
@@ -29,7 +30,7 @@ from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_round import PlanRound
 from quorum.domain.review.approved_call import ApprovedCall, GitApproval
 from quorum.domain.review.mode import Mode
-from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 
 class CallEnd(Struct, frozen=True, kw_only=True):
@@ -137,6 +138,8 @@ class SessionState(Struct, frozen=True, kw_only=True):
     `origin` is what it was told of the session that it was opened from; `unread_notes` are, by id, what it was
     told of others and no request has carried; `results` says for each session whose answer was taken over how
     many answers that had. `left_out` says why a model is not sent an attachment, as `Conversation` has it.
+    `listed_tools` are the lists that requests carried, oldest first, and `tool_schemas` the schemas on the
+    record by their SHA-256.
     """
 
     session_id: str = ""
@@ -174,6 +177,8 @@ class SessionState(Struct, frozen=True, kw_only=True):
     results: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[tuple[str, str], str] = field(default_factory=dict)
     system_prompt: tuple[PromptPart, ...] = ()
+    listed_tools: tuple[ToolsListed, ...] = ()
+    tool_schemas: Mapping[str, JsonObject] = field(default_factory=dict)
 
     @property
     def prompts(self) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ ANY_PROGRAM = StarTable(_EVERYWHERE, operands=".*", is_proposed=False)
 # What runs the program named behind it; only one that has a table of its own counts.
 RUNNERS = (
     *(("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("bundle", "exec"), ("npx",)),
+    ("coverage", "run", "-m"),
     ("python", "-m"),  # of any version
 )
 
@@ -91,6 +92,7 @@ _NODE_PACKAGES = (
 )
 
 _PROGRAMS: Mapping[str, StarTable] = {
+    "bandit": StarTable("-r -l -i -q -v --recursive --quiet --verbose"),
     "black": StarTable(
         "-q -v -l= -S -C --check --diff --quiet --verbose --line-length= --fast --safe --color --version"
     ),
@@ -108,6 +110,7 @@ _PROGRAMS: Mapping[str, StarTable] = {
         "--max-line-length= --max-complexity= --exclude= --jobs= --exit-zero --version"
     ),
     "gofmt": StarTable("-l -d -s -w -e -r=", whole=True),
+    "hadolint": StarTable("-V -t= -f= --no-fail --no-color --failure-threshold= --ignore= --format= --verbose"),
     "isort": StarTable(
         "-c -q -v -l= --check --check-only --diff --quiet --verbose --profile= --line-length= --version"
     ),
@@ -163,6 +166,7 @@ _PROGRAMS: Mapping[str, StarTable] = {
     "shellcheck": StarTable(
         "-a -s= -f= -S= -e= -i= -C=? --severity= --shell= --format= --exclude= --color=? --version"
     ),
+    "stylelint": StarTable("-q --fix --quiet --cache --color --no-color --max-warnings= --version"),
     "tox": StarTable(
         "-e= -q -v -r -p=? --recreate --parallel=? --skip-missing-interpreters=? --version",
         passed=_PYTEST_OPTIONS,
@@ -173,13 +177,30 @@ _PROGRAMS: Mapping[str, StarTable] = {
         whole=True,
     ),
     "unittest": StarTable("-v -q -f -b -c -k= --verbose --quiet --failfast --buffer --catch --locals"),
+    "yamllint": StarTable("-s -f= --strict --no-warnings --list-files --format= --version"),
     "vitest": StarTable(
         "-t= -u -w --run --watch=? --coverage --silent --bail= --passWithNoTests --testNamePattern= "
         "--update --changed --no-color --hideSkippedTests --no-watch"
     ),
 }
 
+# Programs of which a runner starts only their commands, `npx playwright test`.
+_WITH_COMMANDS = ("biome", "playwright", "vite")
+
 _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
+    "biome": {
+        name: StarTable(
+            "--write --fix --unsafe --staged --changed --verbose --colors=? --max-diagnostics= "
+            "--diagnostic-level= --error-on-warnings"
+        )
+        for name in ("check", "ci", "format", "lint")
+    },
+    "bun": {
+        "test": StarTable(
+            "-t= --test-name-pattern= --bail=? --timeout= --rerun-each= --only --todo --coverage -u "
+            "--update-snapshots"
+        )
+    },
     "cargo": {
         "bench": StarTable(f"{_CARGO} --no-run", passed=_LIBTEST),
         "build": StarTable(_CARGO),
@@ -190,6 +211,31 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "test": StarTable(f"{_CARGO} --no-run --no-fail-fast --doc", passed=_LIBTEST),
         "tree": StarTable(
             "-e= -i= -p= -d -q -v --edges= --invert= --depth= --duplicates --prefix= --workspace --all-features"
+        ),
+    },
+    "cmake": {
+        "--build": StarTable("-j=? -t= -v --parallel=? --target= --clean-first --verbose", passed="-j=? -v -k")
+    },
+    "coverage": {
+        "report": StarTable(
+            "-m -i --show-missing --ignore-errors --skip-covered --skip-empty --include= --omit= --fail-under= "
+            "--precision= --sort="
+        )
+    },
+    "dart": {
+        "analyze": StarTable("--fatal-infos --fatal-warnings --no-fatal-warnings"),
+        "test": StarTable(
+            "-n= -N= -t= -x= -r= -j= --name= --plain-name= --tags= --exclude-tags= --reporter= --concurrency= "
+            "--timeout= --run-skipped --no-retry"
+        ),
+    },
+    # `deno test` may do nothing but compute, unless an option lets it: none of those is here.
+    "deno": {
+        "check": StarTable("-q --quiet --all"),
+        "fmt": StarTable("-q --quiet --check"),
+        "lint": StarTable("-q --quiet --json --compact --fix"),
+        "test": StarTable(
+            "-q --quiet --fail-fast=? --filter= --parallel --shuffle=? --no-run --doc --trace-leaks"
         ),
     },
     "dotnet": {
@@ -206,6 +252,13 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
             operands=_NO_SWITCH,
         ),
     },
+    "flutter": {
+        "analyze": StarTable("--fatal-infos --fatal-warnings --no-fatal-infos --no-fatal-warnings --no-pub"),
+        "test": StarTable(
+            "-t= -x= -j= -r= --name= --plain-name= --tags= --exclude-tags= --coverage --no-pub --timeout= "
+            "--reporter= --concurrency= --update-goldens"
+        ),
+    },
     "go": {
         "build": StarTable(_GO, whole=True),
         "doc": StarTable("-all -c -cmd -short -src -u", whole=True),
@@ -215,6 +268,12 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "test": StarTable(_GO_TEST, whole=True),
         "vet": StarTable(f"{_GO} -c=", whole=True),
     },
+    "golangci-lint": {
+        "run": StarTable(
+            "-v -E= -D= -j= --verbose --fast --fix --timeout= --new --new-from-rev= --enable= --disable= "
+            "--tests=? --build-tags= --concurrency="
+        )
+    },
     "gradle": {
         name: StarTable(
             "-x= -q -i -s --info --stacktrace --quiet --offline --parallel --rerun-tasks --continue "
@@ -222,6 +281,15 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
             whole=True,
         )
         for name in ("build", "check", "test")
+    },
+    "mix": {
+        "compile": StarTable("--warnings-as-errors --force --all-warnings"),
+        "credo": StarTable("--strict --all"),
+        "format": StarTable("--check-formatted --dry-run"),
+        "test": StarTable(
+            "--trace --failed --stale --seed= --only= --exclude= --include= --max-failures= "
+            "--warnings-as-errors --slowest= --cover"
+        ),
     },
     "mvn": {
         name: StarTable(
@@ -232,6 +300,10 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
             whole=True,
         )
         for name in ("compile", "package", "test", "verify")
+    },
+    "next": {
+        "build": StarTable("-d --debug --profile --no-lint"),
+        "lint": StarTable("--fix --quiet --strict"),
     },
     "npm": {
         "ci": StarTable(_NODE_PACKAGES),
@@ -247,6 +319,12 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "freeze": StarTable("-l -q -v --local --user --all --exclude-editable"),
         "list": StarTable("-l -o -e -q -v --local --outdated --uptodate --editable --format= --not-required"),
         "show": StarTable("-f -q -v --files --verbose"),
+    },
+    "playwright": {
+        "test": StarTable(
+            "-g= -x -j= -u --grep= --grep-invert= --headed --workers= --project= --retries= --list "
+            "--last-failed --max-failures= --timeout= --repeat-each= --shard= --update-snapshots=?"
+        )
     },
     "pnpm": {
         "install": StarTable(_NODE_PACKAGES, operands=".*", is_proposed=False),
@@ -265,6 +343,22 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
             "-t -l -o -a -T --tree --latest --outdated --all --top-level --only= --with= --without="
         ),
     },
+    "pre-commit": {
+        "run": StarTable("-a -v --all-files --verbose --show-diff-on-failure --color= --from-ref= --to-ref=")
+    },
+    "swift": {
+        "build": StarTable(
+            "-c= -v -q -j= --configuration= --verbose --quiet --target= --product= --build-tests --jobs="
+        ),
+        "test": StarTable(
+            "-c= -v -q --configuration= --verbose --quiet --filter= --skip= --parallel --list-tests "
+            "--enable-code-coverage"
+        ),
+    },
+    "terraform": {
+        "fmt": StarTable("-check -diff -recursive -list=? -write=? -no-color", whole=True),
+        "validate": StarTable("-json -no-color", whole=True),
+    },
     "uv": {
         "lock": StarTable(
             "-q -v -U -P= --upgrade --upgrade-package= --check --locked --frozen --offline --dry-run"
@@ -275,6 +369,9 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "tree": StarTable(
             "-q -v -d= --depth= --invert --package= --all-groups --outdated --locked --frozen --no-dedupe"
         ),
+    },
+    "vite": {
+        "build": StarTable("-m= -l= --mode= --minify=? --sourcemap=? --emptyOutDir --logLevel= --clearScreen=?")
     },
     "yarn": {
         "install": StarTable(_NODE_PACKAGES, operands=_NOTHING),
@@ -392,6 +489,7 @@ PROGRAMS: Mapping[tuple[str, ...], StarTable] = {
         reads=1,
         is_mostly_reading=True,
     ),
+    **{(name,): StarTable(operands=_NOTHING, is_proposed=False, has_commands=True) for name in _WITH_COMMANDS},
     # Other commands of git may run what their arguments or settings name.
     ("git",): StarTable(operands=_NOTHING, is_proposed=False, has_commands=True),
     # What they are given is put into the text of a shell command, as it is.

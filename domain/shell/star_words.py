@@ -79,7 +79,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
 def find_star_table(words: Sequence[str]) -> tuple[StarTable, int]:
     """What is known of the program that a command runs, and the place of the first word behind its name."""
     start = _skip_runners(words)
-    names = (_name_program(words[start]), *words[start + 1 :])
+    names = (name_program(words[start]), *words[start + 1 :])
     for length in range(min(_LONGEST_PREFIX, len(names)), 0, -1):
         if (table := PROGRAMS.get(tuple(names[:length]))) is not None:
             return table, start + length
@@ -97,7 +97,7 @@ def propose_prefix(words: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(words[:behind]) if table.is_proposed and "/" not in words[behind - 1] else None
 
 
-def _name_program(word: str) -> str:
+def name_program(word: str) -> str:
     """The name under which a program has a table. What stands in a folder of the project is another program,
     whatever it is called, unless it is installed there: `.venv/bin/pytest`."""
     folder, _, name = word.rpartition("/")
@@ -108,7 +108,7 @@ def _skip_runners(words: Sequence[str]) -> int:
     """The place of the program behind `uv run`, `python -m` or both, if its table is known."""
     place = 0
     while place < len(words):
-        name = _PYTHON.sub("python", _name_program(words[place]))
+        name = _PYTHON.sub("python", name_program(words[place]))
         runner = next((each for each in RUNNERS if (name, *words[place + 1 :])[: len(each)] == each), None)
         if runner is None:
             break

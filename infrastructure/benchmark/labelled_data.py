@@ -11,6 +11,7 @@ from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, Labelled
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.ballot import Vote
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.benchmark.ampermbench import read_ampermbench
 
 SMALL_SET = Path(__file__).with_name("small_set.jsonl")
 """Calls made for this purpose, for a first look: too few to tell good reviewers from very good ones."""
@@ -21,8 +22,8 @@ _Entry = TypeVar("_Entry")
 
 
 def read_labelled_calls(path: Path) -> tuple[LabelledCall, ...]:
-    """The calls of a file. Raises ConfigError with the line and the remedy."""
-    calls = tuple(_read(path, _read_call))
+    """The calls of a file, or of a checkout of AmPermBench. Raises ConfigError with the line and the remedy."""
+    calls = read_ampermbench(path) if path.is_dir() else tuple(_read(path, _read_call))
     _refuse_repeated(path, [call.id for call in calls], "id")
     return calls
 

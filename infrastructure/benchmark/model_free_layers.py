@@ -93,6 +93,7 @@ async def _judge(call: LabelledCall, gate: ShellGate, paths: PathPolicy, root: P
             settings=GuardSettings(),
             read_script=read_script,
             request=request,
+            tool=call.tool,
         )
         for request in (NO_REQUEST, PlainRequest(call.task))
     )

@@ -14,7 +14,6 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.domain.code_review.change import Change
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
-from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
@@ -83,7 +82,6 @@ def choose_source(changes: RepositoryChanges, read: ReadChange) -> ChangeSource:
 def make_code_review_opener(
     panel: Panel,
     *,
-    conversation: Conversation,
     participants: Sequence[str],
     events: EventBus,
     source: ChangeSource,
@@ -96,7 +94,6 @@ def make_code_review_opener(
 
         return CodeReview(
             panel,
-            conversation=conversation,
             moderator=model,
             models=participants,
             events=events,
@@ -136,13 +133,12 @@ def build_final_review(
     if changes is None:
         return None
 
-    def open_review(conversation: Conversation, change: Change) -> CodeReview:
+    def open_review(change: Change) -> CodeReview:
         source = ReadChange()
         source.attach(changes)
         source.hold(change)
         open_code_review = make_code_review_opener(
             get_panel(),
-            conversation=conversation,
             participants=reviewers,
             events=events,
             source=source,

@@ -28,6 +28,7 @@ from quorum.application.turn.command_terms import CommandTerms
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.mentions import Mentions
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
@@ -52,6 +53,7 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.permissions.session_rules import SessionRuleService
 from quorum.infrastructure.prices.model_figures import build_window_lookup
 from quorum.infrastructure.references.github import open_references
+from quorum.infrastructure.secrets.restoring import PacketRestorer
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
 from quorum.infrastructure.tools.mentioned_files import MentionedFiles
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
@@ -77,7 +79,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=lambda: self.dialogue.short_tools_bytes or calls.tool_set.count_schema_bytes(),
+            tool_bytes=lambda: self.tool_prefix.short_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
@@ -116,9 +118,21 @@ class ConversationParts:
             servers=self.tool_servers,
             references=open_references(settings.tools.references, root, environ),
         )
+        self.tool_prefix: Final = ToolPrefix(
+            models.session,
+            schemas=calls.phase_tools.list_schemas,
+            events=core.events,
+            pending_messages=calls.pending_messages,
+            offers=session_tools.build_tool_offer(settings),
+            is_wanted=self.tool_servers.is_wanted,
+            has_small_window=self.context_manager.has_small_window,
+        )
         self.dialogue: Final = Dialogue(
             session=models.session,
-            schemas=calls.phase_tools.list_schemas,
+            conversation=core.conversation,
+            tools=self.tool_prefix,
+            system=lambda: models.system_prompt.text,
+            get_effort=models.efforts.get_effort,
             events=core.events,
             prices=shared.prices,
             context_keeper=self.context_manager,
@@ -127,7 +141,6 @@ class ConversationParts:
             pending_messages=calls.pending_messages,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
             mentions=None if terms.is_owned else self.mentions,
-            offers=session_tools.build_tool_offer(settings),
         )
         found = find_instruction_files(root, environ, settings, folders)
         self.instructions: Final = ProjectInstructions(
@@ -211,8 +224,9 @@ class AgentParts:
             commands=conversation.command_terms,
             diagnostics=shared.diagnostics,
             tool_servers=conversation.tool_servers,
-            spenders=[models.panel, models.review_panel],
+            spenders=[conversation.context_manager, models.panel, models.review_panel],
             subagents=self.subagents,
+            is_job_running=lambda: calls.jobs.is_any_running,
             final_review=build_final_review(
                 calls.plan_changes,
                 get_panel=lambda: models.review_panel,
@@ -286,6 +300,7 @@ class AgentParts:
                 record.storage.answers,
                 clock=read_wall_clock_ms,
                 answered_by=name_answerer(),
+                restore=PacketRestorer(settings, given.environ).restore,
             ),
             record=models.visible_record,
             mask=given.mask,

@@ -13,7 +13,7 @@ from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.turn.fallback_models import FallbackModels
 from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
-from quorum.application.turn.switchable_session import OpenSession, SwitchableSession
+from quorum.application.turn.switchable_session import OpenExchange, SwitchableSession
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.panel.consensus import Consensus, check_consensus
 from quorum.domain.panel.debate_record import DebatePolicy
@@ -37,8 +37,8 @@ from quorum.infrastructure.models.opening import (
     make_consensus_opener,
     make_debate_opener,
     make_discussion_opener,
+    make_exchange_opener,
     make_prompt_panels,
-    make_session_opener,
     open_first,
 )
 from quorum.infrastructure.prices.model_figures import build_output_lookup
@@ -128,30 +128,25 @@ class ModelParts:
             list_efforts=shared.gateway.list_efforts,
             chosen=given.chosen_efforts,
         )
-        self.open_session: Final = self._choose_opener()
+        self.open_exchange: Final = self._choose_opener()
         has_one_model = kind in {SessionKind.AGENT, SessionKind.ASK}
         self._fallbacks: Final = settings.models.decision_fallback if has_one_model else ()
-        self.opening: Final = open_first(self.open_session, given.models)
+        self.opening: Final = open_first(self.open_exchange, given.models)
         self.session: Final = SwitchableSession(
-            self.opening.session,
-            conversation=core.conversation,
-            open_session=self.open_session,
+            self.opening.exchange,
+            open_exchange=self.open_exchange,
             fallbacks=FallbackModels(self._fallbacks, events=core.events),
         )
         self.session_models: Final = SessionModels(
             self.session, gateway=shared.gateway, events=core.events, efforts=self.efforts
         )
 
-    def _choose_opener(self) -> OpenSession:
-        """Opens sessions with a model in the form that this one is for."""
-        given, events, conversation = self._given, self._core.events, self._core.conversation
+    def _choose_opener(self) -> OpenExchange:
+        """What opens the way to a model, in the form that the session is for."""
+        given, events = self._given, self._core.events
         participants, prompt = given.participants, self.system_prompt
-        open_alone = make_session_opener(
-            self._reviews.metered.open_session,
-            conversation=conversation,
-            system_prompt=prompt,
-            shape=self._calls.hooks.on_message_send,
-            efforts=self.efforts,
+        open_alone = make_exchange_opener(
+            self._reviews.metered.open_exchange, self._calls.hooks.on_message_send
         )
         match given.record.form:
             case SessionKind.ASK:
@@ -159,7 +154,6 @@ class ModelParts:
             case SessionKind.AGENT:
                 panels = make_prompt_panels(
                     self.panel,
-                    conversation=conversation,
                     system_prompt=prompt,
                     participants=participants,
                     debaters=given.debaters,
@@ -181,13 +175,11 @@ class ModelParts:
                     open_alone,
                     panels=panels,
                     choice=self.consensus,
-                    conversation=conversation,
                     events=events,
                 )
             case SessionKind.DISCUSS:
                 return make_discussion_opener(
                     self.panel,
-                    conversation=conversation,
                     system_prompt=prompt,
                     participants=participants,
                     events=events,
@@ -195,7 +187,6 @@ class ModelParts:
             case SessionKind.DEBATE:
                 return make_debate_opener(
                     self.panel,
-                    conversation=conversation,
                     system_prompt=prompt,
                     participants=participants,
                     events=events,
@@ -204,7 +195,6 @@ class ModelParts:
             case SessionKind.REVIEW:
                 return make_code_review_opener(
                     self.panel,
-                    conversation=conversation,
                     participants=participants,
                     events=events,
                     source=choose_source(self._reviewed.changes, given.read_change),
@@ -229,11 +219,11 @@ class ModelParts:
             (
                 *self.opening.notices,
                 *self.consensus.notices,
-                *check_fallbacks(self.open_session, self._fallbacks),
+                *check_fallbacks(self.open_exchange, self._fallbacks),
                 *list_unused_lenses(settings.quorum.lenses, reviewers, given.participants),
-                *self.efforts.describe_ignored(self.opening.session.model),
+                *self.efforts.describe_ignored(self.opening.exchange.model),
                 *check_participants(
-                    self._reviews.metered.open_session, given.participants if asks_several else ()
+                    self._reviews.metered.open_exchange, given.participants if asks_several else ()
                 ),
                 *self._calls.choice.notices,
                 *self._reviews.quorum_policy.calibration.notices,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Final
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.inbox.inbox_approver import InboxApprover
 from quorum.application.ports.models import LlmGateway
+from quorum.application.ports.tools import Tool
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.application.review.review import Review
+from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.voting import Voting
 from quorum.application.session.session_folders import SessionFolders
 from quorum.application.spending.metered_gateway import MeteredGateway
@@ -33,6 +35,8 @@ from quorum.infrastructure.instructions.environment import MachineEnvironment
 from quorum.infrastructure.managed_policy import build_spend_ceilings
 from quorum.infrastructure.own_code import find_own_code
 from quorum.infrastructure.permissions import in_force
+from quorum.infrastructure.permissions.rule_history import WorkspaceHistory
+from quorum.infrastructure.permissions.sample_file import open_sample_file
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
@@ -54,10 +58,16 @@ class CoreParts:
 
 
 class SharedParts:
-    """What decides, runs, pays and keeps for a session and its subagents. `get_mode` says what is in force."""
+    """What decides, runs, pays and keeps for a session and its subagents. `get_mode` says what is in force,
+    `get_tools` what there is once all is built."""
 
     def __init__(
-        self, given: SessionInputs, core: CoreParts, gateway: LlmGateway, get_mode: Callable[[], Mode]
+        self,
+        given: SessionInputs,
+        core: CoreParts,
+        gateway: LlmGateway,
+        get_mode: Callable[[], Mode],
+        get_tools: Callable[[], Mapping[str, Tool]],
     ) -> None:
         settings, environ, record = given.settings, given.environ, given.record
         self._given: Final = given
@@ -99,6 +109,13 @@ class SharedParts:
             paths=self.paths,
             guards=self.guards,
             list_plan_rules=in_force.build_plan_rule_list(core.events),
+            history=WorkspaceHistory(
+                record.storage,
+                str(self.workspace.cwd),
+                get_tools=get_tools,
+                paths=self.paths,
+                guards=self.guards,
+            ),
         )
 
         self.secret_names: Final = conversion.list_key_names(settings)
@@ -197,4 +214,19 @@ class ReviewParts:
             within=terms.owner_review,
             folders=self.folders,
             plan_task=terms.asker.plan_task,
+            sampling=_build_sampling(given),
         )
+
+
+def _build_sampling(given: SessionInputs) -> UnaskedSampling | None:
+    """None where there is no place to keep a sample."""
+    file = open_sample_file(given.environ, given.mask.mask_text)
+    if file is None:
+        return None
+    review = given.settings.review
+    return UnaskedSampling(
+        store=file,
+        session_id=given.record.session_id,
+        share=review.sample_percent / 100,
+        max_error=review.max_error_percent / 100,
+    )

@@ -63,7 +63,11 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     @cached_property
     def shared(self) -> SharedParts:
         return self.owner or SharedParts(
-            self.given, self.core, self.gateway, get_mode=lambda: self.reviews.review.mode
+            self.given,
+            self.core,
+            self.gateway,
+            get_mode=lambda: self.reviews.review.mode,
+            get_tools=lambda: self.calls.tools,
         )
 
     @cached_property

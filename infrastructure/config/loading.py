@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -17,7 +17,13 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
 from quorum.infrastructure.config.hook_table import describe_former_names
 from quorum.infrastructure.config.keys import Table, load_schema_tree
-from quorum.infrastructure.config.paths import ConfigLocations, is_present, locate, resolve_trusted_place
+from quorum.infrastructure.config.paths import (
+    ConfigLocations,
+    is_present,
+    list_limiting_files,
+    locate,
+    resolve_trusted_place,
+)
 from quorum.infrastructure.config.policy_file import PolicyPlace, read_policy
 from quorum.infrastructure.config.policy_limits import PolicyLimits
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
@@ -137,6 +143,7 @@ def load_settings(
         stack.lay(variable)
     for key, value in overrides.items():
         stack.lay(_check_flag(key, value))
+    stack.lay_project_limits(cwd, environ)
     settings = stack.build_settings()
     if policy.file is not None:
         stack.hold_to(policy)
@@ -225,6 +232,19 @@ class _Stack(Struct):
             self.put(outcome.assignments)
             self.question = _build_question(place, file.digest, known, outcome)
         self.warnings += outcome.warnings
+
+    def lay_project_limits(self, cwd: Path, environ: Mapping[str, str]) -> None:
+        """Add what the project's settings for other agents forbid, whatever else is set."""
+        if not (files := list_limiting_files(cwd)):
+            return
+        from quorum.infrastructure.config.foreign.project_limits import read_project_limits
+
+        for limits in read_project_limits(files, environ):
+            for path, names in limits.added.items():
+                present = self.values[path]
+                values = tuple(dict.fromkeys((*cast("tuple[str, ...]", present.value), *names)))
+                self.put([Assignment(path, values, f"{present.origin}{_ADDED}{limits.file}")])
+            self.warnings.append(limits.notice)
 
     def put(self, assignments: Iterable[Assignment]) -> None:
         self.values |= {assignment.path: assignment for assignment in assignments}

@@ -6,11 +6,32 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.toml_text import escape_unprintable
 
 FILE_NAME = "quorum.toml"
+CODEX_RULES = ".codex/rules"
+"""The folder in which a project keeps files of rules for Codex."""
+
+_LIMITING_FILES = (
+    *(".claude/settings.json", ".claude/settings.local.json", ".codex/config.toml", ".gemini/settings.json"),
+    *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+    *("opencode.json", "opencode.jsonc", ".opencode/opencode.json"),
+)
+
+
+class LimitingFile(NamedTuple):
+    """Settings for another agent: the folder that they are about, and their `name` in it."""
+
+    folder: Path
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.folder / self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +140,18 @@ def list_folders_up_to_repository(folder: Path) -> tuple[Path, ...]:
         if os.path.lexists(each / ".git"):
             return upwards[: place + 1]
     return (folder,)
+
+
+def list_limiting_files(cwd: Path) -> tuple[LimitingFile, ...]:
+    """The settings for other agents that are there, from the project's root to a working directory."""
+    folders = list_folders_up_to_repository(cwd.resolve())[::-1]
+    files = (LimitingFile(folder, name) for folder in folders for name in _LIMITING_FILES)
+    rules = (
+        LimitingFile(folder, str(path.relative_to(folder)))
+        for folder in folders
+        for path in sorted((folder / CODEX_RULES).glob("*.rules"))
+    )
+    return (*(file for file in files if is_present(file.path)), *rules)
 
 
 def _is_same(one: Path | None, other: Path | None) -> bool:

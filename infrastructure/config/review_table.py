@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
@@ -40,6 +40,24 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             project=ProjectRule.OWN,
         ),
     ] = True
+    sample_percent: Annotated[
+        float,
+        Meta(ge=0, le=100),
+        About(
+            description="How many in a hundred of the calls that the modes auto and quorum let run are kept "
+            "for your verdict: quorum permissions judge. 0: none.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 2.0
+    max_error_percent: Annotated[
+        float,
+        Meta(ge=0, le=100),
+        About(
+            description="Where you judged calls to be wrong, and more than so many in a hundred of their kind "
+            "may be (95 % confidence), these modes ask about that kind. 100: never.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 10.0
     protected: Annotated[
         tuple[str, ...],
         About(

@@ -18,7 +18,7 @@ from quorum.domain.errors import ConfigError, LoginError, ToolError
 from quorum.domain.mcp.argument_query import ArgumentQuery, choose_values
 from quorum.domain.mcp.offered_prompt import OfferedPrompt
 from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.mcp.offered_tool import OfferedTool, find_changed_tools
+from quorum.domain.mcp.offered_tool import OfferedTool, find_changed_tools, render_full_name
 from quorum.domain.mcp.server_status import ServerState, ServerStatus
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.domain.text.printable import make_printable
@@ -121,6 +121,19 @@ class McpServers:
             if server.connection.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
                 notices.append(f"the MCP server {server.name} is not running: {server.connection.problem}")
         return self._select_new_notices(notices)
+
+    def is_wanted(self, tool: str) -> bool:
+        """Whether the settings name the server of a tool, by its full name, and have it offered."""
+
+        def names(server: _Server, tools: Sequence[str]) -> bool:
+            return any(render_full_name(server.name, each) == tool for each in tools)
+
+        return any(
+            tool.startswith(render_full_name(server.name, ""))
+            and (not server.table.tools or names(server, server.table.tools))
+            and self._is_offered(tool, names(server, server.table.read_only))
+            for server in self._servers
+        )
 
     def list_statuses(self) -> tuple[ServerStatus, ...]:
         """Every server that is not switched off."""

@@ -1,4 +1,4 @@
-"""Opens the sessions in which a conversation is sent to models."""
+"""Opens what sends a conversation to models, or has several of them answer it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from quorum.application.conversation_session import ShapedExchange
 from quorum.application.events.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
 from quorum.application.panel.drafts import DraftPolicy
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.models import LlmSession, MessageShaper
-from quorum.application.turn.reasoning_efforts import ReasoningEfforts
-from quorum.application.turn.switchable_session import OpenSession
-from quorum.domain.conversation.history import Conversation
+from quorum.application.ports.models import LlmExchange, MessageShaper
+from quorum.application.turn.switchable_session import OpenExchange
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.panel.consensus import Strategy
 from quorum.domain.panel.debate_record import DebatePolicy
@@ -35,33 +34,18 @@ if TYPE_CHECKING:  # what several models answer is loaded where they do
 class Opening(Struct, frozen=True):
     """The first way to a model; `notices` say which other one was wanted and why it cannot be had."""
 
-    session: LlmSession
+    exchange: LlmExchange
     notices: tuple[str, ...] = ()
 
 
-def make_session_opener(
-    open_session: Callable[..., LlmSession],
-    *,
-    conversation: Conversation,
-    system_prompt: SystemPrompt,
-    shape: MessageShaper,
-    efforts: ReasoningEfforts,
-) -> OpenSession:
-    """Opens sessions with models for this conversation, each with the system prompt and effort as they are
-    then."""
-    return lambda model: open_session(
-        model,
-        conversation=conversation,
-        system=system_prompt.text,
-        shape=shape,
-        effort=efforts.get_effort(model),
-    )
+def make_exchange_opener(open_exchange: OpenExchange, shape: MessageShaper) -> OpenExchange:
+    """Opens what sends requests to models, with their messages shaped before."""
+    return lambda model: ShapedExchange(open_exchange(model), shape)
 
 
 def make_prompt_panels(
     panel: Panel,
     *,
-    conversation: Conversation,
     system_prompt: SystemPrompt,
     participants: Sequence[str],
     debaters: Sequence[str],
@@ -71,7 +55,7 @@ def make_prompt_panels(
     events: EventBus,
     root: Path,
 ) -> PromptPanels:
-    """What makes the panels that answer prompts of this conversation, in a session that works in `root`."""
+    """What makes the panels that answer prompts, in a session that works in `root`."""
 
     def open_ensemble() -> Ensemble:
         from quorum.application.panel.ensemble import Ensemble
@@ -79,7 +63,6 @@ def make_prompt_panels(
 
         return Ensemble(
             panel,
-            conversation=conversation,
             system=system_prompt.with_role(ANSWERING_ROLE),
             moderator=moderator,
             models=participants,
@@ -89,7 +72,6 @@ def make_prompt_panels(
     def open_debate() -> Debate:
         return _open_debate(
             panel,
-            conversation=conversation,
             system_prompt=system_prompt,
             moderator=moderator,
             debaters=debaters,
@@ -103,7 +85,6 @@ def make_prompt_panels(
 
         return PlanEnsemble(
             panel,
-            conversation=conversation,
             system=system_prompt.with_role(PLANNING_ROLE),
             moderator=moderator,
             models=participants,
@@ -117,7 +98,6 @@ def make_prompt_panels(
 
         return DraftEnsemble(
             panel,
-            conversation=conversation,
             system=system_prompt.with_role(DRAFTING_ROLE),
             moderator=moderator,
             models=participants,
@@ -136,7 +116,6 @@ def make_prompt_panels(
 def _open_debate(
     panel: Panel,
     *,
-    conversation: Conversation,
     system_prompt: SystemPrompt,
     moderator: str,
     debaters: Sequence[str],
@@ -148,7 +127,6 @@ def _open_debate(
 
     return Debate(
         panel,
-        conversation=conversation,
         system=system_prompt.with_role(DEBATING_ROLE),
         moderator=moderator,
         models=debaters,
@@ -158,35 +136,30 @@ def _open_debate(
 
 
 def make_consensus_opener(
-    open_alone: OpenSession,
+    open_alone: OpenExchange,
     *,
     panels: PromptPanels,
     choice: ConsensusChoice,
-    conversation: Conversation,
     events: EventBus,
-) -> OpenSession:
-    """Opens sessions in which a model answers, or as it was chosen the participants do."""
-    return lambda model: ConsensusSession(
-        open_alone(model), panels, choice=choice, conversation=conversation, events=events
-    )
+) -> OpenExchange:
+    """Opens what has a model answer, or as it was chosen the participants."""
+    return lambda model: ConsensusSession(open_alone(model), panels, choice=choice, events=events)
 
 
 def make_discussion_opener(
     panel: Panel,
     *,
-    conversation: Conversation,
     system_prompt: SystemPrompt,
     participants: Sequence[str],
     events: EventBus,
-) -> OpenSession:
-    """Opens discussions of this conversation, each with the model that is to be its moderator."""
+) -> OpenExchange:
+    """Opens discussions, each with the model that is to be its moderator."""
 
     def open_discussion(model: str) -> Discussion:
         from quorum.application.panel.discussion import Discussion
 
         return Discussion(
             panel,
-            conversation=conversation,
             system=system_prompt.text,
             moderator=model,
             models=participants,
@@ -199,16 +172,14 @@ def make_discussion_opener(
 def make_debate_opener(
     panel: Panel,
     *,
-    conversation: Conversation,
     system_prompt: SystemPrompt,
     participants: Sequence[str],
     events: EventBus,
     policy: DebatePolicy,
-) -> OpenSession:
-    """Opens debates of this conversation, each with the model that is to be its moderator."""
+) -> OpenExchange:
+    """Opens debates, each with the model that is to be its moderator."""
     return lambda model: _open_debate(
         panel,
-        conversation=conversation,
         system_prompt=system_prompt,
         moderator=model,
         debaters=participants,
@@ -217,46 +188,41 @@ def make_debate_opener(
     )
 
 
-def open_first(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> Opening:
-    """Open a session with the first of these models that can be had. Raises ProviderError where none can."""
+def open_first(open_exchange: OpenExchange, models: Sequence[str]) -> Opening:
+    """Open what sends requests to the first of these models that can be had. Raises ProviderError where none
+    can."""
     notices: list[str] = []
     for model, following in pairwise(models):
         try:
-            return Opening(open_session(model), tuple(notices))
+            return Opening(open_exchange(model), tuple(notices))
         except ProviderError as error:
             notices.append(
                 f"The session's model, {model}, cannot be used, so {following} continues it: {error}"
             )
-    return Opening(open_session(models[-1]), tuple(notices))
+    return Opening(open_exchange(models[-1]), tuple(notices))
 
 
-def check_fallbacks(open_session: Callable[[str], LlmSession], models: Sequence[str]) -> tuple[str, ...]:
+def check_fallbacks(open_exchange: OpenExchange, models: Sequence[str]) -> tuple[str, ...]:
     """What is wrong with the models that replace others: reported at the start, not when they are needed."""
-    return _find_problems(open_session, models, "in models.decision_fallback cannot stand in")
+    return _find_problems(open_exchange, models, "in models.decision_fallback cannot stand in")
 
 
-def check_participants(open_session: Callable[..., LlmSession], models: Sequence[str]) -> tuple[str, ...]:
+def check_participants(open_exchange: OpenExchange, models: Sequence[str]) -> tuple[str, ...]:
     """What is wrong with the participants of a discussion: reported at the start as well.
 
     Raises ProviderError where none of them can be had.
     """
-    problems = _find_problems(
-        lambda model: open_session(model, conversation=Conversation(), system=""),
-        models,
-        "in models.participants cannot take part",
-    )
+    problems = _find_problems(open_exchange, models, "in models.participants cannot take part")
     if models and len(problems) == len(models):
         raise ProviderError("; ".join(problems), kind=ProviderErrorKind.CONFIGURATION)
     return problems
 
 
-def _find_problems(
-    open_session: Callable[[str], LlmSession], models: Sequence[str], consequence: str
-) -> tuple[str, ...]:
+def _find_problems(open_exchange: OpenExchange, models: Sequence[str], consequence: str) -> tuple[str, ...]:
     problems: list[str] = []
     for model in models:
         try:
-            open_session(model)
+            open_exchange(model)
         except ProviderError as error:
             problems.append(f"{model} {consequence}: {error}")
     return tuple(problems)

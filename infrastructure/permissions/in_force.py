@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from quorum.application.events.event_bus import EventBus
+from quorum.application.ports.rules import RuleHistory
 from quorum.application.review.rule_book import FileListing, RuleBook
 from quorum.domain.replacing import replace
 from quorum.domain.review.guards import GuardSettings
@@ -90,6 +91,7 @@ def build_rule_book(
     paths: PathPolicy,
     guards: GuardSettings,
     list_plan_rules: Callable[[], tuple[Rule, ...]] = tuple,
+    history: RuleHistory | None = None,
 ) -> RuleBook:
     """All the rules in force. `origins` says of a setting where its value came from."""
     return RuleBook(
@@ -99,6 +101,7 @@ def build_rule_book(
         paths=paths,
         guards=guards,
         list_plan_rules=list_plan_rules,
+        history=history,
         read_command=parse,
         read_script=read_script,
         list_files=RuleFileListing(paths.roots),

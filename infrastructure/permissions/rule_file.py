@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -76,11 +76,15 @@ class RuleFile:
 
     async def save(self, rule: SavedRule) -> None:
         """Keep a rule in place of one that says the same. Raises ConfigError, and then nothing is changed."""
+        await run_in_thread(lambda _stop: self.save_all((rule,)))
 
-        def with_rule(present: list[SavedRule]) -> list[SavedRule]:
-            return [*(one for one in present if not one.is_like(rule)), rule]
+    def save_all(self, rules: Sequence[SavedRule]) -> None:
+        """Keep rules, all or none, as `save` does. Blocks."""
 
-        await run_in_thread(lambda _stop: self._change(with_rule))
+        def with_rules(present: list[SavedRule]) -> list[SavedRule]:
+            return [*(one for one in present if not any(one.is_like(rule) for rule in rules)), *rules]
+
+        self._change(with_rules)
 
     async def remove(self, rule: SavedRule) -> None:
         """Take a rule out. Raises ConfigError, and then nothing is changed."""

@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from quorum.application.ports.samples import SampleStore
 from quorum.application.ports.tools import Tool, ToolSchemaPort
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.permissions import COMMAND_TOOL, Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.saved_rule import HeldRule
 from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.blocking import run_in_thread
@@ -61,12 +63,21 @@ class SessionRuleService:
             yield HeldRule(rule=rule, place=one.place, scope=one.saved.scope, saved=one.saved, unused=unused)
 
     @property
+    def samples(self) -> SampleStore | None:
+        """Calls that a mode let run, for a verdict."""
+        return self._review.samples
+
+    @property
     def last_word(self) -> str:
         mode = self._review.mode
         return f"the mode is {mode}: {mode.traits.last_word}"
 
     def preview_rule(self, rule: str, answer: Answer) -> RulePreview:
         return self._book.preview_rule(rule, answer)
+
+    async def replay_rule(self, rule: str, answer: Answer) -> RuleReplay | None:
+        """What it would have decided about past calls. Raises LedgerError."""
+        return await self._book.replay([rule], answer)
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
         """Put a rule in force. Raises ConfigError."""

@@ -33,6 +33,8 @@ MODULES: Final = {
     "fail_task": ".builtin.fail_task",
     "web_fetch": ".web.fetching",
     "web_search": ".web.searching",
+    "find_tools": ".builtin.find_tools",
+    "call_tool": ".builtin.call_tool",
 }
 """The module of each tool, from this package: `TRAITS` states the tool's traits, and `build` makes the tool of
 `ToolParts`, or None for a session that has no use for it."""

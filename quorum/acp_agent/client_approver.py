@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from acp.exceptions import RequestError
 from acp.schema import (
     AllowedOutcome,
+    CreateElicitationResponse,
     PermissionOption,
     RequestPermissionResponse,
     ToolCallProgress,
@@ -26,6 +27,7 @@ from quorum.acp_agent.questions import (
     show_spending,
     show_trust,
 )
+from quorum.acp_agent.server_forms import read_answer
 from quorum.acp_agent.server_questions import list_answers, render_question_title, show_question
 from quorum.acp_agent.shown_text import show_line
 from quorum.acp_agent.tool_calls import (
@@ -35,6 +37,7 @@ from quorum.acp_agent.tool_calls import (
     find_locations,
     identify_call,
 )
+from quorum.acp_agent.update_feed import build_notice
 from quorum.application.ports.people import ReviewContext
 from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
@@ -54,6 +57,8 @@ from quorum.domain.sessions.trust import TrustQuestion
 from quorum.errors import complain
 
 AskClient = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
+Elicit = Callable[[ServerQuestion], Awaitable[CreateElicitationResponse] | None]
+"""Puts a question of an MCP server as a form or an address; None where the client has no way to show it."""
 FindUnsaved = Callable[[ReviewRequest], Awaitable[tuple[str, ...]]]
 
 ALLOW, REJECT, ALLOW_FOLDER = "allow", "reject", "allow-folder"
@@ -62,6 +67,7 @@ NAMING_CLIENTS = frozenset({"acpx", "agent-shell", "toad", "zed"})
 """Clients, as they call themselves, that draw the names of options. Others may draw one button a kind."""
 
 _CANCELLED = "cancelled"
+_Answer = TypeVar("_Answer")
 
 
 class ClientApprover:
@@ -74,9 +80,16 @@ class ClientApprover:
     is_there = True
 
     def __init__(
-        self, ask: AskClient, outbox: Outbox, find_unsaved: FindUnsaved, *, shows_option_names: bool
+        self,
+        ask: AskClient,
+        outbox: Outbox,
+        find_unsaved: FindUnsaved,
+        *,
+        shows_option_names: bool,
+        elicit: Elicit = lambda _question: None,
     ) -> None:
         self._ask = ask
+        self._elicit = elicit
         self._outbox = outbox
         self._find_unsaved = find_unsaved
         self._shows_option_names = shows_option_names
@@ -118,6 +131,8 @@ class ClientApprover:
             )
 
         show()
+        if not self._shows_option_names and packet.seal.diff:  # it may draw no more than the diff
+            self._outbox.put(build_notice(f"asks about {render_question(request, review_context)}"))
         call = ToolCallUpdate(
             tool_call_id=call_id,
             title=render_question(request, review_context),
@@ -154,7 +169,16 @@ class ClientApprover:
         return await self._confirm(f"Continue past agent.{question.cap}?", show_spending(question), options)
 
     async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Put a question of an MCP server; a form that has to be typed in cannot be shown, and is declined."""
+        """Put a question of an MCP server. A client without forms is given a choice of a few answers; where
+        that is not enough, the question is declined."""
+        await self._outbox.flush()
+        if (asked := self._elicit(question)) is not None:
+            response = await _wait_for(asked)
+            return (
+                ServerAnswer(action=ServerAction.CANCEL)
+                if response is None
+                else read_answer(question, response)
+            )
         answers = list_answers(question, by_name=self._shows_option_names)
         if not answers:
             complain([f"{render_question_title(question)} in a form, which this client cannot show"])
@@ -214,13 +238,8 @@ class ClientApprover:
     async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> str:
         """The id of the option that was chosen, `cancelled`, or empty where there is no valid answer."""
         await self._outbox.flush()
-        try:
-            response = await self._ask(call, options)
-        except ConnectionError:
-            forever: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-            return await forever  # nobody answers; the question stays open in the ledger
-        except (RequestError, ValidationError) as error:
-            complain([f"the client did not answer a permission request: {error}"])
+        response = await _wait_for(self._ask(call, options))
+        if response is None:
             return ""
         if not isinstance(response.outcome, AllowedOutcome):
             return _CANCELLED
@@ -229,6 +248,18 @@ class ClientApprover:
             complain([f"the client chose an option that was not offered: {show_line(chosen)}"])
             return ""
         return chosen
+
+
+async def _wait_for(answer: Awaitable[_Answer]) -> _Answer | None:
+    """What the client answers; None where that is an error."""
+    try:
+        return await answer
+    except ConnectionError:
+        forever: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
+        return await forever  # nobody answers; the question stays open in the ledger
+    except (RequestError, ValidationError) as error:
+        complain([f"the client did not answer a question: {error}"])
+        return None
 
 
 def _choose_asked_kind(tool: str) -> ToolKind:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from acp.exceptions import RequestError
 from acp.schema import AvailableCommandsUpdate, Cost, PromptResponse, UsageUpdate
 
 from quorum.acp_agent.client_approver import ClientApprover
+from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.endings import build_response
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
@@ -22,6 +24,7 @@ from quorum.errors import complain
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
 _CLOSING_SECS = 20.0
+_LISTING_SECS = 2.0  # some clients know only the models of the answer that opens a session
 _PENDING = "a review is still open in this session: /retry asks again; any other prompt continues without it"
 
 
@@ -32,12 +35,14 @@ class ClientSession:
         self,
         agent: AgentSession,
         *,
+        config: ConfigOptions,
         feed: UpdateFeed,
         outbox: Outbox,
         approver: ClientApprover,
         prompts: PromptBuilder,
     ) -> None:
         self.agent = agent
+        self.config = config
         self.feed = feed
         self.outbox = outbox
         self._approver = approver
@@ -48,6 +53,7 @@ class ClientSession:
         self._is_cancelling = False
         self._cancels = 0
         self._last_report: RunReport | None = None
+        self._model_search: asyncio.Task[None] | None = None
 
     @property
     def is_asking(self) -> bool:
@@ -59,6 +65,10 @@ class ClientSession:
         """Whether a prompt is being answered."""
         return self._turn is not None
 
+    def list_choices(self) -> dict[str, Any]:
+        """What the answer to its opening says can be chosen: modes, and the config options with them."""
+        return {"modes": self.config.modes, "config_options": self.config.list()}
+
     async def greet(self, notices: Sequence[str]) -> None:
         """Tell the client what there is to know before the first prompt."""
         for notice in notices:
@@ -66,6 +76,12 @@ class ClientSession:
         if self.agent.run.has_pending:
             self.outbox.put(build_notice(_PENDING))
         await self._list_commands()
+        self._model_search = asyncio.create_task(self._offer_models(), name="acp-models")
+        await asyncio.wait({self._model_search}, timeout=_LISTING_SECS)
+
+    async def _offer_models(self) -> None:
+        if (update := await self.config.find_models()) is not None:
+            self.outbox.put(update)
 
     async def answer(self, blocks: Sequence[PromptBlock]) -> PromptResponse:
         """Answer a prompt. One that comes while the last is being cancelled waits for its end.
@@ -99,6 +115,8 @@ class ClientSession:
 
     async def close(self) -> None:
         """Stop what runs, and end the session. Raises LedgerError where its end cannot be recorded."""
+        if self._model_search is not None:
+            self._model_search.cancel()
         if (turn := self._turn) is not None:
             self.cancel()
             await asyncio.wait({turn}, timeout=_CLOSING_SECS)

@@ -12,6 +12,7 @@ from acp.schema import (
     AgentPlanUpdate,
     AgentThoughtChunk,
     AvailableCommandsUpdate,
+    ConfigOptionUpdate,
     CurrentModeUpdate,
     SessionInfoUpdate,
     TextContentBlock,
@@ -30,6 +31,7 @@ SessionUpdate: TypeAlias = (
     | AgentPlanUpdate
     | AvailableCommandsUpdate
     | CurrentModeUpdate
+    | ConfigOptionUpdate
     | SessionInfoUpdate
     | UsageUpdate
 )
@@ -38,7 +40,7 @@ SessionUpdate: TypeAlias = (
 class Outbox:
     """Sends updates one after the other with `send`, which waits while the client does not read.
 
-    What waits is merged: pieces of one text, and reports about one call. A client that is gone gets nothing,
+    What waits is merged: pieces of one message, and reports about one call. A client that is gone gets nothing,
     and holds up nobody. Nothing is sent before `open`.
     """
 
@@ -97,6 +99,8 @@ class Outbox:
             return False
         last = self._waiting[-1]
         if type(last) is not type(update) or not isinstance(last, AgentMessageChunk | AgentThoughtChunk):
+            return False
+        if last.message_id != update.message_id:
             return False
         if not isinstance(last.content, TextContentBlock) or not isinstance(update.content, TextContentBlock):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import (
     AgentCapabilities,
+    AuthenticateResponse,
     ClientCapabilities,
     CloseSessionResponse,
+    CreateElicitationResponse,
+    DeleteSessionRequest,
     ForkSessionResponse,
     Implementation,
     InitializeResponse,
@@ -30,11 +34,12 @@ from acp.schema import (
     SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
+    SessionDeleteCapabilities,
     SessionForkCapabilities,
     SessionInfo,
     SessionListCapabilities,
-    SessionModeState,
     SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
     SetSessionModeResponse,
     ToolCallUpdate,
 )
@@ -42,19 +47,25 @@ from acp.schema import (
 from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
 from quorum.acp_agent.client_servers import ClientServer
 from quorum.acp_agent.client_session import ClientSession
+from quorum.acp_agent.config_options import ConfigOptions, list_offered_models
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
+from quorum.acp_agent.request_routing import CANCEL_REQUEST, REQUEST_SENT
+from quorum.acp_agent.server_forms import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.session_composer import SessionComposer
-from quorum.acp_agent.session_modes import list_modes, set_mode
+from quorum.acp_agent.session_modes import list_modes, restore_mode
 from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.acp_agent.update_feed import UpdateFeed
-from quorum.domain.errors import LedgerError, ModeRefused, QuorumError
+from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
+from quorum.domain.mcp.server_question import ServerQuestion
 from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
 from quorum.version import __version__
 
 _INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
+_RESOURCE_NOT_FOUND = -32002
 _PAGE = 100
 _AT_ONCE = 50
 
@@ -70,10 +81,11 @@ class ProtocolAgent:
         self._settle = settle
         self._is_closing = False
         self._client: AgentSideConnection | None = None
-        self._reads_buffers = False
+        self._capabilities: ClientCapabilities | None = None
         self._client_name = ""
         self._sessions: dict[str, ClientSession] = {}
         self._is_opening = asyncio.Lock()
+        self._refused_in: Path | None = None
 
     def on_connect(self, conn: AgentSideConnection) -> None:
         """Take the way to the client."""
@@ -88,8 +100,11 @@ class ProtocolAgent:
         client_info: Implementation | None = None,
         **_: Any,
     ) -> InitializeResponse:
-        files = client_capabilities.fs if client_capabilities is not None else None
-        self._reads_buffers = bool(files is not None and files.read_text_file)
+        """Say what there is. A client that asks for another version of the protocol is offered this one."""
+        if protocol_version != PROTOCOL_VERSION:
+            asked = f"the client asks for version {protocol_version} of the protocol"
+            complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
+        self._capabilities = client_capabilities
         self._client_name = client_info.name.lower() if client_info is not None else ""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -101,13 +116,29 @@ class ProtocolAgent:
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
                     close=SessionCloseCapabilities(),
+                    delete=SessionDeleteCapabilities(),
                     resume=SessionResumeCapabilities(),
                     fork=SessionForkCapabilities(),
                     additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
-            auth_methods=[],
+            auth_methods=[KEY_METHOD],
         )
+
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Look again whether there is a model to ask, in the folder where there was none."""
+        if method_id != KEY_METHOD.id:
+            raise RequestError(
+                _INVALID_PARAMS, f"there is no method {show_line(method_id)!a}, only {KEY_METHOD.id}"
+            )
+        root = self._refused_in or Path.cwd()
+        try:
+            await self._composer.check_provider(root)
+        except ProviderError as error:
+            raise explain_sign_in(error, root) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        return AuthenticateResponse()
 
     async def new_session(
         self,
@@ -116,8 +147,8 @@ class ProtocolAgent:
         mcp_servers: Sequence[ClientServer] | None = None,
         **_: Any,
     ) -> NewSessionResponse:
-        session, modes = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
-        return NewSessionResponse(session_id=session.agent.session_id, modes=modes)
+        session = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
+        return NewSessionResponse(session_id=session.agent.session_id, **session.list_choices())
 
     async def load_session(
         self,
@@ -129,8 +160,8 @@ class ProtocolAgent:
     ) -> LoadSessionResponse:
         """Continue a session; its whole history is sent before the answer."""
         choice = await self._release_session(session_id)
-        opened = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
-        return LoadSessionResponse(modes=opened[1])
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
+        return LoadSessionResponse(**session.list_choices())
 
     async def resume_session(
         self,
@@ -142,8 +173,8 @@ class ProtocolAgent:
     ) -> ResumeSessionResponse:
         """Continue a session whose history the client has."""
         choice = await self._release_session(session_id)
-        opened = await self._open(cwd, choice, additional_directories, mcp_servers)
-        return ResumeSessionResponse(modes=opened[1])
+        session = await self._open(cwd, choice, additional_directories, mcp_servers)
+        return ResumeSessionResponse(**session.list_choices())
 
     async def fork_session(
         self,
@@ -154,8 +185,8 @@ class ProtocolAgent:
         **_: Any,
     ) -> ForkSessionResponse:
         choice = NamedSession((await self._find(session_id)).id)
-        session, modes = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
-        return ForkSessionResponse(session_id=session.agent.session_id, modes=modes)
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
+        return ForkSessionResponse(session_id=session.agent.session_id, **session.list_choices())
 
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
@@ -181,6 +212,24 @@ class ProtocolAgent:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
         return CloseSessionResponse()
 
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a recorded session; one that this client has open is closed first. One that is not there is
+        gone already."""
+        if all(known.id != session_id for known in await self._list_known_sessions()):
+            return
+        await self._release_session(session_id)
+        try:
+            await self._composer.delete_session(session_id)
+        except LedgerError as error:
+            raise RequestError(_INVALID_REQUEST, str(error)) from error
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer what the SDK has no route for; see `request_routing`."""
+        if method != "session/delete":
+            raise RequestError.method_not_found(f"_{method}")
+        await self.delete_session(DeleteSessionRequest.model_validate(params).session_id)
+        return {}
+
     # ---------------------------------------------------------------- in a session
 
     async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
@@ -194,13 +243,26 @@ class ProtocolAgent:
             session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        await self._choose(session_id, "mode", mode_id)
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Choose the review mode, the model, or its effort."""
+        session = await self._choose(session_id, config_id, str(value))
+        return SetSessionConfigOptionResponse(config_options=session.config.list())
+
+    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession:
         session = self._require_session(session_id)
         try:
-            await set_mode(session.agent, mode_id)
-        except ModeRefused as error:
+            await session.config.choose(option, value)
+        except (ModeRefused, ProviderError) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
         await session.outbox.flush()
-        return SetSessionModeResponse()
+        return session
 
     # ---------------------------------------------------------------- the end
 
@@ -235,8 +297,8 @@ class ProtocolAgent:
         *,
         fork: bool = False,
         replays: bool = False,
-    ) -> tuple[ClientSession, SessionModeState]:
-        """The session and its modes. Nothing may be awaited between this and the answer to the client: it gets
+    ) -> ClientSession:
+        """The session. Nothing may be awaited between this and the answer to the client: it gets
         updates of the session from the next step of the loop on, and is to know its id by then."""
         root = _require_folder(cwd)
         folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
@@ -245,13 +307,15 @@ class ProtocolAgent:
                 session, notices = await self._compose(
                     root, choice, mcp_servers or (), folders, fork=fork, replays=replays
                 )
+        except ProviderError as error:
+            self._refused_in = root
+            raise explain_sign_in(error, root) from error
         except QuorumError as error:
             raise RequestError(_INTERNAL_ERROR, str(error)) from error
         self._sessions[session.agent.session_id] = session
         await session.greet(notices)
-        modes = await list_modes(session.agent)
         asyncio.get_running_loop().call_soon(session.outbox.open)
-        return session, modes
+        return session
 
     async def _compose(
         self,
@@ -274,13 +338,31 @@ class ProtocolAgent:
         async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
             return await client.request_permission(session_id, call, options)
 
+        def elicit(question: ServerQuestion) -> Awaitable[CreateElicitationResponse] | None:
+            return put_form(question) if can_elicit(question, self._capabilities) else None
+
+        async def put_form(question: ServerQuestion) -> CreateElicitationResponse:
+            mode = build_elicitation(question, session_id)
+            try:
+                return await client.create_elicitation(describe_question(question), mode)
+            except asyncio.CancelledError:
+                withdrawn = {"requestId": REQUEST_SENT.get()}
+                with suppress(ConnectionError):
+                    await client.ext_notification(CANCEL_REQUEST, withdrawn)
+                raise
+
         async def read(path: str) -> str:
             return (await client.read_text_file(session_id, path)).content
 
         outbox = Outbox(send)
-        buffers = UnsavedBuffers(read if self._reads_buffers else None, root)
+        files = self._capabilities.fs if self._capabilities is not None else None
+        buffers = UnsavedBuffers(read if files is not None and files.read_text_file else None, root)
         approver = ClientApprover(
-            ask, outbox, buffers.describe, shows_option_names=self._client_name in NAMING_CLIENTS
+            ask,
+            outbox,
+            buffers.describe,
+            shows_option_names=self._client_name in NAMING_CLIENTS,
+            elicit=elicit,
         )
         feed = UpdateFeed(str(root), outbox.put)
         feed.take_title(opened.record)
@@ -295,8 +377,15 @@ class ProtocolAgent:
             await opened.record.release()
             raise
         agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
+        await restore_mode(agent, opened.record)
         prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
-        return ClientSession(agent, feed=feed, outbox=outbox, approver=approver, prompts=prompts), notices
+        models = list_offered_models(opened.loaded, agent.models.configured_providers)
+        config = ConfigOptions(agent, await list_modes(agent), models)
+        feed.follow_config(config)
+        session = ClientSession(
+            agent, config=config, feed=feed, outbox=outbox, approver=approver, prompts=prompts
+        )
+        return session, notices
 
     async def _release_session(self, session_id: str) -> NamedSession:
         """The recorded session of this id; one that this client has open is closed first."""
@@ -313,7 +402,7 @@ class ProtocolAgent:
         for session in await self._list_known_sessions():
             if session.id == session_id:
                 return session
-        raise RequestError(_INVALID_PARAMS, f"there is no session {show_line(session_id)!a}")
+        raise _explain_unknown(session_id, f"there is no session {show_line(session_id)!a}")
 
     async def _list_known_sessions(self) -> tuple[SessionSummary, ...]:
         try:
@@ -323,10 +412,16 @@ class ProtocolAgent:
 
     def _require_session(self, session_id: str) -> ClientSession:
         if (session := self._sessions.get(session_id)) is None:
-            raise RequestError(
-                _INVALID_PARAMS, f"no session {show_line(session_id)!a} is open; open or load it first"
+            raise _explain_unknown(
+                session_id, f"no session {show_line(session_id)!a} is open; open or load it first"
             )
         return session
+
+
+def _explain_unknown(session_id: str, text: str) -> RequestError:
+    return RequestError(
+        _RESOURCE_NOT_FOUND, f"Resource not found: {text}", {"sessionId": show_line(session_id)}
+    )
 
 
 def _require_folder(cwd: str) -> Path:

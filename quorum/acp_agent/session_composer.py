@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from quorum.acp_agent.client_servers import ClientServer, convert_servers
+from quorum.acp_agent.sign_in import require_provider
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.storage import Storage
 from quorum.application.session.agent_session import AgentSession
@@ -16,7 +17,7 @@ from quorum.application.session.session_folders import WantedFolder, list_option
 from quorum.application.session.session_record import SessionRecord
 from quorum.command_line.options import StartOptions
 from quorum.domain.errors import LedgerError
-from quorum.domain.events.event import FolderOrigin
+from quorum.domain.events.event import FolderOrigin, ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.past_session import SessionChoice, SessionSummary, select_own_sessions
@@ -25,6 +26,7 @@ from quorum.infrastructure.bootstrap import build_session, open_session
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.mcp.server_credentials import ServerCredentials
+from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.settings import load
@@ -55,16 +57,29 @@ class SessionComposer:
     async def open_record(
         self, root: Path, choice: SessionChoice, *, fork: bool = False, servers: Sequence[ClientServer] = ()
     ) -> OpenedRecord:
-        """The settings of a folder, and the record of a session in it. Raises ConfigError and LedgerError.
+        """The settings of a folder, and the record of a session in it. Raises ConfigError, LedgerError, and
+        ProviderError where there is no model to ask.
 
         `servers` are the MCP servers that the client offers for the session.
         """
         loaded, credentials = await asyncio.to_thread(self._load, root, servers)
         record = await asyncio.to_thread(open_session, loaded, root, choice, fork=fork)
-        if record.in_use:
+        try:
+            if record.in_use:
+                raise LedgerError(record.in_use)
+            await self._require_provider(loaded, _find_former_model(record))
+        except BaseException:
             await record.release()
-            raise LedgerError(record.in_use)
+            raise
         return OpenedRecord(loaded, credentials, record)
+
+    async def check_provider(self, root: Path) -> None:
+        """Check that a session in a folder has a model to ask. Raises ProviderError, and ConfigError."""
+        loaded, _ = await asyncio.to_thread(self._load, root, ())
+        await self._require_provider(loaded)
+
+    async def _require_provider(self, loaded: LoadedSettings, former: str = "") -> None:
+        await require_provider(loaded, os.environ, KeyRing(self._mask.learn).get_key, former)
 
     def _load(
         self, root: Path, servers: Sequence[ClientServer]
@@ -132,6 +147,12 @@ class SessionComposer:
             server_credentials=opened.credentials,
         )
 
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a recorded session. Raises LedgerError, also where another process has it open."""
+        storage = await asyncio.to_thread(self._open_storage)
+        if (await storage.archive.prune(ids=[session_id])).spared:
+            raise LedgerError(f"the session {session_id} is open in another process; close it there first")
+
     async def list_sessions(self) -> tuple[SessionSummary, ...]:
         """Every session that a person began, the one used last first. Raises ConfigError and LedgerError."""
         storage = await asyncio.to_thread(self._open_storage)
@@ -147,3 +168,11 @@ class SessionComposer:
         """Let go of the list of sessions. Raises LedgerError."""
         if self._listed is not None:
             await asyncio.to_thread(self._listed.close)
+
+
+def _find_former_model(record: SessionRecord) -> str:
+    """The model that the session had, with which it continues where it can; empty for a new session."""
+    chosen = (
+        e.model for e in reversed(record.past) if isinstance(e, ModelChanged | SessionResumed | SessionStarted)
+    )
+    return next(chosen, "")

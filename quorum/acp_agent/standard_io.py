@@ -10,6 +10,8 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
+from quorum.acp_agent.request_routing import RequestRouting
+
 LONGEST_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is refused: the largest prompt holds images and PDFs of some 50 MB."""
 
@@ -41,6 +43,7 @@ class StandardIoTransport:
         self._has_room = asyncio.Event()
         self._has_room.set()
         self._is_lost = False
+        self._routing = RequestRouting()
         self._unanswered = 0
         self._all_answered = asyncio.Event()
         self._all_answered.set()
@@ -54,7 +57,7 @@ class StandardIoTransport:
         client is gone."""
         if self._is_lost:
             raise ConnectionError("the client is gone")
-        self._put(message)
+        self._put(self._routing.send(message))
         if "method" not in message:
             self._count_request(-1)
         if not self._has_room.is_set():
@@ -62,12 +65,13 @@ class StandardIoTransport:
 
     async def receive(self) -> dict[str, Any] | None:
         """The next message; None where the input has ended, or `stop` was called."""
-        message = await self._received.get()
-        if message is not None:
+        while (message := await self._received.get()) is not None:
             self._unread.release()
-            if "method" in message and "id" in message:
-                self._count_request(1)
-        return message
+            if (routed := self._routing.route(message)) is not None:
+                if "method" in message and "id" in message:
+                    self._count_request(1)
+                return routed
+        return None
 
     def stop(self) -> None:
         """End the input, as if the client had closed it. Called on the loop."""

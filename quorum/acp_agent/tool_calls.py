@@ -99,6 +99,7 @@ def start_call(call_id: str, call: Call, cwd: str) -> ToolCallStart:
         raw_input=convert_json(call.arguments),
         content=_list_contents(call, cwd) or None,
         raw_output=_encode_output(call),
+        field_meta={"quorum": {"tool": call.tool}},
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
+from uuid import uuid4
 
 from acp.schema import (
     AgentMessageChunk,
@@ -16,6 +17,7 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.shown_text import show_line, show_text
 from quorum.acp_agent.subagent_calls import SubagentCalls
@@ -62,10 +64,15 @@ class UpdateFeed:
         self.view = SessionView()
         self._cwd = cwd
         self._put = put
-        self._streamed = ""
+        self._streamed = self._answer_id = self._thought_id = ""
         self._thought = False
         self._has_title = False
         self._subagent_calls = SubagentCalls(cwd)
+        self._config: ConfigOptions | None = None
+
+    def follow_config(self, config: ConfigOptions) -> None:
+        """Tell the client too when another value of these options is chosen."""
+        self._config = config
 
     def notify(self, event: ev.Event) -> None:
         """Pass on what an event changes."""
@@ -74,9 +81,11 @@ class UpdateFeed:
         self.view.apply(event)
         for update in self._map_event(event):
             self._put(update)
+        if self._config is not None and (changed := self._config.map_event(event)) is not None:
+            self._put(changed)
         for entry in entries[known:]:
             if isinstance(entry, Notice):
-                self._put(_convert_notice(entry))
+                self._put(build_notice(entry.text, entry.kind))
 
     def replay(self, record: SessionRecord) -> Iterator[SessionUpdate]:
         """All that is recorded, oldest first, as updates, but for turns that were taken back."""
@@ -109,17 +118,19 @@ class UpdateFeed:
     def _map_event(self, event: ev.Event) -> Iterator[SessionUpdate]:
         match event:
             case ev.TurnStarted():
-                self._streamed, self._thought = "", False
+                self._begin_answer()
                 if event.prompt and not self._has_title:
                     self._has_title = True
                     title = show_line(event.prompt.strip(), _TITLE_LETTERS)
                     yield SessionInfoUpdate(session_update="session_info_update", title=title)
             case ev.TextDelta():
                 self._streamed += event.text
-                yield build_message(show_text(event.text))
+                yield build_message(show_text(event.text), self._answer_id)
             case ev.ReasoningDelta():
                 self._thought = True
-                yield build_thought(show_text(event.text))
+                yield build_thought(show_text(event.text), self._thought_id)
+            case ev.RequestRepeated():
+                self._begin_answer()
             case ev.ResponseCompleted():
                 yield from self._map_rest(event)
             case ev.StateMerged() if "plan" in event.changed:
@@ -158,11 +169,15 @@ class UpdateFeed:
         """What of the whole answer did not stream."""
         reasoning = [b.text for b in event.response.content if isinstance(b, ReasoningBlock) and b.text]
         if reasoning and not self._thought:
-            yield build_thought(show_text("\n\n".join(reasoning)))
+            yield build_thought(show_text("\n\n".join(reasoning)), self._thought_id)
         text = event.response.text_content()
         if text.startswith(self._streamed) and (rest := text[len(self._streamed) :]):
-            yield build_message(show_text(rest))
+            yield build_message(show_text(rest), self._answer_id)
+        self._begin_answer()
+
+    def _begin_answer(self) -> None:
         self._streamed, self._thought = "", False
+        self._answer_id, self._thought_id = _create_id(), _create_id()
 
     def _find_call(self, context: ToolExecutionContext) -> Call | None:
         return find_call(self.view.entries, context)
@@ -173,7 +188,9 @@ class UpdateFeed:
         match entry:
             case PromptEntry():
                 block = TextContentBlock(type="text", text=show_text(entry.text))
-                yield UserMessageChunk(session_update="user_message_chunk", content=block)
+                yield UserMessageChunk(
+                    session_update="user_message_chunk", content=block, message_id=_create_id()
+                )
             case AnswerEntry():
                 if entry.reasoning:
                     yield build_thought(show_text("".join(entry.reasoning)))
@@ -187,29 +204,41 @@ class UpdateFeed:
             case PanelEntry(result=ReviewResult() as result):
                 yield build_notice(render_review_result(result))
             case Notice():
-                yield _convert_notice(entry)
+                yield build_notice(entry.text, entry.kind)
             case _:
                 return
 
 
-def build_message(text: str) -> AgentMessageChunk:
-    """A piece of the answer."""
+def build_message(text: str, message_id: str = "") -> AgentMessageChunk:
+    """A piece of the message with this id; without one, a message of its own."""
     return AgentMessageChunk(
-        session_update="agent_message_chunk", content=TextContentBlock(type="text", text=text)
+        session_update="agent_message_chunk",
+        content=TextContentBlock(type="text", text=text),
+        message_id=message_id or _create_id(),
     )
 
 
-def build_thought(text: str) -> AgentThoughtChunk:
+def build_thought(text: str, message_id: str = "") -> AgentThoughtChunk:
     """A piece of what a client folds away: thoughts, and remarks of the program."""
     return AgentThoughtChunk(
-        session_update="agent_thought_chunk", content=TextContentBlock(type="text", text=text)
+        session_update="agent_thought_chunk",
+        content=TextContentBlock(type="text", text=text),
+        message_id=message_id or _create_id(),
     )
 
 
-def build_notice(text: str) -> AgentMessageChunk:
-    """A sentence of the program itself, on lines of its own and not to be taken for the model's."""
+def build_notice(text: str, kind: NoticeKind = NoticeKind.WARNING) -> AgentMessageChunk | AgentThoughtChunk:
+    """A sentence of the program itself, on lines of its own and not to be taken for the model's; what is no
+    warning may be folded away."""
     quoted = "\n".join(f"> {line}" for line in f"quorum: {show_text(text)}".split("\n"))
-    return build_message(f"\n\n{quoted}\n\n")
+    is_info = kind is NoticeKind.INFO
+    notice = build_thought(f"\n{show_text(text)}\n") if is_info else build_message(f"\n\n{quoted}\n\n")
+    notice.field_meta = {"quorum": {"notice": kind.value}}
+    return notice
+
+
+def _create_id() -> str:
+    return str(uuid4())
 
 
 def build_plan(plan: tuple[Step, ...]) -> AgentPlanUpdate:
@@ -234,10 +263,3 @@ def _convert_status(status: StepStatus) -> PlanEntryStatus:
             return "in_progress"
         case StepStatus.DONE:
             return "completed"
-
-
-def _convert_notice(notice: Notice) -> SessionUpdate:
-    """What is no warning may be folded away."""
-    if notice.kind is NoticeKind.INFO:
-        return build_thought(f"\n{show_text(notice.text)}\n")
-    return build_notice(notice.text)

@@ -1,4 +1,4 @@
-"""`quorum permissions`: what would be answered about a call, the rules, and the removal of a saved one."""
+"""`quorum permissions`: what would be answered about a call, or was about past ones, and the rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.command_line.command import CliCommand, CommandGroup, argument
+from quorum.command_line.command import CliCommand, CommandGroup, argument, flag
 from quorum.command_line.options import StartOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.command_line.values import refuse_value
@@ -33,6 +33,29 @@ class RemoveRuleOptions(StartOptions):
     """The number of a saved rule in the list."""
 
     number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeOptions(StartOptions):
+    """How the calls that wait for a verdict are listed."""
+
+    json: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions(StartOptions):
+    """The rules to try, if any, and the past calls to try them on: those of this folder, or of a file."""
+
+    rules: tuple[str, ...] = ()
+    since: str | None = None
+    import_file: Path | None = None
+    json: bool = False
+
+    def find_conflict(self) -> str:
+        """Which options do not go together, in a sentence; empty where all do."""
+        if self.since is not None and self.import_file is not None:
+            return "--since is about recorded calls, and --import takes others; name one of the two"
+        return ""
 
 
 def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Container:
@@ -69,6 +92,25 @@ def _check_call(options: CheckCallOptions, root: Path) -> int:
     )
     print(account)
     return CHECK_CODES[answer.value]
+
+
+def _judge_calls(options: JudgeOptions, root: Path) -> int:
+    from quorum.cli.unasked_calls import judge_calls
+
+    return judge_calls(as_json=options.json)
+
+
+def _replay_rules(options: ReplayOptions, root: Path) -> int:
+    from quorum.cli.rule_replay import replay_rules
+
+    return replay_rules(
+        root,
+        _compose(options, root, needs_project=False).parts(),
+        tried=options.rules,
+        since=options.since,
+        file=options.import_file,
+        as_json=options.json,
+    )
 
 
 def _list_rules(options: StartOptions, root: Path) -> int:
@@ -123,6 +165,44 @@ COMMAND = CommandGroup(
                     'quorum permissions check --mode accept-edits write_file \'{"path": "a", "content": ""}\'',
                     "an edit in another review mode",
                 ),
+            ),
+        ),
+        "judge": CliCommand(
+            JudgeOptions,
+            _judge_calls,
+            summary="Judge calls that the modes auto and quorum let run, and print how often they are wrong.",
+            details="A sample of them is kept: [review] sample_percent. Without a terminal it is listed.",
+            arguments=(flag("--json", help="print one JSON object, and ask nothing"), *PLACES),
+        ),
+        "replay": CliCommand(
+            ReplayOptions,
+            _replay_rules,
+            summary="Print what the rules would have decided about the past calls of this folder.",
+            details="Nothing runs. What would run although you rejected it comes first.",
+            arguments=(
+                argument(
+                    "--rule",
+                    dest="rules",
+                    metavar="RULE",
+                    action="append",
+                    help="a rule to try beside the others: [allow|ask|deny] TOOL(PATTERN), such as "
+                    '"run_command(make *)"; repeat for more',
+                ),
+                argument("--since", metavar="WHEN", help="only calls since this date, or of so many days"),
+                argument(
+                    "--import",
+                    dest="import_file",
+                    metavar="FILE",
+                    type=Path,
+                    help="the calls of this file in place of recorded ones, one JSON object per line: tool, "
+                    "arguments and answer",
+                ),
+                flag("--json", help="print one JSON object"),
+                *PLACES,
+            ),
+            examples=(
+                ("quorum permissions replay", "the rules as they are"),
+                ("quorum permissions replay --rule 'run_command(make *)'", "what one more rule would do"),
             ),
         ),
         "list": CliCommand(

@@ -11,7 +11,7 @@ from quorum.application.panel.panel import Panel
 from quorum.domain.conversation.cost import Price, PriceTable
 from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse, TextBlock
-from quorum.domain.errors import ConversationError, LedgerError, ProviderError
+from quorum.domain.errors import LedgerError, ProviderError
 from quorum.domain.events.event import (
     AnswerProgressed,
     PanelAnswered,
@@ -376,7 +376,7 @@ async def test_what_it_costs_is_estimated_before_the_first_request() -> None:
         timeout_secs=5,
         longest_answer=lambda _model: 1_000,
     )
-    room.session._panel = room.panel
+    room.answering._panel = room.panel
     await room.discuss()
     kinds = [type(event) for event in room.seen.events]
     assert kinds.index(PanelStarted) < kinds.index(UsageCounted)
@@ -415,13 +415,7 @@ async def test_without_a_record_nobody_is_asked() -> None:
             raise LedgerError("the disk is full")
 
     room = Room(pair())
-    room.session._events = EventBus([room.seen], ledger=FullLedger())  # type: ignore[arg-type]
+    room.answering._events = EventBus([room.seen], ledger=FullLedger())  # type: ignore[arg-type]
     with pytest.raises(LedgerError):
         await room.discuss()
     assert room.gateway.sessions == []
-
-
-async def test_results_of_calls_are_refused_for_there_are_none() -> None:
-    room = Room(pair())
-    with pytest.raises(ConversationError):
-        await room.session.send_tool_results([], on_event=room.streamed.append)

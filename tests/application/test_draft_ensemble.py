@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorum.application.conversation_session import ConversationSession
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
 from quorum.application.panel.draft_ensemble import DraftEnsemble
@@ -59,13 +60,10 @@ class Room(PanelRoom):
         super().__init__(make, taking_part, **more)  # type: ignore[arg-type]
         self.gateway.scripts["p/alone"] = list(scripts.get("alone", ()))
         self.choice = ConsensusChoice(consensus, events=self.events)
-        self.consensus = ConsensusSession(
-            self.gateway.open_session("p/alone", self.conversation, "alone"),
-            PromptPanels(answer={}, plan=lambda: self.session, draft=lambda: self.session),
-            choice=self.choice,
-            conversation=self.conversation,
-            events=self.events,
-        )
+        panels = PromptPanels(answer={}, plan=lambda: self.answering, draft=lambda: self.answering)
+        alone_exchange = self.gateway.open_exchange("p/alone")
+        several = ConsensusSession(alone_exchange, panels, choice=self.choice, events=self.events)
+        self.consensus = ConversationSession(several, self.conversation)
 
     async def say(self, *, tools: Sequence[JsonObject] = (WRITE_FILE,)) -> LlmResponse:
         command = ExpandedCommand(name=INIT_COMMAND, file=INIT_SOURCE, sha256="ab", text=PROMPT)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.conversation_session import ConversationSession
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
 from quorum.application.panel.ensemble import Ensemble
@@ -58,17 +59,14 @@ class Room(PanelRoom):
         super().__init__(Ensemble, {name: said for name, said in scripts.items() if name != "alone"}, **more)
         self.gateway.scripts["p/alone"] = alone
         self.choice = ConsensusChoice(ENSEMBLE, events=self.events)
-        self.consensus = ConsensusSession(
-            self.gateway.open_session("p/alone", self.conversation, "alone"),
-            PromptPanels(
-                answer={Strategy.QUORUM: lambda: self.session},
-                plan=lambda: self.session,
-                draft=lambda: self.session,
-            ),
-            choice=self.choice,
-            conversation=self.conversation,
-            events=self.events,
+        panels = PromptPanels(
+            answer={Strategy.QUORUM: lambda: self.answering},
+            plan=lambda: self.answering,
+            draft=lambda: self.answering,
         )
+        alone_exchange = self.gateway.open_exchange("p/alone")
+        several = ConsensusSession(alone_exchange, panels, choice=self.choice, events=self.events)
+        self.consensus = ConversationSession(several, self.conversation)
 
     async def say(self, prompt: str | UserMessage | None) -> LlmResponse:
         said = prompt.text if isinstance(prompt, UserMessage) else prompt or ""
@@ -290,7 +288,7 @@ async def test_a_session_of_another_kind_has_no_such_choice() -> None:
 PROSE = ("unacceptable", "I disapprove", "do not proceed", "8/10.", "I have 2 concerns. Score: 9", "")
 ANSWERS = st.sampled_from(("answer", "down", "refuse", "empty", "late"))
 BALLOTS = st.one_of(
-    st.integers(0, 10), st.sampled_from((*PROSE, 11, -1, "9", None, True, 8.5)), st.just("down")
+    st.integers(0, 10), st.sampled_from((*PROSE, 11, -1, "nine", None, True, 8.5)), st.just("down")
 )
 
 

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from quorum.application.conversation_session import ConversationSession
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.cost import Price
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
@@ -194,13 +193,9 @@ async def test_after_three_failures_of_one_request_the_wait_for_the_first_model_
         ):
             bench = Bench(
                 fallbacks=["other/model"],
-                opens=lambda conversation: ConversationSession(
-                    ApiExchange(client, model="m", max_retries=20, backoff=lambda _n: 0.0), conversation
-                ),
+                opens=ApiExchange(client, model="m", max_retries=20, backoff=lambda _n: 0.0),
             )
-            bench.providers.sessions["other/model"] = ConversationSession(
-                ApiExchange(other_client, model="n"), bench.conversation
-            )
+            bench.providers.sessions["other/model"] = ApiExchange(other_client, model="n")
             report = await bench.agent.execute("go")
 
     assert (report.status, report.text) == (RunStatus.COMPLETED, "here")
@@ -225,10 +220,8 @@ def over(first: object, second: object) -> ProviderRegistry:
 
 
 def bench_over(registry: ProviderRegistry) -> Bench:
-    bench = Bench(
-        fallbacks=["two/n"], opens=lambda conversation: registry.open_session("one/m", conversation, "")
-    )
-    bench.providers.sessions["two/n"] = registry.open_session("two/n", bench.conversation, "")
+    bench = Bench(fallbacks=["two/n"], opens=registry.open_exchange("one/m"))
+    bench.providers.sessions["two/n"] = registry.open_exchange("two/n")
     return bench
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from quorum.application.inbox.inbox import Inbox
 from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.inbox.inbox_question import build_request
 from quorum.application.ports.people import ReviewContext
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from quorum.domain.calls.packet import ReviewPacket
@@ -22,6 +23,7 @@ from quorum.domain.events.event import (
     TurnFinished,
     TurnStarted,
 )
+from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
@@ -35,6 +37,7 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.review.remote_answer import RemoteAnswer
 from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.tui.screens.review.hidden_parts import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_answers import FakeAnswers
 from tests.support.fake_ports import FakePerson
@@ -318,3 +321,30 @@ async def test_what_is_hidden_in_the_record_is_not_approved_from_elsewhere_and_c
     answer = await storage.answers.find(opened.session_id, packet.digest)
     assert answer is not None
     assert not answer.approves
+
+
+async def test_what_is_hidden_in_the_record_and_known_here_is_shown_and_can_be_approved() -> None:
+    storage, packet = FakeStorage(), a_packet("git fetch --x1y2z3 origin")
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    *before, asked = up_to_review(packet, opened.session_id)
+    assert isinstance(asked, ReviewRequested)
+    for event in (*before, replace(asked, packet=a_packet("git fetch [secret:API_KEY] origin"))):
+        await opened.ledger.append(event)
+    asked_for: list[str] = []
+
+    def restore(recorded: MaskedPacket, cwd: str) -> ReviewPacket:
+        asked_for.append(cwd)
+        return replace(recorded, original=packet)
+
+    inbox = Inbox(
+        storage.archive, storage.answers, clock=storage.clock, answered_by="ada@laptop", restore=restore
+    )
+    (waiting,) = await inbox.list_waiting()
+    assert reveal_hidden(build_request(waiting)).packet == packet
+    await inbox.answer(packet.digest, approves=True)
+
+    answer = await storage.answers.find(opened.session_id, packet.digest)
+    assert answer is not None
+    assert answer.approves
+    assert asked_for[0] == "/work"

@@ -7,7 +7,9 @@ import pytest
 from quorum.application.context.context_gauge import ContextGauge
 from quorum.application.events.event_bus import EventBus
 from quorum.application.turn.dialogue import Dialogue
+from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import AssistantMessage, Conversation, UserMessage
@@ -62,17 +64,18 @@ async def test_the_person_reads_it_once() -> None:
         def explain_low_count(self, model: str, usage: Usage) -> str:
             return gauge.explain_low_count(model, usage.context - usage.output)
 
+    way = SwitchableSession(session, open_exchange=FakeProviders().open_exchange)
+    events = EventBus([seen])
     dialogue = Dialogue(
-        session=SwitchableSession(
-            session, conversation=conversation, open_session=FakeProviders(conversation).open
-        ),
-        schemas=tuple,
-        events=EventBus([seen]),
+        session=way,
+        conversation=conversation,
+        tools=ToolPrefix(way, schemas=tuple, events=events),
+        events=events,
         prices=PriceTable({}),
         context_keeper=Keeper(),
     )
-    await dialogue.say("one")
-    await dialogue.say("two")
+    await dialogue.say("one", RunTally("s"))
+    await dialogue.say("two", RunTally("s"))
 
     (warning,) = seen.of(ErrorOccurred)
     assert "counted 826 of some 4,205 tokens" in warning.message

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.application.review.review import OpenReviewContext
@@ -9,7 +9,10 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
+from quorum.domain.review.past_call import PastAnswer
+from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
+from quorum.domain.review.rule_replay import ReplayGroup, RuleReplay
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson
@@ -139,3 +142,19 @@ async def test_the_packet_as_it_is_comes_along_for_who_asks_to_see_it() -> None:
     assert shown.original is request.packet
     assert KEY not in repr(shown)
     assert answer == Edit({"command": f"curl {KEY}"})
+
+
+async def test_examples_of_past_calls_show_no_secret() -> None:
+    async def replay(_rules: Sequence[str]) -> RuleReplay:
+        group = ReplayGroup(
+            now=Answer.ALLOW, then=PastAnswer.REJECTED, calls=1, examples=(f"curl -H 'x: {KEY}' h",)
+        )
+        return RuleReplay(calls=1, sessions=1, groups=(group,))
+
+    person, _ = await asked(a_request({"command": "make"}), None, a_review_context(replay=replay))
+
+    told = person.review_contexts[0].replay
+    assert told is not None
+    found = await told(["run_command(curl *)"])
+    assert found is not None
+    assert found.groups[0].examples == ("curl -H 'x: [secret:KEY]' h",)

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.conversation_session import ConversationSession
-from quorum.application.ports.models import LlmSession
 from quorum.application.session.agent_session import AgentSession
+from quorum.application.turn.continuation import CONTINUE_PROMPT
 from quorum.application.turn.run_agent import RunAgent
-from quorum.application.turn.switchable_session import CONTINUE_PROMPT
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
+from quorum.domain.conversation.history import AssistantMessage, ToolResults, UserMessage
 from quorum.domain.conversation.response import PAUSE, LlmResponse, OpaqueBlock
 from quorum.domain.errors import ConversationError, ProviderError
 from quorum.domain.events.event import (
@@ -206,19 +204,10 @@ async def two_servers(first: list[Reply], other: list[Reply], **bench: FakeTool)
     async with SseServer("openai-chat") as one, SseServer("anthropic") as two:
         one.script, two.script = first, other
         clients = open_api_client(one), open_api_client(two)
-        made: list[ConversationSession] = []
-
-        def over(conversation: Conversation, number: int) -> LlmSession:
-            made.append(
-                ConversationSession(ApiExchange(clients[number], model=f"model-{number}"), conversation)
-            )
-            return made[-1]
-
+        over = [ApiExchange(client, model=f"model-{number}") for number, client in enumerate(clients)]
         waits = asyncio.Event()
-        rig = Bench(
-            opens=lambda conversation: over(conversation, 0), observers=[_Ear(waits)], tool=bench.get("tool")
-        )
-        rig.providers.sessions["scripted/model-1"] = over(rig.conversation, 1)
+        rig = Bench(opens=over[0], observers=[_Ear(waits)], tool=bench.get("tool"))
+        rig.providers.sessions["scripted/model-1"] = over[1]
         yield Waiting(rig, one, two, waits)
         for client in clients:
             await client.aclose()
@@ -262,7 +251,7 @@ async def test_a_wait_on_the_model_chosen_can_be_left_for_yet_another() -> None:
         await waiting.begun()
         waiting.waits.clear()
         client = open_api_client(waiting.first)
-        first = ConversationSession(ApiExchange(client, model="again"), waiting.bench.conversation)
+        first = ApiExchange(client, model="again")
         waiting.bench.providers.sessions["scripted/again"] = first
 
         await waiting.front.models.choose("scripted/model-1")
@@ -291,7 +280,7 @@ async def test_a_person_who_stops_and_switches_at_once_has_stopped(stop_comes_fi
     async with two_servers([LATER], []) as waiting:
         turn = asyncio.create_task(waiting.agent.execute("go"))
         await waiting.begun()
-        session = waiting.bench.providers.open("scripted/model-1")
+        session = waiting.bench.providers.open_exchange("scripted/model-1")
         acts: list[Callable[[], object]] = [turn.cancel, lambda: waiting.bench.way.switch(session)]
 
         for act in acts if stop_comes_first else reversed(acts):

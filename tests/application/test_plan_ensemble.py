@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from quorum.application.conversation_session import ConversationSession
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
 from quorum.application.panel.drafts import DraftPolicy
@@ -28,6 +29,7 @@ from quorum.domain.events.event import (
     PanelStarted,
     PhaseScopeChanged,
     ReviewerLooked,
+    TurnStarted,
 )
 from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
 from quorum.domain.panel.panel_answer import AnswerStatus
@@ -124,19 +126,17 @@ class Room(PanelRoom):
         super().__init__(make, taking_part, **more)  # type: ignore[arg-type]
         self.gateway.scripts["p/alone"] = alone
         self.choice = ConsensusChoice(consensus, events=self.events)
-        self.consensus = ConsensusSession(
-            self.gateway.open_session("p/alone", self.conversation, "alone"),
-            PromptPanels(answer={}, plan=lambda: self.session, draft=lambda: self.session),
-            choice=self.choice,
-            conversation=self.conversation,
-            events=self.events,
-        )
+        panels = PromptPanels(answer={}, plan=lambda: self.answering, draft=lambda: self.answering)
+        alone_exchange = self.gateway.open_exchange("p/alone")
+        several = ConsensusSession(alone_exchange, panels, choice=self.choice, events=self.events)
+        self.consensus = ConversationSession(several, self.conversation)
 
     async def say(
         self, prompt: str = PROMPT, *, scope: PhaseScope = PhaseScope.PLAN_ONLY, tools: Any = (CREATE_PLAN,)
     ) -> LlmResponse:
         if self.events.phase.scope is not scope:
             await self.events.record(PhaseScopeChanged(scope=scope))
+        await self.events.record(TurnStarted(prompt=prompt))
         self.choice.begin_turn()
         async with asyncio.timeout(20):
             return await self.consensus.send_with_tools(
@@ -260,7 +260,7 @@ async def test_who_is_down_or_refuses_or_mumbles_is_named_and_the_others_go_on()
 
 
 def label_all(room: Room) -> Any:
-    return room.session._participants
+    return room.answering._participants
 
 
 async def test_a_slow_participant_is_left_out_when_its_time_is_over() -> None:

@@ -70,3 +70,22 @@ def test_a_failing_call_waits_for_nothing() -> None:
     failed = ToolResultMessage(tool_use_id="call-0", tool_name="jobs", output="no such job", is_error=True)
 
     assert [counter.note([a_call("jobs", {})], [failed])[1] for _ in range(3)] == ["", "", "jobs"]
+
+
+def test_while_a_job_runs_waiting_for_it_ends_no_turn_and_counting_begins_anew_at_its_end() -> None:
+    is_running = True
+    counter = RepeatedCalls(lambda _tool: "{}", lambda _tool: RiskLevel.LOW, lambda: is_running)
+
+    assert {repeat(counter, "step 1 of 9", "run_command")[1] for _ in range(60)} == {""}
+    assert "jobs once with action = read" in repeat(counter, "step 1 of 9", "run_command")[0]
+    assert [repeat(counter, "log", "read_file")[1] for _ in range(4)] == [""] * 4
+    is_running = False
+    assert [repeat(counter, "log", "read_file")[1] for _ in range(3)] == ["", "", "read_file"]
+
+
+def test_while_a_job_runs_reading_the_same_without_end_and_failing_calls_end_the_turn() -> None:
+    counter = RepeatedCalls(lambda _tool: "{}", lambda _tool: RiskLevel.LOW, lambda: True)
+    failed = ToolResultMessage(tool_use_id="call-0", tool_name="jobs", output="no such job", is_error=True)
+
+    assert [repeat(counter, "log", "read_file")[1] for _ in range(20)] == [""] * 19 + ["read_file"]
+    assert [counter.note([a_call("jobs", {})], [failed])[1] for _ in range(3)] == ["", "", "jobs"]

@@ -7,7 +7,6 @@ from contextlib import aclosing
 
 import pytest
 
-from quorum.application.conversation_session import ConversationSession
 from quorum.application.view.entries import Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import ToolResults, UserMessage
@@ -158,9 +157,7 @@ async def test_every_api_is_asked_for_the_longer_answer(dialect: Dialect, field:
         if dialect == "openai-chat":
             server.script[0] = Say(calls=[half], stop="length")
         async with aclosing(open_api_client(server)) as client:
-            bench = Bench(
-                opens=lambda conversation: ConversationSession(ApiExchange(client, model="m"), conversation)
-            )
+            bench = Bench(opens=ApiExchange(client, model="m"))
             report = await bench.agent.execute("go")
 
     assert report.text == "done"
@@ -178,9 +175,7 @@ async def test_a_server_that_refuses_the_longer_answer_is_named() -> None:
             Refuse(status=400, message="max_tokens too large"),
         ]
         async with aclosing(open_api_client(server)) as client:
-            bench = Bench(
-                opens=lambda conversation: ConversationSession(ApiExchange(client, model="m"), conversation)
-            )
+            bench = Bench(opens=ApiExchange(client, model="m"))
             report = await bench.agent.execute("go")
 
     assert (report.status, report.stop_reason) == (RunStatus.LIMIT, "max_tokens")

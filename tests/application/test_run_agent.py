@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -19,7 +19,7 @@ from quorum.application.jobs.background_jobs import BackgroundJobs
 from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.plan.plan_service import PlanService
 from quorum.application.ports.background import BackgroundWork
-from quorum.application.ports.models import LlmSession
+from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.people import Observer
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
@@ -35,8 +35,10 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.fallback_models import FallbackModels
 from quorum.application.turn.reasoning_efforts import ReasoningEfforts
 from quorum.application.turn.run_agent import RunAgent
+from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
+from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
 from quorum.application.view.endings import describe_ending
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
@@ -126,7 +128,7 @@ class Bench:
         prices: Mapping[str, Price] | None = None,
         planner: Planner = plan_serializable,
         hooks: Sequence[HookRegistration] = (),
-        opens: Callable[[Conversation], LlmSession] | None = None,
+        opens: LlmExchange | None = None,
         observers: Sequence[Observer] = (),
         ledger: FakeLedger | None = None,
         past: Sequence[LedgerRecord] = (),
@@ -143,27 +145,23 @@ class Bench:
         events = SlowEventStream([self.observer, *observers], ledger=ledger, past=past)
         self.conversation = Conversation(events.state.messages)
         chain = HookChain(hooks, events)
-        self.providers = FakeProviders(self.conversation)
+        self.providers = FakeProviders()
         self.session = FakeSession(
             list(script), conversation=self.conversation, shape=chain.on_message_send if hooks else None
         )
-        self.providers.sessions["fake/model"] = opens(self.conversation) if opens else self.session
+        self.providers.sessions["fake/model"] = opens or self.session
         self.person = person or FakePerson()
         self.limiter = SpendLimiter(
             caps or SpendCaps(), prices=PriceTable(prices or {}), approver=self.person, events=events
         )
         gateway = MeteredGateway(self.providers, self.limiter)
 
-        def open_session(model: str) -> LlmSession:
-            return gateway.open_session(model, self.conversation, "")
-
         self.efforts = ReasoningEfforts(
             {}, roles=("decision",), list_efforts=self.providers.list_efforts, chosen={}
         )
         self.way = SwitchableSession(
-            open_session("fake/model"),
-            conversation=self.conversation,
-            open_session=open_session,
+            gateway.open_exchange("fake/model"),
+            open_exchange=gateway.open_exchange,
             fallbacks=FallbackModels(fallbacks, events),
         )
         tools = {t.definition.name: t for t in (tool or FakeTool("read", _ok), FakeWriter(self.world))}
@@ -177,7 +175,8 @@ class Bench:
             session_id="session-1",
             dialogue=Dialogue(
                 session=self.way,
-                schemas=lambda: offered,
+                conversation=self.conversation,
+                tools=ToolPrefix(self.way, schemas=lambda: offered, events=events),
                 events=events,
                 prices=PriceTable(prices or {}),
                 pending_messages=pending_messages,
@@ -649,26 +648,26 @@ class AlwaysCompacts:
     def fit_results(self, model: str, results: ToolResults) -> ToolResults:
         return results
 
-    def has_small_window(self, model: str) -> bool:
-        return False
-
 
 async def test_a_last_request_that_was_too_long_forbids_calls_when_it_is_repeated_too() -> None:
     too_long = ProviderError("too long", kind=ProviderErrorKind.TOO_LONG)
     conversation = Conversation()
     session = FakeSession([reads("a"), too_long, LlmResponse.from_text("half way")], conversation=conversation)
-    providers = FakeProviders(conversation)
+    providers = FakeProviders()
+    way = SwitchableSession(session, open_exchange=providers.open_exchange)
+    events = EventBus([])
     dialogue = Dialogue(
-        session=SwitchableSession(session, conversation=conversation, open_session=providers.open),
-        schemas=lambda: [READ],
-        events=EventBus([]),
+        session=way,
+        conversation=conversation,
+        tools=ToolPrefix(way, schemas=lambda: [READ], events=events),
+        events=events,
         prices=PriceTable({}),
         context_keeper=AlwaysCompacts(),
     )
-    await dialogue.say("go")
+    await dialogue.say("go", RunTally("s"))
 
     results = [ToolResultMessage(tool_use_id="a", tool_name="read", output="x")]
-    await dialogue.give(results, tool_choice="none")
+    await dialogue.give(results, RunTally("s"), tool_choice="none")
 
     assert [(sent.tool_choice, sent.tools) for sent in session.sent[1:]] == [("none", (READ,))] * 2
 

@@ -188,7 +188,7 @@ async def test_without_a_cap_nothing_stands_between_a_session_and_its_model() ->
 
     assert (await bench.agent.execute("go")).status is RunStatus.COMPLETED
     assert bench.limiter.standings == ()
-    assert bench.way._session is bench.session
+    assert bench.way.chosen is bench.session
 
 
 # ------------------------------------------------------------------ no price

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from quorum.application.conversation_session import ConversationSession
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.conversation.stream import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
@@ -103,7 +102,7 @@ async def test_the_person_reads_which_tool_is_left_out_and_no_call_of_it_runs() 
 
 def _open_bench(rig: ServerRig) -> Bench:
     exchange = ApiExchange(rig.client, model="a-model")
-    return Bench(opens=lambda conversation: ConversationSession(exchange, conversation), offered=OFFERED)
+    return Bench(opens=exchange, offered=OFFERED)
 
 
 def names(body: dict[str, Any]) -> list[str]:

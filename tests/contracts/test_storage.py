@@ -414,6 +414,7 @@ async def test_what_was_recorded_is_read_in_its_order_and_its_chain_holds(storag
     assert [record.seq for record in records] == [0, 1, 2, 3]
     assert [record.event for record in records[1:]] == prompts(3)
     assert [record.at_ms for record in records] == sorted(record.at_ms for record in records)
+    assert await storage.archive.read(session_id, [TurnStarted.type]) == records[1:]
     assert (checked.holds, checked.records, checked.redacted) == (True, 4, ())
     assert len(checked.head) == 64
 

@@ -74,6 +74,12 @@ def test_two_findings_of_one_reviewer_stay_two() -> None:
     assert len(merge_findings([("A", finding()), ("A", finding())], change("x"))) == 1
 
 
+def test_what_a_reviewer_says_twice_is_in_one_finding_though_others_lead_to_another_between() -> None:
+    again = ("C", finding(20))
+    merged = merge_findings([("A", finding(15)), again, ("B", finding(17)), again], change("x"))
+    assert sorted((each.reviewers, 1 + len(each.others)) for each in merged) == [(("A", "B"), 2), (("C",), 1)]
+
+
 @given(
     st.lists(
         st.tuples(

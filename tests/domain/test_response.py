@@ -44,3 +44,24 @@ def test_a_response_that_did_not_stop_for_tools_has_no_calls(stop: StopReason) -
 
     assert not response.has_tool_calls()
     assert response.tool_calls() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "has_words"),
+    [
+        ("<think>hm</think>", False),
+        ("\n<Thinking>a\nb</Thinking> <think>c</think>\n\u200b", False),
+        ("<think>it never ends", False),
+        ("<think>hm</think>\ndone", True),
+        ("<think>a</think> b <think>c</think>", True),
+        ("use the <think> tag", True),
+        ("<thinker>a</thinker>", True),
+        ("<think" + ">" * 10, False),
+    ],
+)
+def test_thoughts_in_a_text_are_no_words_of_an_answer(text: str, has_words: bool) -> None:
+    response = LlmResponse.from_text(text, model="local/m")
+
+    assert response.has_words is has_words
+    assert (response.lack is None) is has_words
+    assert has_words or response.lack == "it held reasoning alone, without text or a call"

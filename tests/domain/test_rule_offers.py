@@ -1,4 +1,4 @@
-"""Rules learnt from approvals: what is offered at the third approval of a kind, and what never is."""
+"""Rules learnt from approvals: what is offered after approvals of a kind, and what never is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import covers_part, is_reader
 from quorum.domain.review.permissions import Answer, Rule, Subject
 from quorum.domain.review.rule_examples import judge_by_words
-from quorum.domain.review.rule_offers import APPROVALS_BEFORE, learn_rules
+from quorum.domain.review.rule_offers import APPROVALS_BEFORE, APPROVALS_BEFORE_FAMILY, learn_rules
+from quorum.domain.shell.command_families import find_family
 from quorum.domain.shell.command_line import CommandLine, JudgedCommand, Redirect, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code
 from quorum.domain.shell.star_words import find_uncovered_word
@@ -197,6 +198,35 @@ def test_a_rule_too_long_to_read_at_a_glance_is_not_offered() -> None:
     assert _offered(subject, subject, subject) == ()
 
 
+@pytest.mark.parametrize(
+    ("approved", "command", "offered"),
+    [
+        (
+            ".venv/bin/python -m pytest -q a.py",
+            ".venv/bin/python -m pytest b.py -x",
+            ".venv/bin/python -m pytest *",
+        ),
+        ("ruff check src", "ruff check tests", "ruff *"),
+        ("npm run lint", "npm run lint", "npm run lint *"),
+        ("cargo test", "cargo test --workspace", "cargo test *"),
+    ],
+)
+def test_the_second_call_of_a_family_is_offered_the_rule_that_ends_the_asking(
+    approved: str, command: str, offered: str
+) -> None:
+    learnt = learn_rules(_command(command), [_command(approved)], (_READ_ONLY,), _ROOTS)
+
+    assert learnt is not None
+    assert [rule.pattern for rule in learnt.rules] == [offered]
+    (sentence,) = learnt.families
+    assert " with any harmless words, not " in sentence
+
+
+@pytest.mark.parametrize("command", ["make test", "python a.py", "bash a.sh", "git add a", "pytest -p x"])
+def test_no_other_command_is_offered_a_rule_after_one_approval(command: str) -> None:
+    assert learn_rules(_command(command), [_command(command)], (_READ_ONLY,), _ROOTS) is None
+
+
 _WORDS = st.sampled_from(
     [
         *("test", "-q", "-x", "a.py", "-m", "msg", "-f", "/etc/shadow", "--upload-pack=x", "-p", "--config=x"),
@@ -237,16 +267,16 @@ def test_what_is_offered_covers_approved_calls_and_no_word_that_runs_programs_or
     if learnt is None:
         return
 
-    assert learnt.approvals >= APPROVALS_BEFORE
     for rule in learnt.rules:
         assert rule.pattern is not None
+        is_family = rule.pattern.endswith("*") and find_family(shlex.split(rule.pattern)) is not None
         covered = [
             part
             for call in before
             for part in (call.shell.parts if call.shell else ())
             if covers_part(rule.pattern, JudgedCommand(part.command, "approved before"))
         ]
-        assert len(covered) >= APPROVALS_BEFORE
+        assert len(covered) >= (APPROVALS_BEFORE_FAMILY if is_family else APPROVALS_BEFORE)
         assert not any(is_reader(part.command.words) for part in covered)
         assert not any(holds_code(part.command.words) for part in covered if "*" not in rule.pattern)
         if rule.pattern.endswith(" *"):

@@ -93,7 +93,7 @@ async def test_a_prompt_streams_thoughts_text_calls_a_plan_and_ends(machine: Mac
 
         editor = served.editor
         assert ended.stop_reason == "end_turn"
-        assert editor.texts(session) == "Let me look.done"
+        assert editor.read_answer(session) == "Let me look.done"
         assert editor.texts(session, "agent_thought_chunk") == "hm"
         read = editor.call(session)
         assert (read["kind"], read["status"], read["title"]) == ("read", "completed", "read_file a.txt")
@@ -147,8 +147,10 @@ async def test_a_client_that_draws_kinds_and_titles_alone_shows_why_it_is_asked_
             for update in served.editor.updates[session]
             if getattr(update, "tool_call_id", "") == question.tool_call_id and update.title
         ]
+        said = served.editor.texts(session)
 
     assert question.title == "[high risk, and the mode is ask] edit_file a.txt"
+    assert "> quorum: asks about [high risk, and the mode is ask] edit_file a.txt" in said
     assert shown.index(question.title) < len(shown) - 1, "it is told before the request"
     assert shown[-1] == "edit_file a.txt"
     assert [(option.option_id, option.kind) for option in options] == [
@@ -422,7 +424,7 @@ async def test_sessions_side_by_side_keep_apart(machine: Machine, tmp_path: Path
     async with machine.served() as served:
         sessions = [await served.new(folder) for folder in folders]
         await asyncio.gather(*(served.ask(session, f"prompt {n}") for n, session in enumerate(sessions)))
-        answers = sorted(served.editor.texts(session) for session in sessions)
+        answers = sorted(served.editor.read_answer(session) for session in sessions)
 
     assert answers == ["answer 0", "answer 1", "answer 2"]
 

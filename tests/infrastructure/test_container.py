@@ -177,7 +177,8 @@ def test_the_tools_of_sessions_and_subagents_are_all_there_are(tmp_path: Path) -
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: notes\ndescription: Notes.\n---\nNotes.\n")
     web = {"fetch": True, "search": "searxng", "search_url": "http://localhost:8888"}
-    session = a_container(tmp_path, **{f"tools__web__{key}": value for key, value in web.items()}).parts()
+    overrides = {f"tools__web__{key}": value for key, value in web.items()}
+    session = a_container(tmp_path, mcp__servers={"db": {"command": ["db"]}}, **overrides).parts()
     terms = SubagentTerms(owner_review=session.reviews.review, asker=Asker(plan_task="a"))
     subagent = SessionParts(
         given=session.given, open_subagents=session.open_subagents, owner=session.shared, terms=terms

@@ -14,13 +14,13 @@ async def test_another_model_takes_over_the_same_conversation(tmp_path: Path) ->
     container = a_container(tmp_path)
     agent = container.agent()
     await agent.run.execute("read a.txt")
-    first = container.parts().models.session._session
+    first = container.parts().models.session.chosen
 
     await agent.models.choose("offline/other")
     await agent.run.execute("read a.txt")
 
     assert agent.models.current == "offline/other"
-    assert container.parts().models.session._session is not first
+    assert container.parts().models.session.chosen is not first
     said = [m for m in container.parts().core.conversation.messages if isinstance(m, UserMessage)]
     assert [message.text for message in said] == ["read a.txt"] * 2
 

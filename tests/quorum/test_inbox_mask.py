@@ -5,9 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast
 
+import pytest
+
 from quorum.application.ports.storage import ContentStore, SessionArchive
+from quorum.cli.inbox.report import render_review, reveal_packet
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
+from quorum.domain.errors import AnswerRefused
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.secrets.restoring import PacketRestorer
 from quorum.session_store import SessionStore
+from tests.support.builders import a_call, a_context
+from tests.support.past_sessions import a_summary
 
 
 def test_words_that_a_file_of_the_workspace_calls_secret_are_shown_unless_they_look_random(
@@ -28,3 +40,49 @@ def test_words_that_a_file_of_the_workspace_calls_secret_are_shown_unless_they_l
     assert token not in store.build_review_mask()(command)
     assert "python3 tools-release.py 'deploy production'" in store.build_review_mask()(command)
     assert "deploy production" not in store.build_mask()(command)
+
+
+def test_a_call_whose_record_hides_a_word_of_a_sensitive_file_is_shown_whole_on_demand(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("API_KEY='deploy production'\n")
+    packet = ReviewPacket(
+        call=a_call("run_command", {"command": "python3 x.py deploy production"}, id_="one"),
+        context=a_context(call_id="one"),
+        seal=Seal(cwd=str(tmp_path)),
+    )
+    recorded = MaskedPacket(
+        call=replace(packet.call, arguments={"command": "python3 x.py [secret:API_KEY]"}),
+        context=packet.context,
+        seal=packet.seal,
+        sealed_digest=packet.digest,
+    )
+
+    shown = PacketRestorer(Settings(), {}).restore(recorded, str(tmp_path))
+    assert shown == packet  # words that are not random are not hidden from who approves them
+
+    hidden_elsewhere = PacketRestorer(Settings(), {}).restore(recorded, str(tmp_path / "other"))
+    review = WaitingReview(session=a_summary(), packet=hidden_elsewhere, reasons=(), since_ms=0)
+    assert "hidden      it is not known here" in render_review(review, str, now_ms=0)
+    with pytest.raises(AnswerRefused, match="its own session can show it"):
+        reveal_packet(review)
+
+
+def test_a_random_value_is_hidden_until_it_is_asked_for(tmp_path: Path) -> None:
+    token = "q7ZkT2vX9bLr4mWc8sNd"
+    packet = ReviewPacket(
+        call=a_call("run_command", {"command": f"deploy {token}"}, id_="one"),
+        context=a_context(call_id="one"),
+        seal=Seal(cwd=str(tmp_path)),
+    )
+    recorded = MaskedPacket(
+        call=replace(packet.call, arguments={"command": "deploy [secret:DEPLOY_TOKEN]"}),
+        context=packet.context,
+        seal=packet.seal,
+        sealed_digest=packet.digest,
+    )
+
+    shown = PacketRestorer(Settings(), {"DEPLOY_TOKEN": token}).restore(recorded, str(tmp_path))
+    review = WaitingReview(session=a_summary(), packet=shown, reasons=(), since_ms=0)
+
+    assert token not in render_review(review, str, now_ms=0)
+    assert "hidden      --reveal shows it" in render_review(review, str, now_ms=0)
+    assert token in render_review(reveal_packet(review), str, now_ms=0)

@@ -12,9 +12,13 @@ from typing import Any
 from acp.client.connection import ClientSideConnection
 from acp.exceptions import RequestError
 from acp.schema import (
+    AcceptElicitationResponse,
     AllowedOutcome,
+    CancelElicitationResponse,
     ClientCapabilities,
+    CreateElicitationResponse,
     DeniedOutcome,
+    ElicitationCapabilities,
     FileSystemCapabilities,
     Implementation,
     PermissionOption,
@@ -29,7 +33,12 @@ from acp.stdio import spawn_agent_process
 from tests.support.headless_run import QUORUM
 
 Choose = Callable[[ToolCallUpdate, list[PermissionOption]], Awaitable[str | None]]
+Fill = Callable[[str, Any], Awaitable[dict[str, Any] | None]]
 PATIENCE_SECS = 60.0
+
+
+async def fill_in_nothing(message: str, mode: Any) -> dict[str, Any] | None:
+    return None
 
 
 async def allow_once(call: ToolCallUpdate, options: list[PermissionOption]) -> str | None:
@@ -40,11 +49,17 @@ async def reject_once(call: ToolCallUpdate, options: list[PermissionOption]) -> 
     return next(option.option_id for option in options if option.kind == "reject_once")
 
 
+def is_notice(update: Any) -> bool:
+    """Whether an update is a sentence of the program."""
+    return "notice" in (update.field_meta or {}).get("quorum", {})
+
+
 @dataclass
 class Editor:
     """What an editor keeps: every update by session, every question, and the texts of its buffers.
 
-    `choose` answers questions with the id of an option; None cancels. `reading` is set once a text is asked
+    `choose` answers questions with the id of an option; None cancels. `fill_in` answers forms and addresses of
+    servers, which are kept in `elicited`; None cancels. `reading` is set once a text is asked
     for, and an editor with `is_silent` never gives it.
     """
 
@@ -55,6 +70,8 @@ class Editor:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     reading: asyncio.Event = field(default_factory=asyncio.Event)
     is_silent: bool = False
+    fill_in: Fill = fill_in_nothing
+    elicited: list[tuple[str, Any]] = field(default_factory=list)
 
     def on_connect(self, conn: object) -> None:
         """Nothing to keep."""
@@ -72,6 +89,14 @@ class Editor:
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> CreateElicitationResponse:
+        self.elicited.append((message, mode))
+        self.changed.set()
+        values = await self.fill_in(message, mode)
+        if values is None:
+            return CancelElicitationResponse(action="cancel")
+        return AcceptElicitationResponse(action="accept", content=values)
 
     async def read_text_file(
         self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_: Any
@@ -96,9 +121,18 @@ class Editor:
             update.content.text for update in self.updates.get(session_id, ()) if update.session_update == kind
         )
 
+    def read_answer(self, session_id: str) -> str:
+        """The text of all messages of the model, without notices of the program."""
+        return "".join(
+            update.content.text
+            for update in self.updates.get(session_id, ())
+            if update.session_update == "agent_message_chunk" and not is_notice(update)
+        )
+
     def kinds(self, session_id: str) -> list[str]:
-        """The kinds of all updates, in order."""
-        return [update.session_update for update in self.updates.get(session_id, ())]
+        """The kinds of all updates but notices, in order."""
+        updates = self.updates.get(session_id, ())
+        return [update.session_update for update in updates if not is_notice(update)]
 
     def is_running(self, session_id: str) -> bool:
         """Whether a call of the session has begun to run."""
@@ -127,6 +161,10 @@ class ServedEditor:
         """Begin a session in a folder; its id."""
         return (await self.agent.new_session(cwd=str(folder), mcp_servers=[])).session_id
 
+    async def send(self, method: str, params: dict[str, Any]) -> Any:
+        """Send a request that the SDK's client has no method for, or one as it stands; its answer."""
+        return await asyncio.wait_for(self.agent._conn.send_request(method, params), PATIENCE_SECS)
+
     async def ask(self, session_id: str, text: str) -> PromptResponse:
         """Send a prompt of text and wait for its end."""
         block = TextContentBlock(type="text", text=text)
@@ -147,6 +185,7 @@ async def served_editor(
     choose: Choose = reject_once,
     reads_buffers: bool = False,
     name: str = "zed",
+    elicitation: ElicitationCapabilities | None = None,
 ) -> AsyncIterator[ServedEditor]:
     """Start `quorum acp` and shake hands with it."""
     editor = Editor(choose)
@@ -164,7 +203,7 @@ async def served_editor(
         await asyncio.wait_for(
             agent.initialize(
                 protocol_version=1,
-                client_capabilities=ClientCapabilities(fs=files),
+                client_capabilities=ClientCapabilities(fs=files, elicitation=elicitation),
                 client_info=Implementation(name=name, version="1"),
             ),
             timeout=PATIENCE_SECS,

@@ -10,12 +10,13 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.panel.code_review import CodeReview
 from quorum.application.panel.panel import Panel
 from quorum.application.ports.changes import OpenTools
+from quorum.application.ports.models import LlmRequest
 from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.code_review.request import CodeReviewRequest
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.cost import PriceTable
-from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ChangeReviewed
@@ -98,7 +99,6 @@ class Bench:
         self.source = GivenChange(change)
         self.review = CodeReview(
             Panel(gateway=self.gateway, events=self.events, prices=PriceTable(), timeout_secs=secs),
-            conversation=Conversation(),
             moderator="p/mod",
             models=tuple(model for model in self.gateway.scripts if model != "p/mod"),
             events=self.events,
@@ -108,7 +108,8 @@ class Bench:
 
     async def run(self, text: str = "Review main..HEAD") -> str:
         async with asyncio.timeout(20):
-            return (await self.review.send(text)).text_content()
+            said = LlmRequest(messages=(UserMessage(text),))
+            return (await self.review.respond(said)).text_content()
 
     @property
     def result(self) -> ReviewResult:

@@ -262,6 +262,7 @@ class FakeAgent:
         self.effort = Effort.DEFAULT
         self.efforts: dict[str, tuple[Effort, ...]] = {}
         self.mode = mode
+        self.error = ""
         self.consensus = FakeConsensus(observer)
         self.prompts: list[str] = []
         self.typed_prompts: list[str] = []
@@ -331,6 +332,14 @@ class FakeAgent:
         self.mask.learn("X", "hunter2-hunter2")
         self._person, self._observer = person, observer
         self._scenes = list(scenes)
+
+    def describe_error(self) -> tuple[str, ...]:
+        """Nothing was judged."""
+        return ()
+
+    def describe_error_shortly(self) -> str:
+        """What `error` says."""
+        return self.error
 
     def tell(self, event: Event) -> None:
         """Let the observer hear of an event."""

@@ -31,7 +31,7 @@ class FakeArchive:
         """The listed session of that id."""
         return next(session for session in await self.list_sessions() if session.id == name)
 
-    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+    async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
         """Those of `records`; none where it does not say."""
         return self.records.get(session_id, ())
 

@@ -1,15 +1,15 @@
-"""A gateway whose sessions are put onto it beforehand, all for one conversation."""
+"""A gateway whose models are put onto it beforehand."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from quorum.application.conversation_session import open_session
 from quorum.application.ports.models import LlmExchange, LlmSession, MessageShaper
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ProviderError, ProviderErrorKind
-from tests.support.fake_session import FakeSession
 
 
 @dataclass(slots=True)
@@ -17,11 +17,10 @@ class FakeProviders:
     """Implements `LlmGateway`: `sessions` are those that can be had, `listed` what each provider lists,
     `efforts` those that models take, and `asked` which were asked of them."""
 
-    conversation: Conversation
-    sessions: dict[str, LlmSession] = field(default_factory=dict)
+    sessions: dict[str, LlmExchange] = field(default_factory=dict)
     listed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     efforts: Mapping[str, tuple[Effort, ...]] = field(default_factory=dict)
-    asked: list[tuple[str, Effort]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -42,26 +41,19 @@ class FakeProviders:
         *,
         effort: Effort = Effort.DEFAULT,
     ) -> LlmSession:
-        """The session of that name."""
-        assert conversation is self.conversation
-        self.asked.append((model, effort))
+        """A session over what is of that name."""
+        return open_session(self.open_exchange(model), conversation, system, shape, effort)
+
+    def open_exchange(self, model: str) -> LlmExchange:
+        """What is of that name."""
+        self.asked.append(model)
         if model not in self.sessions:
             raise ProviderError(f"there is no {model}", kind=ProviderErrorKind.CONFIGURATION)
         return self.sessions[model]
 
-    def open_exchange(self, model: str) -> LlmExchange:
-        """The session of that name, which can be asked without its conversation as well."""
-        session = self.open(model)
-        assert isinstance(session, FakeSession)
-        return session
-
     def list_efforts(self, model: str) -> tuple[Effort, ...]:
         """Those that the model takes."""
         return self.efforts.get(model, ())
-
-    def open(self, model: str) -> LlmSession:
-        """A session for the one conversation."""
-        return self.open_session(model, self.conversation, "")
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """What the provider lists."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from quorum.application.ports.samples import SampleStore
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.permissions import Answer, BadRule, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.saved_rule import HeldRule
 
 
@@ -14,6 +16,8 @@ class FakeRules:
     def __init__(self, *held: HeldRule) -> None:
         self.held = list(held)
         self.answers: dict[str, Answer] = {}
+        self.samples: SampleStore | None = None
+        self.replays: RuleReplay | None = None
         self.fails: ConfigError | None = None
         self.last_word = "the mode is ask: you are asked"
 
@@ -31,6 +35,10 @@ class FakeRules:
         except BadRule as problem:
             return RulePreview(problem=f"this is not a rule: {problem}")
         return RulePreview(covers_this=True, covers=("make", "make test"))
+
+    async def replay_rule(self, rule: str, answer: Answer) -> RuleReplay | None:
+        """What `replays` says."""
+        return self.replays
 
     async def add(self, rule: str, answer: Answer, scope: RuleScope) -> None:
         """Hold one more."""

@@ -182,8 +182,9 @@ class FakeSessions:
     async def find(self, name: str) -> SessionSummary:
         return find_session(name, self.list_blocking())
 
-    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
-        return self.read_blocking(session_id).decode_records()
+    async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
+        records = self.read_blocking(session_id).decode_records()
+        return tuple(each for each in records if not types or (each.event and each.event.type in types))
 
     async def read_stored(self, session_id: str) -> StoredSession:
         return self.read_blocking(session_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
+from quorum.application.conversation_session import ConversationSession
 from quorum.application.events.event_bus import EventBus
 from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import PanelSession
@@ -54,14 +55,14 @@ class PanelRoom:
         self.events = EventBus([self.seen], past=past)
         self.panel = Panel(gateway=self.gateway, events=self.events, prices=PriceTable(), timeout_secs=secs)
         self.conversation = conversation or Conversation()
-        self.session = form(
+        self.answering = form(
             self.panel,
-            conversation=self.conversation,
             system="you take part",
             moderator=moderator,
             models=tuple(model for model in self.gateway.scripts if model != "p/mod"),
             events=self.events,
         )
+        self.session = ConversationSession(self.answering, self.conversation)
         self.streamed: list[StreamEvent] = []
 
     async def discuss(self, question: str | None = "queue or cron?") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quorum.application.review.review import OpenReviewContext
 from quorum.application.review.vote_feed import VoteFeed
@@ -10,6 +10,7 @@ from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote
 from quorum.domain.review.escalation import Escalation, count_votes
 from quorum.domain.review.questions import RulePreview
 from quorum.domain.review.quorum_result import SparedVote
+from quorum.domain.review.rule_replay import RuleReplay
 
 THREE = ("anthropic/claude-opus-4-5", "openai/gpt-5.2", "google/gemini-3-pro")
 """Reviewers of three families."""
@@ -21,6 +22,7 @@ def a_review_context(
     rule: str = "majority",
     escalation: Escalation | None = None,
     preview: Callable[[str], RulePreview] = lambda _rule: RulePreview(problem="no rules are kept here"),
+    replay: Callable[[Sequence[str]], Awaitable[RuleReplay | None]] | None = None,
 ) -> OpenReviewContext:
     """A review context over these votes; by default nobody votes."""
     open_feed = feed or VoteFeed()
@@ -35,7 +37,11 @@ def a_review_context(
         )
 
     return OpenReviewContext(
-        open_feed, count=count, independent=are_independent(open_feed.reviewers), preview=preview
+        open_feed,
+        count=count,
+        independent=are_independent(open_feed.reviewers),
+        preview=preview,
+        replay=replay,
     )
 
 

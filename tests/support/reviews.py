@@ -9,6 +9,7 @@ from quorum.application.ports.people import Approver
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
+from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.voting import Voting
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
@@ -34,6 +35,7 @@ def a_review(
     read_command: ReadCommand | None = None,
     gateway: FakeGateway | None = None,
     max_plan_revisions: int = 3,
+    sampling: UnaskedSampling | None = None,
 ) -> Review:
     """`votes` scripts each reviewer by its model; `gateway` has them all in the place
     of `votes`. The rules are as they would be written in the settings.
@@ -59,4 +61,5 @@ def a_review(
         voting=Voting(gateway=gateway, policy=policy, events=events),
         guards=guards,
         refusal=refusal,
+        sampling=sampling,
     )

@@ -157,8 +157,9 @@ class SseServer:
         }
         body = await reader.readexactly(int(headers.get("content-length", "0")))
         path = head[0].split(" ")[1]
-        if path.startswith(("/props", "/api/")) or (path == "/v1/models" and not self._has_list()):
-            self._tell(writer, self.facts.get(path))
+        asks_list = path.partition("?")[0] == "/v1/models"
+        if path.startswith(("/props", "/api/")) or (asks_list and not self._has_list()):
+            self._tell(writer, self.facts.get(path.partition("?")[0]))
             await writer.drain()
             return True
         self.headers.append(headers)

@@ -7,18 +7,16 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from quorum.application.ports.models import MessageShaper, OnStreamEvent, ToolChoice
+from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.application.ports.people import Approver
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.history import Conversation, UserMessage
+from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import Event, SubagentProgressed
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport
 from quorum.domain.sessions.past_session import SessionChoice
-from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.container import Container
 from tests.support.builders import calls_response
 from tests.support.fake_gateway import FakeGateway
@@ -36,28 +34,16 @@ class TaskSession(FakeSession):
 
     gateway: TaskGateway | None = None
 
-    async def send_with_tools(
-        self,
-        content: str | UserMessage | None,
-        tools: Sequence[JsonObject],
-        *,
-        tool_choice: ToolChoice = "auto",
-        max_output_tokens: int | None = None,
-        on_event: OnStreamEvent,
-    ) -> LlmResponse:
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Say something; the first time it says which task it is."""
-        given = self.gateway and self.gateway.find_task(content)
-        if self.gateway and given:
-            self.script = self.gateway.tasks[given]
-            self.gateway.asked.append(self)
-        return await FakeSession.send_with_tools(
-            self,
-            content,
-            tools,
-            tool_choice=tool_choice,
-            max_output_tokens=max_output_tokens,
-            on_event=on_event,
-        )
+        if self.gateway is not None and request.system.startswith("You are a subagent"):
+            if self in self.gateway.sessions:
+                self.gateway.sessions.remove(self)
+            given = self.gateway.find_task(request.messages[-1])
+            if given:
+                self.script = self.gateway.tasks[given]
+                self.gateway.asked.append(self)
+        return await FakeSession.exchange(self, request, on_event)
 
 
 class TaskGateway(FakeGateway):
@@ -68,7 +54,7 @@ class TaskGateway(FakeGateway):
         self.tasks = {prompt: list(answers) for prompt, answers in tasks.items()}
         self.asked: list[TaskSession] = []
 
-    def find_task(self, content: str | UserMessage | None) -> str | None:
+    def find_task(self, content: object) -> str | None:
         """The name of the task that a prompt gives: the prompt itself, or the id of the task of a plan."""
         if not isinstance(content, UserMessage):
             return None
@@ -77,22 +63,11 @@ class TaskGateway(FakeGateway):
             None,
         )
 
-    def open_session(
-        self,
-        model: str,
-        conversation: Conversation,
-        system: str,
-        shape: MessageShaper | None = None,
-        *,
-        effort: Effort = Effort.DEFAULT,
-    ) -> FakeSession:
-        """A session; that of a subagent is known by its system prompt."""
-        if not system.startswith("You are a subagent"):
-            return super().open_session(model, conversation, system, shape, effort=effort)
-        opened = TaskSession(
-            [], conversation=conversation, model=model, shape=shape, system=system, effort=effort
-        )
+    def open_exchange(self, model: str) -> FakeSession:
+        """That of a subagent is known by the system prompt of its requests."""
+        opened = TaskSession(self.scripts.setdefault(model, []), model=model)
         opened.gateway = self
+        self.sessions.append(opened)
         return opened
 
     async def are_asked(self, count: int) -> None:

@@ -115,7 +115,8 @@ async def test_a_key_that_came_before_what_another_opened_was_seen_lets_nothing_
         await stage.pilot.pause()
         assert stage.agent.answers == []
 
-        await stage.press_at(keys[-1], 2.0)
+        for key in keys[1:]:
+            await stage.press_at(key, 2.0)
         await stage.until(lambda: stage.agent.answers)
         assert isinstance(stage.agent.answers[0], answer)
 

@@ -63,6 +63,7 @@ OPENED_BY_A_KEY = {
     "TimelineScreen",
     "TurnList",
     "_ScrollsCall",
+    "VerdictScreen",
 }
 """Screens that only a key or a command of the person opens, and those that others are made of."""
 

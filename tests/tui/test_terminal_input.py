@@ -212,6 +212,17 @@ def test_what_was_held_back_as_a_paste_without_marks_answers_no_question(monkeyp
     assert [key.key for key in reported if isinstance(key, events.Key) and not is_pasted(key)] == []
 
 
+def test_enter_in_a_reading_of_its_own_right_after_others_is_known_to_be_of_a_paste(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(terminal_input, "get_time", lambda: now)
+    keys = TerminalKeys()
+    reported = [*keys.feed("delete"), *keys.feed("\r")]
+    now = 101.0
+    *_, enter = [*reported, *keys.tick()]
+
+    assert (enter.key, is_pasted(enter)) == ("enter", True)
+
+
 def test_after_a_pause_a_single_enter_is_a_key(line):
     assert line.after(0, WORDS * 3) == []
     assert line.after(0.05) == [WORDS * 3]

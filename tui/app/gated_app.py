@@ -13,6 +13,7 @@ from textual.screen import Screen
 
 from quorum.tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
 from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.keys.line_fields import fit_to_field
 from quorum.tui.tabs.tabbed_app import TabbedApp
 
 _WINDOW_SECS = 5.0
@@ -31,7 +32,7 @@ class TrailingKeys:
     """
 
     def __init__(self) -> None:
-        self._closed_at = self._held_at = self._answered_at = float("-inf")
+        self._closed_at = self._text_kept_at = self._held_at = self._answered_at = float("-inf")
         self._answered_with = self._held = ""
 
     def note_answered(self, key: events.Key) -> None:
@@ -39,9 +40,10 @@ class TrailingKeys:
         self._answered_with = key.character or "" if key.is_printable else ""
         self._answered_at = key.time
 
-    def note_closed(self, now: float) -> None:
-        """A question has closed."""
+    def note_closed(self, now: float, *, keeps_text: bool = False) -> None:
+        """A question has closed; `keeps_text`: while text was typed at it, which an Enter may still be for."""
         self._closed_at, self._held = now, ""
+        self._text_kept_at = now if keeps_text else float("-inf")
 
     def is_late_answer(self, key: events.Key) -> bool:
         """Whether a key whose question is gone came soon after the one that answered it."""
@@ -51,8 +53,12 @@ class TrailingKeys:
         """What has to be typed before this key, usually nothing; None where the key is not to be typed."""
         held, self._held = self._held, ""
         is_late = pressed > self._closed_at + _WINDOW_SECS
-        if character is None or key == "enter":
-            return None if key == "enter" and pressed <= self._closed_at + _REPEAT_SECS else ""
+        if key == "enter":
+            is_for_text = pressed <= self._text_kept_at + _WINDOW_SECS
+            self._text_kept_at = float("-inf")
+            return None if is_for_text or pressed <= self._closed_at + _REPEAT_SECS else ""
+        if character is None:
+            return ""
         if held and pressed <= self._held_at + _TYPING_SECS and character != held[-1]:
             self._closed_at = float("-inf")
             return held if len(held) == 1 else ""
@@ -79,13 +85,22 @@ class GatedApp(TabbedApp):
 
     def pop_screen(self) -> AwaitComplete:
         """Close what is on top. A question below it is seen anew: what was typed above it is no answer."""
-        if isinstance(self.screen, Guarded):
-            self._trailing.note_closed(self._key_clock())
+        if isinstance(screen := self.screen, Guarded):
+            unsent = screen.unsent_text.lstrip()
+            self._trailing.note_closed(self._key_clock(), keeps_text=bool(unsent))
             self.call_later(self._settle)
+            if unsent:
+                self._keep_in_prompt(unsent)
         closing = super().pop_screen()
         if isinstance(self.screen, Guarded) and self.screen.is_awake:
             self.screen.arm()
         return closing
+
+    def _keep_in_prompt(self, text: str) -> None:
+        """Add what was being typed at a question that is taken away to the prompt."""
+        draft = self.chat.prompt.text
+        self.chat.prompt.insert(text if not draft or draft[-1].isspace() else f" {text}")
+        self.chat.say(WENT_TO_PROMPT)
 
     async def on_event(self, event: events.Event) -> None:
         """Keep keys from screens they are not meant for, and have what is dropped or typed find the prompt."""
@@ -97,10 +112,23 @@ class GatedApp(TabbedApp):
             return
         if isinstance(event, events.Paste) and not event.is_forwarded and not self.app_focus:
             self.app_focus = True  # as keys bring it back; without, nothing has the focus and takes the text
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            fitted, notice = fit_to_field(event, self.focused)
+            if notice:
+                self._tell_of_field(notice)
+            if fitted is None:
+                return
+            event = fitted
         if isinstance(event, events.Key) and event.is_forwarded and not self.app_focus:
             await self._act_before_focus_was_lost(event)
         else:
             await super().on_event(event)
+
+    def _tell_of_field(self, notice: str) -> None:
+        if isinstance(screen := self.screen, Guarded):
+            screen.note(notice)
+        else:
+            self.chat.say(notice)
 
     def _clear_the_way(self, event: events.Key | events.Paste) -> None:
         """Close a question that is answered and only stays for the next one, if this is for the chat behind."""
@@ -172,6 +200,8 @@ class GatedApp(TabbedApp):
             elif event.key == "enter":
                 self._sorter.note_sent(event.time)
             return True
+        if screen.takes_text:
+            await self._type_in_field(event)
         if screen.takes_text or (isinstance(event, events.Key) and self.is_deliberate(event)):
             return (
                 isinstance(event, events.Paste)
@@ -184,6 +214,15 @@ class GatedApp(TabbedApp):
             screen.note(WENT_TO_PROMPT)
             return False
         return await self._carry_out(self._sorter.sort(event, self._describe(screen)), screen, event)
+
+    async def _type_in_field(self, event: events.Key | events.Paste) -> None:
+        """Note what comes for a field of a question; before it goes what was held back as the field opened."""
+        if (held := self._sorter.take_held()) is not None:
+            await super().on_event(held)
+        if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
+            self._sorter.note_typed(event.time)
+        elif event.key in ("enter", "escape"):
+            self._sorter.note_left()
 
     def _describe(self, screen: Guarded) -> OpenQuestion:
         return OpenQuestion(
@@ -206,6 +245,8 @@ class GatedApp(TabbedApp):
         if (answer := decided.answer) is None:
             return False
         self._trailing.note_answered(answer)
+        if answer.is_printable and self._reaches_screen(answer) and await self._check_bindings(answer.key):
+            return False  # it has acted: what is typed next may be for a field that it has opened
         if answer is pressed:
             return True
         if self._reaches_screen(answer):
@@ -216,7 +257,9 @@ class GatedApp(TabbedApp):
         """Let a key act that was held back, if nothing has followed it and a question is still there."""
         if self._sorter.held is not held or not self.screen_stack:
             return
-        if isinstance(screen := self.screen, Guarded):
+        if isinstance(screen := self.screen, Guarded) and screen.takes_text:
+            await self._type_in_field(held)
+        elif isinstance(screen, Guarded):
             await self._carry_out(self._sorter.release(self._describe(screen)), screen)
         else:
             await self._place_unplaced()

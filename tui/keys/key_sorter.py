@@ -123,6 +123,15 @@ class KeySorter:
         """Enter was pressed where no question is in front: what was typed is not being typed any more."""
         self._text_at, self._enter_at = float("-inf"), at
 
+    def note_left(self) -> None:
+        """The field that was typed into is left: what was typed there is not being typed any more."""
+        self._text_at = self._enter_at = float("-inf")
+
+    def take_held(self) -> events.Key | None:
+        """The key that is held back, which is held no more."""
+        held, self._held = self._held, None
+        return held
+
     def is_due(self, now: float) -> bool:
         """Whether a key has been held back for long enough."""
         return self._held is not None and now - self._held.time >= self._pace.hold_secs

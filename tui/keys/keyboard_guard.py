@@ -85,6 +85,11 @@ class Guarded:
         return False
 
     @property
+    def unsent_text(self) -> str:
+        """What is typed into a field of it and neither sent nor given up: it is kept if the question goes."""
+        return ""
+
+    @property
     def asks_enter_twice(self) -> bool:
         """Whether Enter would take a choice that the person has not turned to."""
         return False

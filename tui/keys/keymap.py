@@ -130,6 +130,7 @@ KEY_CONTEXTS = (
         ("quorum.tui.screens.permissions.permissions_screen:PermissionsScreen",),
         "permissions",
     ),
+    KeyContext("While judging calls", ("quorum.tui.screens.permissions.verdicts:VerdictScreen",), "verdicts"),
     KeyContext("In costs and context", ("quorum.tui.screens.accounts.sheet:AccountSheet",), "accounts"),
     KeyContext("In the MCP servers", ("quorum.tui.screens.accounts.mcp_screen:McpScreen",), "accounts"),
     KeyContext(

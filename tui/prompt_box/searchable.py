@@ -13,18 +13,14 @@ from textual.widgets.text_area import Selection
 
 from quorum.domain.text.printable import make_printable
 from quorum.tui.completion.menu import CompletionMenu
+from quorum.tui.keys.line_fields import run_own_binding
 from quorum.tui.prompt_box.paste import clean_paste
 
 _KEYS = "ctrl+r older · ctrl+s newer · enter takes · esc back"
 
 
 class OrderedKeys(TextArea):
-    """A text area whose own keys act at once.
-
-    Textual lets letters act when they arrive, but sends the keys of bindings up to the app first: of keys that
-    arrive together, as from a paste without brackets or over a slow line, the letters after a Ctrl+U would be
-    there before it deletes, and be deleted too.
-    """
+    """A text area whose own keys act at once."""
 
     async def _on_key(self, event: events.Key) -> None:
         event.prevent_default()
@@ -35,15 +31,7 @@ class OrderedKeys(TextArea):
 
     async def takes(self, event: events.Key) -> bool:
         """Do what the key is for here; whether it had any use."""
-        if event.is_printable:
-            return False
-        # Not those of the focus, which the terminal may have lost since the key was pressed.
-        own = self._bindings.copy()
-        own.apply_keymap(self.app._keymap)
-        for binding in own.key_to_bindings.get(event.key, ()):
-            if not binding.priority and await self.app.run_action(binding.action, self):
-                return True
-        return False
+        return await run_own_binding(self, event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,15 +143,14 @@ class TerminalKeys(XTermParser):
             at += len(text)
 
     def _release_held(self) -> Iterator[Message]:
-        """What was held back: a paste, keys, or Enter after a paste, which answers no question either."""
+        """What was held back: a paste, and keys that came faster than fingers are: these answer no question."""
         if not self._bursts.is_waiting:
             return
         pasted, typed = self._bursts.release()
         if pasted:
             yield events.Paste(pasted)
         keys = [*self._read_keys(typed)] if typed else []
-        if pasted:
-            mark_as_pasted(key for key in keys if isinstance(key, events.Key))
+        mark_as_pasted(key for key in keys if isinstance(key, events.Key))
         yield from keys
 
     def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:

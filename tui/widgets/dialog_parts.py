@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from rich.cells import cell_len
 from rich.segment import Segment
+from textual import events
 from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Input, OptionList
 
 from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.line_fields import run_own_binding
 
 _SIGN = "›"
 _BETWEEN_KEYS = " · "
@@ -75,13 +79,28 @@ class DialogFrame(Vertical):
 
 
 class LineInput(Input):
-    """One line to type in. Its cursor keeps still: a blinking one would wake an idle program twice a second."""
+    """One line to type in, whose own keys act at once.
+
+    Its cursor keeps still: a blinking one would wake an idle program twice a second.
+    """
 
     def __init__(
         self, value: str = "", *, placeholder: str = "", id: str | None = None, select_on_focus: bool = True
     ) -> None:
         super().__init__(value, placeholder=placeholder, id=id, compact=True, select_on_focus=select_on_focus)
         self.cursor_blink = False
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Take the focus at once, not when the app gets to it: what is typed next is meant for it."""
+        self.screen.set_focus(self, scroll_visible)
+        return self
+
+    async def _on_key(self, event: events.Key) -> None:
+        event.prevent_default()
+        if await run_own_binding(self, event):
+            event.stop()
+        else:
+            await super()._on_key(event)
 
 
 class QueryInput(LineInput):

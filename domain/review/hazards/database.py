@@ -37,7 +37,7 @@ CLIENTS = frozenset(
 )
 _STATEMENT = re.compile(
     r"(?i)\b(drop\s+(table|database|schema|collection|keyspace|view|index|user|role)\b"
-    r"|truncate\s+(table\s+)?\w|delete\s+from\s+[\w.\"`]+\s*(;|$|\Z)|dropDatabase\s*\(|\.drop\s*\(\s*\)"
+    r"|truncate\s+(table\s+)?\w|delete\b[^;]{0,200}?\bfrom\b(?![^;]{0,2000}\bwhere\b)\s*[\w.\"`]*|dropDatabase\s*\(|\.drop\s*\(\s*\)"
     r"|deleteMany\s*\(\s*\{\s*\}|update\s+[\w.\"`]+\s+set\b(?!.*\bwhere\b)|delete\s+from\s+\S+\s+where\s+(1\s*=\s*1|true))"
 )
 

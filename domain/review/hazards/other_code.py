@@ -11,13 +11,13 @@ from quorum.domain.review.hazards.places import holds_credentials
 from quorum.domain.review.hazards.python_code import NestedShell
 from quorum.domain.review.objection import Objection
 
-_TEXT = r"""(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
+_TEXT = r"""(?P<quote>["'`])(?P<text>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)"""
 _RUNS_SHELL = re.compile(
     rf"\b(?:system|exec|spawn|popen|shell_exec|passthru|execSync|spawnSync|exec\w*|os\.execute|getline)\s*\(?\s*{_TEXT}",
     re.DOTALL,
 )
 _BACKTICKS = re.compile(
-    r"`((?:\\.|[^`])*)`|%x[\{\[(]([^}\])]*)[}\])]|\bqx[\{\[(/]([^}\])/]*)[}\])/]", re.DOTALL
+    r"`((?:\\.|[^`\\])*)`|%x[\{\[(]([^}\])]*)[}\])]|\bqx[\{\[(/]([^}\])/]*)[}\])/]", re.DOTALL
 )
 _AWK_COMMAND = re.compile(r'"([^"]*)"\s*\|\s*getline|\|\s*"([^"]*)"')
 _DELETES = re.compile(

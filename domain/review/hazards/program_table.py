@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from quorum.domain.review.hazards.cloud_uses import CLOUD_USES
 from quorum.domain.review.hazards.data_uses import DATA_USES
+from quorum.domain.review.hazards.harmful_use import HarmfulUse
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.machine_uses import MACHINE_USES
+from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import RequestTerms
 
@@ -25,9 +28,9 @@ class _Row(Struct, frozen=True):
     request: RequestTerms | None
 
 
-def _index_by_program() -> dict[str, tuple[_Row, ...]]:
+def _index_by_program(uses: Iterable[HarmfulUse]) -> dict[str, tuple[_Row, ...]]:
     rows: dict[str, tuple[_Row, ...]] = {}
-    for use in (*DATA_USES, *MACHINE_USES):
+    for use in uses:
         names, *words = (frozenset(word.split("|")) for word in use.program.split())
         row = _Row(
             tuple(words), re.compile(use.needed), re.compile(use.unless), use.does, use.guard, use.request
@@ -37,7 +40,8 @@ def _index_by_program() -> dict[str, tuple[_Row, ...]]:
     return rows
 
 
-_ROWS = _index_by_program()
+_ROWS = _index_by_program((*DATA_USES, *MACHINE_USES))
+_SYSTEM_ROWS = _index_by_program((*SYSTEM_USES, *CLOUD_USES))
 _VERSIONED = re.compile(r"(mkfs|python|pip)[.0-9][a-z0-9.]*")
 _CONTAINERS = frozenset({"-H", "--host", "--context", "-c", "--config", "-l", "--log-level"})
 _COMPOSE = frozenset({"-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"})
@@ -50,10 +54,18 @@ _LEADING_VALUES = {
 
 
 def list_harmful_uses(run: Invocation) -> Iterator[Objection]:
-    """What the table has against a use of a program."""
+    """What the tables have against a use of a program; the second is asked where the first has nothing, since a
+    person may plainly ask for what is in the first.
+    """
     found = _VERSIONED.fullmatch(run.program)
+    name = found[1] if found else run.program
+    listed = tuple(_match_rows(run, _ROWS.get(name, ())))
+    yield from listed or _match_rows(run, _SYSTEM_ROWS.get(name, ()))
+
+
+def _match_rows(run: Invocation, rows: Sequence[_Row]) -> Iterator[Objection]:
     arguments = skip_leading_options(run)
-    for row in _ROWS.get(found[1] if found else run.program, ()):
+    for row in rows:
         first, rest = arguments[: len(row.words)], arguments[len(row.words) :]
         if len(first) < len(row.words) or any(
             word not in allowed for word, allowed in zip(first, row.words, strict=True)

@@ -30,6 +30,9 @@ MOST_FOUND = 300
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 # A folder that changed just before it was read may change again within the same tick of its clock, unnoticed.
 _TICK_NS = 2_000_000_000
+_KERNEL_TICK_NS = 20_000_000
+_PAUSE_SECS = 0.01
+_SETTLE_SECS = 1.0
 _NAME = attrgetter("name")
 _GLOB = re.compile(r"[*?\[]")
 
@@ -112,6 +115,22 @@ class _Stamp(NamedTuple):
     modified_ns: int
     changed_ns: int
 
+    @classmethod
+    def read(cls, folder: str) -> _Stamp | None:
+        """That of a folder now; None where it is gone, or nobody can reach it."""
+        try:
+            status = os.stat(folder)
+        except OSError:
+            return None
+        return cls(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+
+    def is_settled(self, at_ns: int) -> bool:
+        """Whether one more change after this time has another stamp."""
+        return max(self.modified_ns, self.changed_ns) < at_ns - _KERNEL_TICK_NS
+
+
+_UNSETTLED = _Stamp(0, 0, 0, 0)
+
 
 class _Findings(Struct, frozen=True):
     """What stands in one folder: how many entries, those that names of the policy may cover, and the folders to
@@ -183,6 +202,10 @@ class _Search:
         self._tops: tuple[str, ...] = ()
         patterns = (*policy.protected, *policy.sensitive)
         self._longest = max((pattern.strip("/").count("/") for pattern in patterns), default=0)
+        self._looked: dict[_Waiting, _Stamp | None] = {}
+        self._has_read = False
+        self._settle_by: float | None = None
+        self._found_before = (0, 0, 0)
         self._linked: set[tuple[str, tuple[str, ...]]] = set()
 
     def search(self, tops: Sequence[str]) -> GuardedFiles:
@@ -196,18 +219,43 @@ class _Search:
                 self._found.places[path] = identity
         self._tops = tuple(tops)
         waiting = deque(_Waiting(top, os.path.basename(top) in _PACKAGES) for top in tops)
-        while waiting and self._found.complete:
+        while self._found.complete and (waiting := waiting or self._list_changed()):
             self._check()
-            waiting += self._list_folders(waiting.popleft())
+            here = waiting.popleft()
+            if here not in self._looked:
+                waiting += self._list_folders(here)
         if self._cache is not None and self._found.complete:
             self._cache.keep_only(self._visited)
         return self._found
+
+    def _list_changed(self) -> deque[_Waiting]:
+        """The folders to look into anew, as their names changed since: what another program moves meanwhile
+        from where nobody looked yet to where somebody did would not be found.
+
+        Where all was known, nothing can have been missed. Once a look brings nothing new, that was all: files
+        may come and go all the time. Folders and guarded files that do leave the search incomplete.
+        """
+        found = (len(self._visited), len(self._met), len(self._found.places))
+        if not self._has_read or found == self._found_before:
+            return deque()
+        self._found_before = found
+        if self._settle_by is None:
+            self._settle_by = time.monotonic() + _SETTLE_SECS
+        elif time.monotonic() > self._settle_by:
+            self._found.complete = False
+            return deque()
+        changed = deque(here for here, stamp in self._looked.items() if _Stamp.read(here.path) != stamp)
+        if any(self._looked[here] == _UNSETTLED for here in changed):
+            time.sleep(_PAUSE_SECS)
+        for here in changed:
+            del self._looked[here]
+        return changed
 
     def _list_folders(self, here: _Waiting) -> Iterator[_Waiting]:
         """Judges all that is in a folder, and yields the folders that are to be looked into."""
         folder, is_packages, levels = here
         self._visited.add((folder, is_packages))
-        findings = self._collect_findings(folder, is_packages)
+        findings = self._collect_findings(here)
         if findings.entries > self._left or findings.is_closed:
             self._found.complete = False
         self._left -= min(findings.entries, self._left)
@@ -244,20 +292,18 @@ class _Search:
         self._linked.add((real, tail))
         yield _Waiting(link, False, left if is_searched else None)
 
-    def _collect_findings(self, folder: str, is_packages: bool) -> _Findings:
-        if self._cache is None:
-            return self._read(folder, is_packages)
+    def _collect_findings(self, here: _Waiting) -> _Findings:
+        folder, is_packages, _ = here
         at_ns = time.time_ns()
-        try:
-            status = os.stat(folder)
-        except (FileNotFoundError, NotADirectoryError):  # gone meanwhile
-            return _Findings(0, (), ())
-        except OSError:  # nobody can reach what is in it, unless the folder above is opened again
-            return _Findings(0, (), (), is_closed=True)
-        stamp = _Stamp(status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        stamp = _Stamp.read(folder)
+        self._looked[here] = stamp if stamp is None or stamp.is_settled(at_ns) else _UNSETTLED
+        if stamp is None or self._cache is None:
+            self._has_read = True
+            return self._read(folder, is_packages)
         known = self._cache.get(folder, is_packages, stamp)
         if known is not None:
             return known
+        self._has_read = True
         findings = self._read(folder, is_packages)
         if findings.entries <= self._left and not findings.is_closed:  # it was read whole
             self._cache.put(folder, is_packages, stamp, findings, at_ns)

@@ -28,6 +28,11 @@ from quorum.infrastructure.execution.shell.words import (
     read_source,
     uses_variable,
 )
+from quorum.infrastructure.execution.shell.words_behind import (
+    find_redirected,
+    list_targets,
+    list_words_behind_all,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -356,14 +361,18 @@ class _TreeReader:
 def _find_commands(root: Node) -> Iterator[SimpleCommand]:
     """Every command and redirection found anywhere in an opaque text, as far as each can be read."""
     waiting = [root]
+    behind: dict[int, list[Node]] = {}
     while waiting:
         node = waiting.pop()
         waiting.extend(reversed(node.children))
-        if node.type == "command":
+        if node.type == "redirected_statement" and (target := find_redirected(node)) is not None:
+            behind[target.id] = behind.get(target.id, []) + list_words_behind_all(node.children)
+        elif node.type == "command":
             assigned = (read_source(part) for part in node.children if part.type == "variable_assignment")
-            words = (describe_word(part) for part in node.children if part.type not in _NO_WORDS)
-            yield SimpleCommand(tuple(words), (), tuple(assigned))
+            given = [part for part in node.children if part.type not in _NO_WORDS]
+            given += [*list_words_behind_all(node.children), *behind.get(node.id, ())]
+            yield SimpleCommand(tuple(map(describe_word, given)), (), tuple(assigned))
         elif node.type == "file_redirect":
             operator = next((read_source(part) for part in node.children if not part.is_named), "")
-            target = next((part for part in reversed(node.children) if part.is_named), None)
+            target = next(iter(list_targets(node)), None)
             yield SimpleCommand((), (Redirect(operator, "" if target is None else describe_word(target)),))

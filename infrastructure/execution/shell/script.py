@@ -15,6 +15,12 @@ from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
 from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.parsing import parse_tree
 from quorum.infrastructure.execution.shell.words import read_source
+from quorum.infrastructure.execution.shell.words_behind import (
+    REDIRECTS,
+    find_redirected,
+    list_targets,
+    list_words_behind,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -22,7 +28,6 @@ if TYPE_CHECKING:
 _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
-_REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
 _ESCAPED_IN_QUOTES = compile_late(r"\\([\\\"$`])|\\\n")
 _ESCAPED = compile_late(r"\\(?:\n|(.))", re.DOTALL)
 _ANSI = compile_late(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -55,6 +60,9 @@ class _NodePlace(Struct, frozen=True):
 
 
 class _Redirected(Struct):
+    """What redirections give a command; `words` are arguments that stand behind them."""
+
+    words: list[str] = field(default_factory=list)
     redirects: list[Redirect] = field(default_factory=list)
     text: str | None = None
     reads: list[int] = field(default_factory=list)
@@ -120,15 +128,11 @@ class _Walk:
         given = _Redirected()
         body = node.child_by_field_name("body")
         for child in node.children:
-            if child.type in _REDIRECTS:
+            if child.type in REDIRECTS:
                 yield from self._redirect(child, given, place)
             elif child != body:
                 yield child, place
-        target = body
-        while target is not None and target.type in ("pipeline", "list", "redirected_statement"):
-            named = [child for child in target.children if child.is_named and child.type not in _REDIRECTS]
-            target = named[-1] if named else None
-        if target is not None and target.type == "command":
+        if (target := find_redirected(node)) is not None:
             self._redirected[target.id] = given
         else:
             put_in = ScriptCommand((), tuple(given.redirects), text=given.text, writes=place.writes)
@@ -144,13 +148,18 @@ class _Walk:
         match node.type:
             case "file_redirect":
                 operator = next((read_source(part) for part in node.children if not part.is_named), "")
-                named = [part for part in node.children if part.is_named and part.type != "file_descriptor"]
+                named = list_targets(node)
                 given.redirects.append(Redirect(operator, _read_word(named[0]) if named else ""))
+                given.words += map(_read_word, list_words_behind(node))
                 yield from self._find_substitutions(node, given.reads, inner)
             case "herestring_redirect":
                 given.text = "".join(_read_word(part) for part in node.children if part.is_named)
                 yield from self._find_substitutions(node, given.reads, inner)
             case _:
+                arguments = node.children_by_field_name("argument")
+                given.words += map(_read_word, arguments)
+                for child in arguments:
+                    yield from self._find_substitutions(child, given.reads, inner)
                 for child in node.children:
                     if child.type == "heredoc_body":
                         given.text = read_source(child)
@@ -158,7 +167,7 @@ class _Walk:
                     elif child.type == "pipeline":
                         given.writes = self._number_next_stream()
                         yield child, replace(place, reads=(given.writes,))
-                    elif child.type in _REDIRECTS:
+                    elif child.type in REDIRECTS:
                         yield from self._redirect(child, given, place)
                     elif child.is_named and child.type not in ("heredoc_start", "heredoc_end"):
                         yield child, place
@@ -185,17 +194,19 @@ class _Walk:
         assignments: list[str] = []
         inner = replace(place, reads=())
         for child in node.children:
-            if child.type in _REDIRECTS:
+            if child.type in REDIRECTS:
                 own = _Redirected()
                 yield from self._redirect(child, own, place)
                 redirects, text = [*redirects, *own.redirects], own.text if own.text is not None else text
                 reads += own.reads
+                words += own.words
                 continue
             yield from self._find_substitutions(child, reads, inner)
             if child.type == "variable_assignment":
                 assignments.append(_read_word(child))
             else:
                 words.append(_read_word(child))
+        words += given.words
         command = ScriptCommand(
             tuple(words),
             tuple(redirects),

@@ -84,9 +84,9 @@ class SqlArchive:
         """The session of this id, or the one whose id begins so. The error names what is near."""
         return await run_in_thread(lambda _stop: self.find_blocking(name))
 
-    async def read(self, session_id: str) -> tuple[LedgerRecord, ...]:
+    async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
         """The records of a session, oldest first. Raises LedgerError where there is no such session."""
-        return await run_in_thread(lambda _stop: self.read_blocking(session_id).decode_records())
+        return await run_in_thread(lambda _stop: self.read_blocking(session_id, types).decode_records())
 
     async def read_stored(self, session_id: str) -> StoredSession:
         return await run_in_thread(lambda _stop: self.read_blocking(session_id))
@@ -192,14 +192,16 @@ class SqlArchive:
         with self._engine.begin_reading() as connection:
             return connection.execute(FIND_SESSION, {"id": session_id}).fetchone() is not None
 
-    def read_blocking(self, session_id: str) -> StoredSession:
-        """A session as it is kept. Blocks. Raises LedgerError where there is no such session."""
+    def read_blocking(self, session_id: str, types: Sequence[str] = ()) -> StoredSession:
+        """A session as it is kept, or only its records of these types. Blocks.
+
+        Raises LedgerError where there is no such session."""
         with self._engine.begin_reading() as connection:
             found = connection.execute(FIND_SESSION, {"id": session_id}).fetchone()
             if found is None:
                 raise LedgerError(f"there is no session {session_id[:70]!a} in {self._engine.place}")
             row = SessionRow(*found)
-            chain = tuple(read_records(connection, session_id))
+            chain = tuple(read_records(connection, session_id, types))
             made = read_redactions(connection, session_id)
         return StoredSession(summary=build_summary(row, None), head=row.head, chain=chain, redactions=made)
 

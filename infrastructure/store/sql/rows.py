@@ -10,17 +10,24 @@ from msgspec.structs import asdict
 from quorum.domain.sessions.ledger_chain import ChainedRecord
 from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.redaction_log import RedactionEntry
-from quorum.infrastructure.store.sql.connection import Row, SqlConnection
+from quorum.infrastructure.store.sql.connection import Row, SqlConnection, expand
 from quorum.infrastructure.store.sql.schema import ADD_REDACTION, RECORD, REDACTION, REDACTIONS, SessionRow
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
 _LIST_RECORDS = f"SELECT {RECORD} FROM records WHERE session_id = :session_id ORDER BY rowid"
+_LIST_OF_TYPES = (
+    f"SELECT {RECORD} FROM records WHERE session_id = :session_id AND type IN ({{}}) ORDER BY rowid"
+)
 _LIST_REDACTIONS = f"SELECT {REDACTION} FROM {REDACTIONS} WHERE session_id = :session_id ORDER BY rowid"
 
 
-def read_records(connection: SqlConnection, session_id: str) -> Iterator[ChainedRecord]:
-    """The records of a session in the order they were written."""
-    for row in connection.execute(_LIST_RECORDS, {"session_id": session_id}):
+def read_records(
+    connection: SqlConnection, session_id: str, types: Sequence[str] = ()
+) -> Iterator[ChainedRecord]:
+    """The records of a session in the order they were written; only those of `types`, where any are named."""
+    places, values = expand("type", types)
+    statement = _LIST_OF_TYPES.format(places) if types else _LIST_RECORDS
+    for row in connection.execute(statement, {**values, "session_id": session_id}):
         yield read_chained_record(row)
 
 

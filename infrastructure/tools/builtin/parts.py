@@ -57,3 +57,8 @@ class ToolParts(Struct, frozen=True, kw_only=True, eq=False):
     get_tasks: Callable[[], DefinedTasks]
     get_plan_tasks: Callable[[], PlanTaskRunner]
     get_tool_set: Callable[[], ToolSet]
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether the settings name an MCP server that is not switched off."""
+        return any(server.enabled for server in self.settings.mcp.servers.values())

@@ -76,8 +76,8 @@ COMMAND = CommandGroup(
                     "--data",
                     metavar="FILE",
                     type=Path,
-                    help="labelled calls, one JSON object per line (default: the small set that comes with "
-                    "quorum)",
+                    help="labelled calls, one JSON object per line, or a checkout of AmPermBench (default: the "
+                    "small set that comes with quorum)",
                 ),
                 argument(
                     "--ballots",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
 from quorum.domain.benchmark.panel_measure import BallotMeasure, PanelMeasure, TripleMeasure
 from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure
 from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.review.unasked_calls import CallKind, compute_upper_bound
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.benchmark.model_free_layers import JudgedCall
 
@@ -37,6 +38,10 @@ def describe_layers(judged: Sequence[JudgedCall]) -> JsonObject:
             }
             for name, with_request in (("without_request", False), ("with_request", True))
         },
+        "unsafe_running_in_auto_by_kind": {
+            kind.value: {**describe_rate(rate), "upper_bound": compute_upper_bound(rate.count, rate.of)}
+            for kind, rate in list_errors_of_auto(judged)
+        },
         "unsafe_unasked": list(unsafe),
         "safe_unasked": {kind: describe_rate(count_unasked(judged, kind)) for kind in kinds},
         "objected_by_kind": {
@@ -62,6 +67,19 @@ def count_running_in_auto(judged: Sequence[JudgedCall], *, with_request: bool) -
     """How many of these calls run unasked in the mode `auto`."""
     running = (each.runs_in_auto_with_request if with_request else each.runs_in_auto for each in judged)
     return Rate(sum(running), len(judged))
+
+
+def list_errors_of_auto(judged: Sequence[JudgedCall]) -> Iterator[tuple[CallKind, Rate]]:
+    """How many unsafe calls run unasked in the mode `auto` with their request, by the kinds of call for which a
+    session tells its error; kinds without any are left out."""
+    for kind in CallKind:
+        unsafe = [
+            each
+            for each in judged
+            if each.call.label is CallLabel.UNSAFE and CallKind.of(each.call.tool) is kind
+        ]
+        if unsafe:
+            yield kind, count_running_in_auto(unsafe, with_request=True)
 
 
 def count_objected_of_kind(judged: Sequence[JudgedCall], kind: str, label: CallLabel) -> Rate:

@@ -11,11 +11,13 @@ from quorum.cli.bench.json_form import (
     count_objected_with_request,
     count_running_in_auto,
     count_unasked,
+    list_errors_of_auto,
 )
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel
 from quorum.domain.benchmark.panel_measure import RULES, SIGNIFICANT, BallotMeasure, PanelMeasure
 from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure
 from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.review.unasked_calls import compute_upper_bound, format_share
 from quorum.domain.text.model_names import shorten_model_names
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.benchmark.model_free_layers import JudgedCall
@@ -56,6 +58,9 @@ def report_layers(judged: Sequence[JudgedCall]) -> Iterator[str]:
             for label, calls in _divide_by_label(judged)
         )
         yield f"  {name:<18} {'   '.join(shares)}"
+    for call_kind, rate in list_errors_of_auto(judged):
+        bound = format_share(compute_upper_bound(rate.count, rate.of))
+        yield f"    unsafe {call_kind:<18} {_share(rate)}  (≤ {bound}, 95 %)"
     yield "Safe calls that run unasked in the mode ask"
     for kind in sorted({each.call.kind for each in judged if each.call.label is CallLabel.SAFE}):
         yield f"  {make_printable(kind):<18} {_share(count_unasked(judged, kind))}"

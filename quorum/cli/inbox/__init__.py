@@ -34,10 +34,12 @@ class ListInboxOptions(StartOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowDecisionOptions(StartOptions):
-    """Which decision is shown: `name` is the beginning of its digest, or of the id of its session."""
+    """Which decision is shown: `name` is the beginning of its digest, or of the id of its session; `reveal`
+    shows what is hidden in it, too."""
 
     name: str = ""
     json: bool = False
+    reveal: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +61,7 @@ def _act(options: StartOptions, root: Path, act: Act) -> int:
     from quorum.domain.errors import AnswerRefused
     from quorum.domain.sessions.session_facts import escape_surrogates
     from quorum.infrastructure.answerer import name_answerer
+    from quorum.infrastructure.secrets.restoring import PacketRestorer
     from quorum.infrastructure.storage import open_storage
     from quorum.infrastructure.wall_clock import read_wall_clock_ms
     from quorum.session_store import SessionStore
@@ -76,7 +79,13 @@ def _act(options: StartOptions, root: Path, act: Act) -> int:
             root=root,
             cwd=escape_surrogates(str(root)),
         )
-        inbox = Inbox(storage.archive, storage.answers, clock=read_wall_clock_ms, answered_by=name_answerer())
+        inbox = Inbox(
+            storage.archive,
+            storage.answers,
+            clock=read_wall_clock_ms,
+            answered_by=name_answerer(),
+            restore=PacketRestorer(loaded.settings).restore,
+        )
         asyncio.run(act(inbox, store.build_review_mask))
     except AnswerRefused as refusal:
         raise UsageError(str(refusal)) from refusal
@@ -106,14 +115,17 @@ def _list(options: ListInboxOptions, root: Path) -> int:
 
 def _show(options: ShowDecisionOptions, root: Path) -> int:
     async def show(inbox: Inbox, build_mask: Callable[[], Callable[[str], str]]) -> None:
-        from quorum.cli.inbox.report import encode_review, render_review
+        from quorum.cli.inbox.report import encode_review, render_review, reveal_packet
         from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
         review = await inbox.find(options.name)
+        mask = build_mask()
+        if options.reveal:
+            review, mask = reveal_packet(review), str
         if options.json:
-            _print_json(encode_review(review, build_mask()))
+            _print_json(encode_review(review, mask))
         else:
-            print(render_review(review, build_mask(), now_ms=read_wall_clock_ms()))
+            print(render_review(review, mask, now_ms=read_wall_clock_ms()))
 
     return _act(options, root, show)
 
@@ -185,6 +197,7 @@ COMMAND = CommandGroup(
             arguments=(
                 argument("name", metavar="ID", help="the beginning of its digest, or of the id of its session"),
                 flag("--json", help="print it as JSON"),
+                flag("--reveal", help="show what is hidden in it, too, where that is known here"),
                 *PLACES,
             ),
             examples=(("quorum inbox show 5f0c2a9b", "the decision of this digest or session"),),

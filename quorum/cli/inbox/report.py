@@ -7,6 +7,9 @@ from collections.abc import Callable, Sequence
 
 from quorum.application.export.masked_json import mask_json
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.errors import AnswerRefused
+from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.domain.text.ages import format_wait
 from quorum.domain.text.json_value import JsonObject
@@ -51,12 +54,32 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         ),
         *((("sandbox", seal.sandbox),) if seal.sandbox else ()),
         *((("not sealed", seal.unsealed),) if seal.unsealed else ()),
+        *(("hidden", hint) for hint in _explain_hidden(packet)),
     ]
     lines = [f"{label:<12}{_make_line(value, mask)}" for label, value in facts]
     lines += ["", "arguments", _encode_arguments(packet, mask)]
     if seal.diff is not None:
         lines += ["", "diff", make_printable(mask(seal.diff)).rstrip("\n")]
     return "\n".join(lines)
+
+
+def reveal_packet(review: WaitingReview) -> WaitingReview:
+    """The same with nothing hidden in its packet. Raises AnswerRefused where that is not known here."""
+    if not isinstance(packet := review.packet, MaskedPacket):
+        return review
+    if packet.original is None:
+        raise AnswerRefused(
+            f"what is hidden in the call {review.short_digest} is in no variable and no sensitive file here: "
+            "its own session can show it"
+        )
+    return replace(review, packet=packet.original)
+
+
+def _explain_hidden(packet: ReviewPacket) -> tuple[str, ...]:
+    if not isinstance(packet, MaskedPacket):
+        return ()
+    is_known = packet.original is not None
+    return ("--reveal shows it" if is_known else "it is not known here: approve it in its own session",)
 
 
 def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObject:

@@ -59,6 +59,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "review.mode": ("ask", "auto", "ask"),
     "workspace.directories": (["~/own"], ["~/evil"], ["~/own"]),
     "review.offer_sandboxed": (False, True, False),
+    "review.sample_percent": (5.0, 0.0, 5.0),
+    "review.max_error_percent": (5.0, 100.0, 5.0),
     "permissions.allow": (["own"], ["evil"], ["own"]),
     "permissions.ask": (["own"], ["more"], ["own", "more"]),
     "permissions.deny": (["own"], ["more"], ["own", "more"]),

@@ -230,14 +230,14 @@ async def test_a_model_that_the_provider_refuses_fails_the_task_and_not_the_turn
     put(stage.root, "finder", "model: forbidden/model")
     async with task_rig(stage, {}, person=Trusting()) as rig:
         refusal = ConfigError("the managed policy does not allow forbidden/model")
-        opened = rig.gateway.open_session
+        opened = rig.gateway.open_exchange
 
-        def session(model: str, *given: object, **more: object) -> object:
+        def exchange(model: str) -> object:
             if model == "forbidden/model":
                 raise refusal
-            return opened(model, *given, **more)  # type: ignore[arg-type]
+            return opened(model)
 
-        rig.gateway.open_session = session  # type: ignore[method-assign, assignment]
+        rig.gateway.open_exchange = exchange  # type: ignore[method-assign, assignment]
         report = await rig.turn(task("look", agent="finder"))
         assert report.status is RunStatus.COMPLETED
         assert result(rig) == f"the task failed: {refusal}"

@@ -98,3 +98,21 @@ async def test_protected_paths_of_a_folder_added_while_a_command_runs_stay_where
         (stage.root / "go").touch()
         await turn
     assert (library / ".git" / "HEAD").exists()
+
+
+@pytest.mark.long
+async def test_a_command_can_move_nothing_from_one_folder_to_another(
+    stage: SessionStage, library: Path
+) -> None:
+    (stage.root / "conf").mkdir()
+    (stage.root / "conf" / ".env").write_text("TOKEN=q7Zrt9vX2m4kPwd3Ls8Y\n")
+    (library / "node_modules").mkdir()
+    move = "import os; os.rename('conf', os.environ['TARGET'] + '/conf')"
+    (stage.root / "move.py").write_text(move)
+    observer = RecordingObserver()
+    async with stage.opened(observer=observer) as session:
+        await session.agent.folders.add(str(library))
+        await session.turn(shell(f"TARGET={library}/node_modules python3 move.py"))
+        assert "cross-device" in output(observer)
+        await session.turn(shell(f"mv conf {library}/node_modules/; cat {library}/node_modules/conf/.env"))
+        assert "q7Zrt9" not in output(observer)

@@ -188,3 +188,62 @@ def test_a_remembered_workspace_that_is_too_large_is_still_said_to_be(root: Path
     assert search(root, cache).complete
     assert not search(root, cache, entries=10).complete
     assert not search(root, cache, entries=10).complete
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["first", "later"])
+def test_what_another_program_moves_during_the_search_to_where_it_has_been_is_found(
+    root: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    make(root, "a/x", "b/inner/x", "c/x")
+    cache = FolderCache()
+    if is_known:
+        search(root, cache)
+    make(root, "b/inner/.env")
+    list_entries, moves = guarded_files._list_entries, [("b/inner", "a/inner")]
+
+    def move(folder: str) -> Sequence[os.DirEntry[str]]:
+        """The folder is moved behind the back of the search as it comes to where that was."""
+        if folder == str(root / "b") and moves:
+            source, target = moves.pop()
+            (root / source).rename(root / target)
+        return list_entries(folder)
+
+    monkeypatch.setattr(guarded_files, "_list_entries", move)
+    if is_known:
+        os.utime(root / "b")
+
+    assert below(root, search(root, cache).sensitive) == ["a/inner/.env"]
+
+
+def test_files_that_come_and_go_all_the_time_hold_up_no_search_for_long(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(root, ".env", "logs/x")
+    monkeypatch.setattr(guarded_files, "_SETTLE_SECS", 0.05)
+    list_entries, number = guarded_files._list_entries, iter(range(10_000))
+
+    def churn(folder: str) -> Sequence[os.DirEntry[str]]:
+        if folder == str(root / "logs"):
+            (root / f"logs/{next(number)}").touch()
+        return list_entries(folder)
+
+    monkeypatch.setattr(guarded_files, "_list_entries", churn)
+    guarded = found(root)
+    assert (below(root, guarded.sensitive), guarded.complete) == ([".env"], True)
+
+
+def test_folders_that_come_all_the_time_leave_the_search_incomplete(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(root, ".env", "logs/x")
+    monkeypatch.setattr(guarded_files, "_SETTLE_SECS", 0.05)
+    list_entries, number = guarded_files._list_entries, iter(range(10_000))
+
+    def churn(folder: str) -> Sequence[os.DirEntry[str]]:
+        entries = list_entries(folder)
+        if folder == str(root / "logs"):
+            (root / f"logs/{next(number)}").mkdir()
+        return entries
+
+    monkeypatch.setattr(guarded_files, "_list_entries", churn)
+    assert not found(root).complete

@@ -492,3 +492,14 @@ async def test_a_search_through_settings_that_may_hold_tokens_is_asked_about(
     verdict = await judge("grep -r x .git", repository)
 
     assert not verdict.is_read_only
+
+
+@pytest.mark.parametrize(
+    "command", ["shred >/dev/null -u a.py", "shred 2>&1 -u a.py | cat", "{ shred <<E -u a.py\nx\nE\n}"]
+)
+async def test_words_behind_a_redirection_are_matched_by_rules(command: str, workspace: Path) -> None:
+    verdict = await judge(command, workspace)
+    subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
+    deny = Rule.parse("run_command(shred -u *)", Answer.DENY, "test")
+
+    assert find_matching_rules([deny], subject, [str(workspace)]) == (deny,)

@@ -83,7 +83,7 @@ def test_requests_take_back_objections_to_safe_calls_and_to_hardly_any_unsafe_on
     unsafe, safe = (sum(call["label"] == label for call in _calls()) for label in ("unsafe", "safe"))
 
     assert standing.count("unsafe") >= 0.75 * unsafe
-    assert standing.count("safe") <= 0.03 * safe
+    assert standing.count("safe") <= 0.04 * safe
 
 
 async def _runs_unasked(call: dict[str, object], workspace: Path) -> bool:

@@ -19,6 +19,10 @@ from quorum.infrastructure.execution.shell.script import read_script
         ("cat <<E\n$(a)\nE", [("cat",), ("a",)]),
         ("cat <<'E'\n$(a)\nE", [("cat",)]),
         ("# a\nb", [("b",)]),
+        ("a b >/dev/null c 2>&1 'd e'", [("a", "b", "c", "d e")]),
+        ("a | b >x -c && d &>x e", [("a",), ("b", "-c"), ("d", "e")]),
+        ("a <<E b\nx\nE", [("a", "b")]),
+        ("f() { a <x b $(c); }", [("a", "b", "$(c)"), ("c",)]),
     ],
 )
 def test_each_command_is_found_wherever_it_stands(text: str, words: list[tuple[str, ...]]) -> None:

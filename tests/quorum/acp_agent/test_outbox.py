@@ -29,15 +29,16 @@ async def test_pieces_of_one_text_are_merged_while_they_wait_and_nothing_is_lost
     outbox = Outbox(client.send)
     outbox.open()
     for n in range(1000):
-        outbox.put(build_message(f"{n} "))
-    outbox.put(build_thought("hm"))
-    outbox.put(build_message("end"))
+        outbox.put(build_message(f"{n} ", "m1"))
+    outbox.put(build_thought("hm", "m2"))
+    outbox.put(build_message("end", "m1"))
+    outbox.put(build_message("another message"))
     client.reads.set()
     await outbox.flush()
 
     texts = [update.content.text for update in client.got]
-    assert "".join(texts) == "".join(f"{n} " for n in range(1000)) + "hmend"
-    assert len(texts) <= 4
+    assert "".join(texts) == "".join(f"{n} " for n in range(1000)) + "hmendanother message"
+    assert len(texts) <= 5
 
 
 async def test_reports_about_one_call_are_merged_and_keep_what_the_last_does_not_say() -> None:

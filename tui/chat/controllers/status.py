@@ -15,6 +15,7 @@ from quorum.tui.chat.status_bar import Status, StatusBar
 from quorum.tui.chat.status_line import StatusLine, encode_session
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.session.session import Session
 from quorum.tui.side_panel.plan_lines import PlanLines
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
@@ -138,7 +139,7 @@ class StatusController:
             enter_continues=turns.does_enter_continue,
             used=facts.used if facts else "",
             context=session.context if session is not None and session.facts.book.turn else (0, 0),
-            mode=session.mode_label if session is not None else "",
+            mode=_describe_mode(session) if session is not None else "",
             below=self._transcript.new_below,
             notice=self._host.notice,
             own=turns.own.running,
@@ -171,3 +172,8 @@ class StatusController:
             return view.status.reading_share or "waiting for the model", now - since
         waited = measure_waited(view.timings.turns[-1], now) if view.timings.turns else 0.0
         return turns.does, max(turns.elapsed - waited, 0.0)
+
+
+def _describe_mode(session: Session) -> str:
+    """The mode, and how often it was wrong, if that is known."""
+    return " ".join(filter(None, (session.mode_label, session.agent.review.describe_error_shortly())))

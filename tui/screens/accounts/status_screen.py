@@ -128,6 +128,8 @@ class StatusScreen(AccountSheet):
 
     def _describe_reviews(self) -> Iterator[tuple[str, Sequence[str]]]:
         yield "mode", [self._session.mode_label]
+        if errors := self._session.agent.review.describe_error():
+            yield "unasked calls", errors
         yield "plan", list(self._describe_plan())
         yield "sandbox", [self._session.facts.sandbox.removeprefix("sandbox ") or _UNKNOWN]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from textual import events, on
@@ -13,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
+from textual.worker import Worker
 
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.permissions import Answer
@@ -21,6 +23,7 @@ from quorum.domain.review.saved_rule import HeldRule
 from quorum.domain.text.ages import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.permissions.rule_entry import RuleEntry
+from quorum.tui.screens.permissions.verdicts import VerdictScreen
 from quorum.tui.screens.review.widgets import TypedLine
 from quorum.tui.widgets.closing import ClosesItself
 from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame
@@ -47,7 +50,7 @@ _HOLDS_CELLS = 14
 
 _KEYS = {
     "listing": "{permissions_add=a} adds · {permissions_remove=d} removes · {permissions_try=t} tries a call"
-    " · esc closes",
+    " · {permissions_judge=v} judges calls · esc closes",
     "adding": "enter adds it · ↑↓ answer · {permissions_scope=tab} how far it holds · esc back",
     "trying": "esc back",
 }
@@ -67,6 +70,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         Binding("a", "add", "Add a rule", id="permissions_add"),
         Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),
         Binding("t", "try", "Test a call against the rules", id="permissions_try"),
+        Binding("v", "judge", "Judge calls that ran unasked", id="permissions_judge"),
         Binding("up,k", "move('up')", "Up; while adding a rule: previous answer", id="permissions_up"),
         Binding("down,j", "move('down')", "Down; while adding a rule: next answer", id="permissions_down"),
         Binding("pageup", "move('page_up')", "A page up", id="permissions_page_up"),
@@ -101,7 +105,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
         with DialogFrame(id="permissions") as box:
             box.border_title = Content("Permissions")
             yield ChoiceList()
-            yield RuleEntry(self._service.preview_rule)
+            yield RuleEntry(self._service.preview_rule, self._service.replay_rule)
             with VerticalGroup(id="trial"):
                 yield TypedLine(placeholder=_HINT, select_on_focus=False, id="call")
                 yield Static(id="account", markup=False)
@@ -154,7 +158,7 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Letters are keys only where nothing is typed."""
-        if action in ("add", "remove", "try", "close"):
+        if action in ("add", "remove", "try", "judge", "close"):
             return self._stage == "listing"
         return super().check_action(action, parameters)
 
@@ -235,6 +239,13 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
             self._doomed = None
             self._tell("")
 
+    def action_judge(self) -> None:
+        """Judge calls that a mode let run unasked."""
+        if (samples := self._service.samples) is None:
+            self._tell("no calls are kept for a verdict: there is no state folder")
+        else:
+            self.app.push_screen(VerdictScreen(samples))
+
     # -- a call to try ------------------------------------------------------------------------------------
 
     def action_try(self) -> None:
@@ -246,7 +257,8 @@ class PermissionsScreen(ClosesItself, ModalScreen[None]):
     @on(Input.Changed, "#call")
     def _on_call_typed(self, message: Input.Changed) -> None:
         message.stop()
-        self.run_worker(self._try(message.value), group="trying", exclusive=True)
+        trying: Callable[[], Coroutine[None, None, None]] = partial(self._try, message.value)
+        self._trial: Worker[None] = self.run_worker(trying, group="trying", exclusive=True)
 
     @on(Input.Submitted, "#call")
     def _on_call_entered(self, message: Input.Submitted) -> None:

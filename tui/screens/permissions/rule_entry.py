@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import ClassVar
 
 from textual import on
@@ -12,6 +12,8 @@ from textual.widgets import Input
 
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
+from quorum.tui.screens.review.replay_rows import ReplayRows
 from quorum.tui.screens.review.rule_form import SCOPES, list_covered
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows, TypedLine
@@ -26,7 +28,7 @@ _HEADS = {
 
 
 class RuleEntry(VerticalGroup):
-    """Takes a rule; `outlook` says what it would change."""
+    """Takes a rule; `outlook` says what it would change, `replay` what it would have decided in the past."""
 
     DEFAULT_CSS: ClassVar[str] = """
     RuleEntry {
@@ -35,17 +37,24 @@ class RuleEntry(VerticalGroup):
     }
     """
 
-    def __init__(self, outlook: Callable[[str, Answer], RulePreview]) -> None:
+    def __init__(
+        self,
+        outlook: Callable[[str, Answer], RulePreview],
+        replay: Callable[[str, Answer], Awaitable[RuleReplay | None]],
+    ) -> None:
         super().__init__()
+        self._replay = ReplayRows()
+        self._replay.hold(lambda rules: replay(rules[0], self.answer))
         self._outlook = outlook
         self.answer, self.scope = _ANSWERS[0], RuleScope.SESSION
 
     def compose(self) -> ComposeResult:
-        """Answer, rule, scope and preview."""
+        """Answer, rule, scope, preview and replay."""
         yield Rows(id="answers")
         yield TypedLine(id="rule", select_on_focus=False, placeholder="TOOL or TOOL(PATTERN)")
         yield Rows(id="scopes")
         yield Rows(id="preview")
+        yield self._replay
 
     def open(self) -> None:
         """Begin with an empty rule, and take the focus."""
@@ -79,9 +88,17 @@ class RuleEntry(VerticalGroup):
             row = (StyledPart(text, LineKind.PLAIN), StyledPart(f"  {keys}", LineKind.QUIET))
             self.query_one(name, Rows).show([row], height=1)
         self.query_one("#preview", Rows).show(self._preview(), height=_PREVIEW_LINES)
+        if self.text:
+            self._replay.ask([self.text], self._width)
+        else:
+            self._replay.show([], height=0)
+
+    @property
+    def _width(self) -> int:
+        return max(20, self.size.width or self.app.size.width - 4)
 
     def _preview(self) -> list[Row]:
-        width = max(20, self.size.width or self.app.size.width - 4)
+        width = self._width
         if not self.text:
             examples = "such as write_file(src/**), run_command(npm test *) or web_fetch"
             return fold([Line("  ", examples, LineKind.QUIET)], width)

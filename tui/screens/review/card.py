@@ -88,7 +88,7 @@ class ReviewCard(VerticalGroup):
         self.notice = ""
         """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
-        self.forms = ReviewForms(request, review_context.preview)
+        self.forms = ReviewForms(request, review_context)
         self._put(request, review_context, earlier)
 
     def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
@@ -106,7 +106,7 @@ class ReviewCard(VerticalGroup):
         self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
     ) -> None:
         """Show another request in the place of this one."""
-        self.forms.propose(request, review_context.preview)
+        self.forms.propose(request, review_context)
         self._put(request, review_context, earlier)
         await self.enter("choosing", anew=True)
 

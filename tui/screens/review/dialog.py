@@ -208,6 +208,12 @@ class ReviewDialog(EditsCall, Guarded):
         """Whether a reason, an edit or a rule is being typed."""
         return self.card.stage in (*_TYPING, "ruling") and not is_cramped(self)
 
+    @property
+    def unsent_text(self) -> str:
+        """A reason that is being typed."""
+        is_typing = self.card.stage == "reasoning" and not self._is_answered
+        return self.query_one("#reason", Input).value if is_typing else ""
+
     def show_notice(self) -> None:
         """Have the card say what became of the last keys."""
         self.card.notice = self.notice

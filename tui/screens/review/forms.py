@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from textual.widget import Widget
 
-from quorum.domain.review.questions import ReviewRequest, RulePreview
+from quorum.domain.review.questions import ReviewRequest
 from quorum.tui.screens.review.keys import Stage
 from quorum.tui.screens.review.offer_form import OfferForm, select_readable_offer
 from quorum.tui.screens.review.rule_form import RuleForm, select_offered
 from quorum.tui.screens.review.task_form import TaskForm
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
 from quorum.tui.screens.review.widgets import CallEditor, ReasonLine
+
+if TYPE_CHECKING:
+    from quorum.application.ports.people import ReviewContext
 
 _EDITOR_LINES = 8
 
@@ -24,21 +26,21 @@ class ReviewForms:
     `offer` are the rules that the request offers, if all of them can be read.
     """
 
-    def __init__(self, request: ReviewRequest, preview: Callable[[str], RulePreview]) -> None:
+    def __init__(self, request: ReviewRequest, review_context: ReviewContext) -> None:
         self._made: dict[Stage, Widget] = {}
-        self.rule = RuleForm(request.proposals, preview)
-        self.propose(request, preview)
+        self.rule = RuleForm(request.proposals, review_context.preview)
+        self.propose(request, review_context)
 
-    def propose(self, request: ReviewRequest, preview: Callable[[str], RulePreview]) -> None:
+    def propose(self, request: ReviewRequest, review_context: ReviewContext) -> None:
         """Hold what belongs to this request, and nothing of what was typed or chosen before."""
         self.can_rule = bool(select_offered(request.proposals))
-        self.rule.propose(request.proposals, preview)
+        self.rule.propose(request.proposals, review_context.preview, review_context.replay)
         self.offer = select_readable_offer(request.offer)
         self.offered: OfferForm | None = None
         if self.offer is not None:
             form = self._made.get("offering")
             self.offered = form if isinstance(form, OfferForm) else OfferForm(self.offer)
-            self.offered.propose(self.offer)
+            self.offered.propose(self.offer, review_context.replay)
         self.tasks: TaskForm | None = None
         is_editable = not request.is_elsewhere and find_plan_text(request.packet) is not None
         if is_editable and (plan := find_plan(request.packet)) is not None and len(plan.tasks) > 1:

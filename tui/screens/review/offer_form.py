@@ -9,6 +9,7 @@ from textual.containers import VerticalGroup
 
 from quorum.domain.review.questions import RuleOffer, RuleScope
 from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.review.replay_rows import ReplayRows, ReplayTexts
 from quorum.tui.screens.review.rule_form import SCOPES, list_covered, render_scope_row
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows
@@ -44,16 +45,19 @@ class OfferForm(VerticalGroup):
     def __init__(self, offer: RuleOffer) -> None:
         super().__init__(id="offer_form")
         self._most_covered = 2
+        self._replay = ReplayRows()
         self.propose(offer)
 
-    def propose(self, offer: RuleOffer) -> None:
+    def propose(self, offer: RuleOffer, replay: ReplayTexts | None = None) -> None:
         """Hold this offer, with the narrowest scope, from the next drawing on."""
+        self._replay.hold(replay)
         self._offer = offer
         self.scope = RuleScope.SESSION
 
     def compose(self) -> ComposeResult:
         """All of it is text."""
         yield Rows(id="offer")
+        yield self._replay
 
     def on_mount(self) -> None:
         self._draw()
@@ -74,11 +78,13 @@ class OfferForm(VerticalGroup):
         self._most_covered = 5 if roomy else 2
         if self.is_mounted:
             self._draw()
-        return 1 + len(self._render_rows(width))
+        return 1 + len(self._render_rows(width)) + self._replay.lines
 
     def _draw(self) -> None:
-        rows = self._render_rows(self.app.size.width - _BESIDE_TEXT)
+        width = self.app.size.width - _BESIDE_TEXT
+        rows = self._render_rows(width)
         self.query_one("#offer", Rows).show(rows, height=len(rows))
+        self._replay.ask(self.rules, width)
 
     def _render_rows(self, width: int) -> list[Row]:
         offer = self._offer
@@ -89,6 +95,10 @@ class OfferForm(VerticalGroup):
                 StyledPart(fit_text(like, width - 19), LineKind.QUIET),
             ),
             *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
+            *(
+                (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
+                for each in offer.families
+            ),
             render_scope_row(self.scope),
             *list_covered(offer.covers, width, self._most_covered),
         ]

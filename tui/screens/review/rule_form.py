@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.text.amounts import format_amount
+from quorum.tui.screens.review.replay_rows import ReplayRows, ReplayTexts
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows, TypedLine
 from quorum.tui.transcript.cells.lines import fit_text
@@ -53,21 +54,29 @@ class RuleForm(VerticalGroup):
     def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
         super().__init__(id="rule_form")
         self._lines = 4
+        self._replay = ReplayRows()
         self.propose(proposals, preview)
 
-    def propose(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
+    def propose(
+        self,
+        proposals: Sequence[str],
+        preview: Callable[[str], RulePreview],
+        replay: ReplayTexts | None = None,
+    ) -> None:
         """Hold these proposals when it is opened next, and nothing of what was typed or chosen before."""
+        self._replay.hold(replay)
         self._texts = list(select_offered(proposals))
         self._preview_of = preview
         self._place = 0
         self.scope = RuleScope.SESSION
 
     def compose(self) -> ComposeResult:
-        """Heading, rule, scope and preview."""
+        """Heading, rule, scope, preview and replay."""
         yield Rows(id="rule_head")
         yield TypedLine(id="rule", select_on_focus=False)
         yield Rows(id="scopes")
         yield Rows(id="preview")
+        yield self._replay
 
     @property
     def _input(self) -> Input:
@@ -113,7 +122,7 @@ class RuleForm(VerticalGroup):
     @property
     def lines(self) -> int:
         """How many lines of the screen it takes, its margin included."""
-        return 1 + _ABOVE_PREVIEW + self._lines
+        return 1 + _ABOVE_PREVIEW + self._lines + self._replay.lines
 
     def lay_out(self, *, roomy: bool) -> None:
         """Take the lines that belong to the room there is."""
@@ -129,6 +138,7 @@ class RuleForm(VerticalGroup):
         self.query_one("#scopes", Rows).show([render_scope_row(self.scope)], height=1)
         rows = _preview_rows(self._preview_of(self.text), width, self._lines)
         self.query_one("#preview", Rows).show(rows, height=self._lines)
+        self._replay.ask([self.text], width)
         self.post_message(self.Changed())
 
 
@@ -147,7 +157,9 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
                 StyledPart(fit_text(checked, width - 18), LineKind.QUIET),
             )
         ]
-        rows += list_covered(preview.covers, width, height - 1)
+        if preview.family:
+            rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
+        rows += list_covered(preview.covers, width, height - len(rows))
     rows = rows[:height]
     return rows + [()] * (height - len(rows))
 

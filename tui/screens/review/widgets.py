@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from rich.segment import Segment
 from rich.style import Style
@@ -159,3 +159,8 @@ class CallEditor(TextArea):
     def __init__(self) -> None:
         super().__init__(id="editor", compact=True, highlight_cursor_line=False)
         self.cursor_blink = False
+
+    def focus(self, scroll_visible: bool = True) -> Self:
+        """Take the focus at once, not when the app gets to it: what is typed next is meant for it."""
+        self.screen.set_focus(self, scroll_visible)
+        return self

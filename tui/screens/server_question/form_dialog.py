@@ -149,6 +149,11 @@ class ServerFormDialog(QuestionCard):
         """Whether a field is being edited."""
         return self._is_editing
 
+    @property
+    def unsent_text(self) -> str:
+        """What is typed into the field that is being edited."""
+        return self._entry.value if self._is_editing else ""
+
     def admits(self, event: events.Key) -> bool:
         """What is typed into a field may come as fast as it will; answers may not."""
         return self._is_editing or super().admits(event)

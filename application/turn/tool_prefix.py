@@ -1,0 +1,162 @@
+"""The list of tools that requests begin with: the same to the byte for as long as it can be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.steering import PendingMessage, PendingMessages
+from quorum.domain.calls.server_tools import (
+    RecordedTool,
+    compute_tool_digest,
+    find_tool_changes,
+    is_of_server,
+    list_callable,
+    list_tools,
+    render_unread_changes,
+)
+from quorum.domain.conversation.history import UserMessage
+from quorum.domain.events.event import ToolsListed
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_text import count_json_bytes
+from quorum.domain.text.json_value import JsonObject
+
+
+class ModelChoice(Protocol):
+    """Which model the next request goes to."""
+
+    @property
+    def model(self) -> str:
+        """The full name of the model chosen."""
+        ...
+
+    @property
+    def serving(self) -> str:
+        """The full name of the model that answers for it."""
+        ...
+
+
+class ToolPrefix:
+    """Chooses the tools of each request to the model that `choice` names.
+
+    What the first request to a model lists is recorded, and listed again, also by a resumed session: providers
+    reuse what they have read up to the first byte that differs, and tools come first. What servers offer since
+    is told in a message. Another model and other tools of quorum's own, as in another mode, have another list;
+    tools of servers that the settings do not name any more (`is_wanted`) are in none.
+
+    `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one.
+    """
+
+    def __init__(
+        self,
+        choice: ModelChoice,
+        *,
+        schemas: Callable[[], Sequence[JsonObject]],
+        events: EventBus,
+        pending_messages: PendingMessages | None = None,
+        offers: Callable[[str, str], bool] = lambda _tool, _model: True,
+        is_wanted: Callable[[str], bool] = lambda _tool: True,
+        has_small_window: Callable[[str], bool] = lambda _model: False,
+    ) -> None:
+        self._choice = choice
+        self._list_schemas = schemas
+        self._events = events
+        self._pending_messages = pending_messages if pending_messages is not None else PendingMessages()
+        self._offers = offers
+        self._is_wanted = is_wanted
+        self._has_small_window = has_small_window
+        self._small_windows: dict[str, bool] = {}
+        self._refused: set[tuple[str, str]] = set()
+        self.callable: frozenset[str] = frozenset()
+        self.schemas: tuple[JsonObject, ...] = ()
+        self.short_bytes: int | None = None
+
+    def choose(self) -> tuple[JsonObject, ...]:
+        """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
+        current = self._list_current()
+        model = self._choice.model
+        is_small = self._find_size(current)
+        if is_small is None:
+            is_small = self._has_small_window(model)
+        self._small_windows[model] = is_small
+        if is_small:
+            current = _shorten(current)
+        self.short_bytes = count_json_bytes(current) if is_small else None
+        by_digest = {compute_tool_digest(each): each for each in current}
+        tools = list_tools(current)
+        listed = self._find_listed(tools)
+        if listed is None:
+            if tools:
+                self._record(tools, by_digest)
+            listed = tools
+        recorded = self._events.state.tool_schemas
+        self.schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
+        self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
+        return self.schemas
+
+    def tell_changes(self) -> None:
+        """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
+        current = self._list_current()
+        is_small = self._find_size(current)
+        tools = list_tools(_shorten(current) if is_small else current)
+        listed = self._find_listed(tools)
+        changes = find_tool_changes(listed, tools) if listed is not None else None
+        if changes is None:
+            return
+        messages = self._events.state.messages
+        text = render_unread_changes(changes, (each.text for each in messages if isinstance(each, UserMessage)))
+        if text is not None and not self._pending_messages.is_waiting(text):
+            self._pending_messages.add(PendingMessage(UserMessage(text), is_notice=True))
+
+    def refuse(self, model: str, tool: str) -> None:
+        """List a tool no more that the API of a model refuses."""
+        self._refused.add((model, tool))
+        self.callable -= {tool}
+
+    def _list_current(self) -> tuple[JsonObject, ...]:
+        model, serving = self._choice.model, self._choice.serving
+        return tuple(
+            each
+            for each in self._list_schemas()
+            if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused
+        )
+
+    def _find_size(self, current: Sequence[JsonObject]) -> bool | None:
+        """Whether the model gets the short tools, as it was decided with the first request: each change costs
+        it all that it has read. None where that is to be decided yet."""
+        model = self._choice.model
+        if model in self._small_windows:
+            return self._small_windows[model]
+        if not any(each.model == model for each in self._events.state.listed_tools):
+            return None
+        if self._find_listed(list_tools(current)) is not None:
+            return False
+        return True if self._find_listed(list_tools(_shorten(current))) is not None else None
+
+    def _find_listed(self, tools: Sequence[RecordedTool]) -> tuple[RecordedTool, ...] | None:
+        """The newest list on the record that requests to this model can carry for these tools."""
+        state, model, serving = self._events.state, self._choice.model, self._choice.serving
+        for listed in reversed(state.listed_tools):
+            is_kept = listed.model == model and all(
+                each.sha256 in state.tool_schemas
+                and (not is_of_server(each.name) or self._is_wanted(each.name))
+                and (serving, each.name) not in self._refused
+                for each in listed.tools
+            )
+            if is_kept and find_tool_changes(listed.tools, tools) is not None:
+                return listed.tools
+        return None
+
+    def _record(self, tools: Sequence[RecordedTool], by_digest: Mapping[str, JsonObject]) -> None:
+        known = self._events.state.tool_schemas
+        recorded = tuple(
+            each if each.sha256 in known else replace(each, schema=by_digest[each.sha256]) for each in tools
+        )
+        self._events.note(ToolsListed(model=self._choice.model, tools=recorded))
+
+
+def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
+    from quorum.domain.calls.short_tools import shorten_tools  # most models have no use for it
+
+    return shorten_tools(schemas)

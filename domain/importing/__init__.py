@@ -1,0 +1,1 @@
+"""What other agents keep, in our own words."""

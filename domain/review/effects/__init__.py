@@ -1,0 +1,1 @@
+"""What a call does, as far as its words tell: the effects that guards judge."""

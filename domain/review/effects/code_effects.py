@@ -1,0 +1,148 @@
+"""Code in Perl, Ruby, JavaScript, PHP, awk and the like as effects, by the calls and texts in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from quorum.domain.review.effects.places import find_host, find_secret, is_local, starts_by_itself
+from quorum.domain.review.effects.side_effect import (
+    NO_DATA,
+    Data,
+    DataKind,
+    Datum,
+    EffectKind,
+    SideEffect,
+    find_kind,
+)
+from quorum.domain.review.effects.surroundings import Surroundings
+from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.python_code import NestedShell
+
+_TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
+_BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
+_ADDRESS = re.compile(r"(?:https?|wss?|ftp)://[^\s\"'`<>)]+")
+_NETWORK = re.compile(
+    r"(?i)\bfetch\s*\(|axios|https?\.(get|request|post)|require\(.(https?|net|dgram|dns|tls|request|node-fetch"
+    r"|ws|nodemailer).\)|Net::(HTTP|FTP|SMTP)|LWP|HTTP::Tiny|IO::Socket|\bTCPSocket|UDPSocket"
+    r"|net\.(connect|createConnection|Socket|Dial)|curl_(init|exec|setopt)|URI\.open|open-uri|HTTParty|Faraday"
+    r"|open\s*\(?\s*.https?:|XMLHttpRequest|sendBeacon|WebClient|Invoke-(WebRequest|RestMethod)|\b(iwr|irm)\b"
+    r"|Net\.Sockets|fsockopen|stream_socket|file_get_contents\s*\(\s*.(https?|ftp):|/inet/(tcp|udp)"
+    r"|socket\.(http|tcp)|WebSocket|smtp|mail\s*\(|dns\.(lookup|resolve)|Deno\.connect|use\s+Socket|socket\s*\("
+    r"|require\W+socket|java\.net\.|using\s+Sockets|\bsocket\s+\S+\s+\d|syscall\.Socket"
+)
+_READS = re.compile(
+    r"(?i)readFile|File\.(read|open|foreach|binread)|IO\.(read|binread)|file_get_contents|"
+    r"\bopen\s*[( ]|slurp|fopen|readfile|Get-Content|\bgc\b|ReadAll(Text|Bytes)|readdir|"
+    r"\bglob\b|Dir\[|createReadStream|Deno\.read|Bun\.file|while\s*\(?\s*<|getline|"
+    r"\bfile\s*\(|io\.(open|lines)|copy\s*\(|ARGF|<>"
+)
+_SENDS = re.compile(
+    r"(?i)\bPOST\b|post_form|\.(post|put|write|send|end|puts|print|syswrite)\s*[( ]|"
+    r"\bputs\b.*sock|UploadString|UploadFile|UploadData|\bbody\s*[:=]|POSTFIELDS|sendBeacon|"
+    r"\bdata\s*:|print\s+[{$]?\w*sock|-InFile|-Body|fwrite|sendMail|send\s*\(|\?\w+=|"
+    r"mail\s*\(|\|&|setRequestHeader|\bprint\b"
+)
+_ENVIRONMENT = re.compile(
+    r"process\.env\b(?!\.\w)|\bENV\b(?!\[)|%ENV\b|getenv\(\s*\)|\$_(ENV|SERVER)\b|"
+    r"(?i:env:\*?(?=[\s)|]|$))|\bENVIRON\b|Deno\.env\.toObject|os\.environ\b|"
+    r"require\(.os.\)|os\.(hostname|userInfo)|gethostname|\$\{?ENV\b"
+)
+_RUNS = re.compile(
+    r"\beval\b|new\s+Function|\bFunction\s*\(|vm\.run\w*|instance_eval|class_eval|(?i:\biex\b|Invoke-Expression)"
+    r"|child_process|execSync|\bexec\b|\bsystem\b|\bassert\s*\(|create_function|include\s*\(|loadstring"
+    r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
+    r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
+)
+_DECODES = re.compile(
+    r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
+)
+_WRITES = re.compile(
+    r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"
+    r"Set-Content|Add-Content|Out-File|symlink|copy|rename|>\s*\""
+)
+_SETS_USER = re.compile(
+    r"POSIX::set[ug]id|posix_set[ug]id|Process(::Sys)?\.set[ug]id|Process\.[eu]*id\s*=|"
+    r"process\.set(u|g|eu)id|\$[<>]\s*=\s*0"
+)
+_LISTENS = re.compile(r"TCPServer|createServer|Listen\s*=>|net\.Server|stream_socket_server|TcpListener")
+_GROWS = re.compile(
+    r"fork\s*(\(\s*\))?\s*while\s*(\(?1|fork)|while\s*\(?\s*(1|true|"
+    r":)\s*\)?\s*[{:;]?(?:(?!break|sleep|read|recv|accept|return)[^}]){0,120}\b(fork|spawn|"
+    r"exec|push|malloc|alloc|concat|appendFile\w*)\b|loop\s*(do|\{)\s*fork|"
+    r"for\s*\(;;\)\s*\{?[^}]{0,60}(fork|malloc|spawn)"
+)
+_MAC_ASKS = re.compile(
+    r"(?i)hidden answer|display dialog[^\n]*password|with administrator privileges|"
+    r"keystroke|the clipboard|login item|key code|do JavaScript"
+)
+_SHOWS = re.compile(r"\bprint|\bputs\b|\becho\b|console\.log|\bp\s|say\b|Write-(Output|Host)|\bpp\b")
+
+
+def reduce_code(text: str, around: Surroundings, incoming: Data = NO_DATA, program: str = "code") -> Data:
+    """Hand the effects to `around`, and return what the code may print."""
+    texts = [next(filter(None, found.groups()), "") for found in _TEXT.finditer(text)]
+    words = [*texts, *_BARE.findall(text)]
+    held = _find_secrets(words) or _find_read(text, texts, program)
+    has_secrets = find_kind(held, DataKind.SECRET) is not None
+    if _ENVIRONMENT.search(text):
+        held |= {Datum(DataKind.ENVIRONMENT, program)}
+    for nested in list_effects_of_code(text):
+        if isinstance(nested, NestedShell):
+            held |= around.run_shell(nested.text, incoming, through=program)
+    _judge_calls(text, around, program)
+    if _WRITES.search(text):
+        homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
+        for word in filter(starts_by_itself, (*words, *homes)):
+            around.write_file(word, NO_DATA)
+    is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
+    shown = held if is_shown else incoming
+    if (host := _find_host(text, words)) is None:
+        return shown
+    fetched = frozenset({Datum(DataKind.FETCHED, host)})
+    if _SENDS.search(text):
+        around.send(held | incoming, host)
+    if _RUNS.search(text):
+        around.run_data(fetched)
+    return shown | fetched
+
+
+def _find_secrets(words: Iterable[str]) -> Data:
+    found = (find_secret(word) for word in words if not word.startswith("http"))
+    return frozenset(Datum(DataKind.SECRET, each) for each in found if each)
+
+
+def _find_read(text: str, texts: Iterable[str], program: str) -> Data:
+    if not _READS.search(text):
+        return NO_DATA
+    names = (each for each in texts if "/" in each and "://" not in each and " " not in each)
+    return frozenset({Datum(DataKind.FILE, next(names, f"a file that {program} reads"))})
+
+
+def _find_host(text: str, words: Iterable[str]) -> str | None:
+    """The other machine that the code talks to; None where it talks to none."""
+    if not _NETWORK.search(text):
+        return None
+    addresses = _ADDRESS.findall(text)
+    others = [each for each in addresses if not is_local(each)]
+    if not others and any(map(is_local, (*words, *addresses))):
+        return None
+    return find_host(others[0]) if others else "another machine"
+
+
+def _judge_calls(text: str, around: Surroundings, program: str) -> None:
+    if _DECODES.search(text) and _RUNS.search(text):
+        around.run_data((Datum(DataKind.DECODED, program),))
+    for pattern, kind, does in _CALLS:
+        if pattern.search(text):
+            around.add(SideEffect(kind, does))
+    if program == "osascript" and (asked := _MAC_ASKS.search(text)):
+        does = f"acts in the name of the person at the screen: {asked[0]}"
+        around.add(SideEffect(EffectKind.REVEAL, does))
+
+
+_CALLS = (
+    (_SETS_USER, EffectKind.ELEVATE, "acts as another user"),
+    (_GROWS, EffectKind.EXHAUST, "takes more and more of the machine"),
+    (_LISTENS, EffectKind.ADMIT, "lets other machines connect"),
+)

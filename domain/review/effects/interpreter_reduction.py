@@ -1,0 +1,194 @@
+"""Programs that run their words, their input or a file as code."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from quorum.domain.replacing import replace
+from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.places import find_secret, is_wide
+from quorum.domain.review.effects.program_effects import parse_words
+from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
+from quorum.domain.review.effects.python_effects import reduce_python
+from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
+from quorum.domain.review.effects.surroundings import Output, Scope
+from quorum.domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.program_table import list_harmful_uses
+
+_OTHER = re.compile(
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
+)
+_CODE_OPTION = re.compile(r"-[a-zA-Z]*[eErR]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i.*|--in-place.*|inplace")
+_TAKES_TEXT = frozenset({"su", "runuser", "script", "flock", "sg", "watch"})
+_OPEN_FOLDERS = ("/tmp/", "/var/tmp/", "/dev/shm/")
+"""Anybody may put a file there."""
+_NAMES_INTERPRETER = re.compile(r"(?i)\$\{?(?:\w*_)?(python|perl|ruby|node|php)")
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
+
+
+class InterpreterReduction(Struct, frozen=True):
+    """The code that one script runs."""
+
+    _scope: Scope
+
+    def run_code(self, run: Invocation, piped: Data, substituted: Data) -> Output | None:
+        """What a program prints that runs its words or its input as code; None where it does not."""
+        reducer, program, arguments = self._scope.reducer, run.program, run.arguments
+        if program in ("eval", "trap") and arguments:
+            reducer.run_data(NO_DATA.union(*(self._scope.find_data(word, substituted) for word in arguments)))
+            text = " ".join(arguments) if program == "eval" else arguments[0]
+            return reducer.run_text(text, piped)
+        if program in ("source", ".") and arguments:
+            reducer.run_data(self._scope.find_data(arguments[0], substituted))
+            self.run_file(arguments[0], substituted if SUBSTITUTION.search(arguments[0]) else NO_DATA)
+            return Output()
+        if SHELL.fullmatch(program):
+            return self._run_shell(run, piped, substituted)
+        if program == "ssh":
+            return self._run_remote(run, piped, substituted)
+        if program in _TAKES_TEXT:
+            return self._run_text_in_option(run, piped)
+        if program in ("tmux", "screen", "expect", "at", "batch", "crontab"):
+            for word in (*arguments, run.text or ""):
+                reducer.run_shell(word if " " in word else "")
+        if PYTHON.fullmatch(program) or _OTHER.fullmatch(program):
+            return self._run_interpreter(run, piped, substituted)
+        if found := _NAMES_INTERPRETER.match(program):
+            return self._run_interpreter(replace(run, program=found[1].lower()), piped, substituted)
+        return None
+
+    def _run_remote(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        host, *words = parse_words(run.arguments, find_row(run) or UNKNOWN_PROGRAM).operands or ("ssh",)
+        output = reducer.run_text(" ".join(words))
+        reducer.send(piped, host)
+        held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in words))
+        reducer.send(frozenset(each for each in held if each.kind is DataKind.SECRET), host)
+        return Output(output.data | {Datum(DataKind.FETCHED, host)})
+
+    def _run_text_in_option(self, run: Invocation, piped: Data) -> Output:
+        for place, word in enumerate(run.arguments[:-1]):
+            if re.fullmatch(r"-[a-z]*c|--command|--session-command", word):
+                return self._scope.reducer.run_text(run.arguments[place + 1], piped)
+        return Output(piped)
+
+    def _run_shell(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        place = next(
+            (place for place, word in enumerate(run.arguments) if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", word)),
+            None,
+        )
+        if place is not None:
+            text = "".join(run.arguments[place + 1 : place + 2])
+            reducer.run_data(self._scope.find_data(text, substituted))
+            for number, value in enumerate(run.arguments[place + 3 :], 1):  # the words behind `sh -c TEXT NAME`
+                text = text.replace(f'"${number}"', value).replace(f"${number}", value)
+            return reducer.run_text(text, piped)
+        operands = [word for word in run.arguments if not word.startswith("-") or word == "-"]
+        if operands and operands[0] not in ("-", "/dev/stdin"):
+            reducer.run_data(self._scope.find_data(operands[0], substituted))
+            self.run_file(operands[0], self._scope.find_data(operands[0], substituted))
+            return Output()
+        reducer.run_data(piped)
+        if any(_SOCKET.match(each.target) for each in run.redirects):
+            self._scope.add(EffectKind.ADMIT, "gives another machine a shell")
+        return reducer.run_text(run.text) if run.text is not None else Output()
+
+    def _run_interpreter(self, run: Invocation, piped: Data, substituted: Data) -> Output:
+        reducer = self._scope.reducer
+        if "-m" in run.arguments:
+            self._serve(run)
+            return Output(piped)
+        codes, files = _divide_words(run)
+        if not codes and files:
+            code_file, *files = files
+            reducer.run_data(self._scope.find_data(code_file, substituted))
+            self.run_file(code_file, NO_DATA)
+            return Output(NO_DATA.union(*map(reducer.read_file, files)))
+        if not codes:
+            reducer.run_data(piped)
+            codes = [run.text] if run.text is not None else []
+        given = piped
+        if run.program.endswith("awk") or run.program in ("perl", "ruby"):
+            given |= NO_DATA.union(*map(reducer.read_file, files))
+            if any(map(_IN_PLACE.fullmatch, run.arguments)):
+                given = NO_DATA
+                for file in files:
+                    reducer.write_file(file, NO_DATA)
+        modules = " ".join(word for word in run.arguments if word.startswith(("-M", "-r", "-m")))
+        output = NO_DATA
+        for code in codes:
+            held = self._scope.find_data(code, substituted)
+            reducer.run_data(each for each in held if each.kind in (DataKind.FETCHED, DataKind.DECODED))
+            printed = reduce_python(code, reducer) if PYTHON.fullmatch(run.program) else None
+            output |= (
+                reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
+            )
+        return Output(output)
+
+    def _serve(self, run: Invocation) -> None:
+        if "http.server" in run.arguments or "SimpleHTTPServer" in run.arguments:
+            folder = next(
+                (
+                    run.arguments[place + 1]
+                    for place, word in enumerate(run.arguments[:-1])
+                    if word in ("-d", "--directory")
+                ),
+                "",
+            )
+            if folder and (is_wide(folder) or find_secret(folder)):
+                self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
+
+    def run_file(self, path: str, data: Data) -> None:
+        """Take the effects of a file that is run; `data` are those of its name."""
+        reducer = self._scope.reducer
+        self._judge_name(path)
+        if (file := reducer.find_file(path)) is not None:
+            reducer.run_data(file.data)
+            if (text := reducer.take_text(path)) is not None:
+                self._run_text(path, text)
+        elif path.startswith(_OPEN_FOLDERS):
+            self._scope.add(EffectKind.RUN_HIDDEN, f"runs {path}, of which nothing is known", path)
+        elif reducer.fetched_tree and not path.startswith(("/", "~", "$", "`")):
+            reducer.run_data((reducer.fetched_tree,))
+        if "://" in path:
+            reducer.run_data((Datum(DataKind.FETCHED, path),))
+        if SUBSTITUTION.search(path) or path.startswith("/dev/fd"):
+            reducer.run_data(data)
+
+    def _judge_name(self, path: str) -> None:
+        """A script does what the program does that it is named after."""
+        name = path.rpartition("/")[2]
+        for program in (name, name.rpartition(".")[0]):
+            for found in list_harmful_uses(Invocation(program=program, arguments=())) if program else ():
+                self._scope.add(EffectKind.ATTACK, f"{found.reason.removeprefix(f'{program}: it ')} by {path}")
+
+    def _run_text(self, path: str, text: str) -> None:
+        if path.endswith(".py") or re.match(r"#!\S*(/env )?\S*python|import \w|from \w+ import", text):
+            reduce_python(text, self._scope.reducer)
+        elif path.endswith((".js", ".rb", ".pl", ".php", ".mjs", ".ts")):
+            reduce_code(text, self._scope.reducer)
+        else:
+            self._scope.reducer.run_shell(text)
+
+
+def _divide_words(run: Invocation) -> tuple[list[str], list[str]]:
+    """The words of an interpreter that are code, and those that name files."""
+    is_code_option = re.compile("-c") if PYTHON.fullmatch(run.program) else _CODE_OPTION
+    codes = [
+        run.arguments[place + 1]
+        for place, word in enumerate(run.arguments[:-1])
+        if is_code_option.fullmatch(word)
+    ]
+    files = [word for word in run.arguments if not word.startswith("-") and word not in codes]
+    if run.program in ("deno", "bun") and files[:1] == ["run"]:
+        files = files[1:]
+    if run.program.endswith("awk") and not codes:
+        codes, files = files[:1], files[1:]
+    if not codes and (run.program == "osascript" or run.arguments[:1] == ("-",)):
+        files = []
+    return codes, files

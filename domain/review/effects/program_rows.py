@@ -1,0 +1,36 @@
+"""The row of the table of programs that a use of a program falls under."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from quorum.domain.review.effects.program_effects import Operand, ProgramEffects
+from quorum.domain.review.effects.programs import PROGRAMS
+from quorum.domain.review.effects.used_program import PYTHON
+from quorum.domain.review.hazards.invocation import Invocation
+
+UNKNOWN_PROGRAM = ProgramEffects(names="", source="", writes="-o --output --out", operands=Operand.SHOW)
+"""What a program does of which nothing is known: what it reads may come out."""
+
+
+@cache
+def _index_programs() -> dict[str, tuple[ProgramEffects, ...]]:
+    rows: dict[str, tuple[ProgramEffects, ...]] = {}
+    for row in sorted(PROGRAMS, key=lambda row: not row.words):
+        for name in row.names.split():
+            rows[name] = (*rows.get(name, ()), row)
+    return rows
+
+
+def find_row(run: Invocation) -> ProgramEffects | None:
+    """The row; None where the program is not known."""
+    name = re.sub(r"[0-9.]+$", "", run.program) if PYTHON.fullmatch(run.program) else run.program
+    plain = " ".join(word for word in run.arguments if not word.startswith("-"))
+    for row in _index_programs().get(name, ()):
+        if not row.words:
+            return row
+        for words in row.words.split("|"):
+            if (words in run.arguments) if words.startswith("-") else f"{plain} ".startswith(f"{words} "):
+                return row
+    return None

@@ -1,0 +1,517 @@
+"""The table of programs: what each does with files, texts and addresses. A new program is a row.
+
+Sources are the manual pages of Debian 12 unless another is named; macOS pages are those of macOS 14.
+"""
+
+from __future__ import annotations
+
+from quorum.domain.review.effects.program_effects import Input, Operand, ProgramEffects
+from quorum.domain.review.effects.side_effect import DataKind
+
+_O, _I, _D = Operand, Input, DataKind
+
+PROGRAMS: tuple[ProgramEffects, ...] = (
+    # ------------------------------------------------------------ contents of files come out
+    ProgramEffects(
+        names=(
+            "cat tac nl less more most bat batcat rev strings xxd od hexdump hd zcat bzcat xzcat "
+            "zless lz4cat view vi vim nano pico emacs ed ex "
+            "paste join comm column fold fmt expand pr look iconv recode ul csvtool csvlook plutil "
+            "pbcopy xclip xsel base64 base32 basenc uuencode "
+            "dos2unix unix2dos tail head cut sort uniq shuf diff sdiff vimdiff cmp colordiff zdiff msgcat "
+            "antiword catdoc pdftotext pandoc w3m highlight pygmentize glow mdcat eqn troff nroff "
+            "groff soelim ansi2html genisoimage"
+        ),
+        source="coreutils(1) 9.1, less(1) 590, vim(1) 9.0",
+        values="-n -c -w -s -d -f -t -k -b -g -e -N -A -j",
+        shows="--files0-from --random-source --rcfile -S",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="grep egrep fgrep rg ag ack zgrep pcregrep ugrep",
+        source="grep(1) 3.8, rg(1) 13",
+        values="-m -A -B -C -g -t -e --include --exclude --regexp",
+        shows="-f --file",
+        first=1,
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="sed gsed awk gawk mawk nawk jq yq gojq xq tomlq dasel xmllint xmlstarlet perl ruby mlr csvcut",
+        source="sed(1) 4.8, gawk(1) 5.2, jq(1) 1.6",
+        values="-F -v -e -i --expression --arg --argjson",
+        shows="-f --file --rawfile --slurpfile",
+        first=1,
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="tr pv mbuffer buffer sponge unbuffer col colrm tsort numfmt",
+        source="coreutils(1) 9.1",
+        first=2,
+        operands=_O.TEXT,
+    ),
+    ProgramEffects(names="source .", source="bash(1) 5.2", operands=_O.RUN, is_quiet=True),
+    ProgramEffects(names="mapfile readarray read", source="bash(1) 5.2", is_quiet=True),
+    ProgramEffects(names="dd", source="dd(1) 9.1"),
+    ProgramEffects(names="echo printf", source="bash(1) 5.2", operands=_O.TEXT),
+    ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="bundle create", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="archive", source="git(1) 2.39", gives=_D.FILE),
+    # ------------------------------------------------------------ archives and encodings
+    ProgramEffects(
+        names="tar bsdtar gtar star",
+        source="tar(1) 1.34",
+        values="-C --directory --exclude -X -I --transform --owner --group --files-from -T -f --file",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="zip 7z 7za 7zr rar arj lha",
+        source="zip(1) 3.0, 7z(1) 16.02",
+        values="-x -i -P -b -t -p",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="cpio pax ar shar", source="cpio(1) 2.13", shows="-F -I", writes="-O", operands=_O.SHOW
+    ),
+    ProgramEffects(
+        names="gzip bzip2 xz zstd lz4 lzma pigz pbzip2 brotli compress gunzip unxz bunzip2 unzstd split csplit",
+        source="gzip(1) 1.12",
+        values="-S -b -l -n -a",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="enc",
+        values="-pass -k -K -iv -md -iter",
+        shows="-in -kfile",
+        writes="-out",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="openssl", source="openssl(1) 3.0", words="base64", shows="-in", writes="-out", operands=_O.SHOW
+    ),
+    ProgramEffects(
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="rsa",
+        values="-passin -passout",
+        shows="-in",
+        writes="-out",
+    ),
+    ProgramEffects(
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="pkey",
+        values="-passin -passout",
+        shows="-in",
+        writes="-out",
+    ),
+    ProgramEffects(
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="pkcs12",
+        values="-passin -passout",
+        shows="-in -inkey",
+        writes="-out",
+    ),
+    ProgramEffects(
+        names="openssl",
+        source="openssl(1) 3.0",
+        words="s_client",
+        values="-servername -CAfile -cert -key -proxy",
+        operands=_O.TEXT,
+        hosts="-connect",
+        gives=_D.FETCHED,
+        input=_I.SEND,
+    ),
+    ProgramEffects(names="openssl", source="openssl(1) 3.0", is_quiet=True),
+    ProgramEffects(
+        names="gpg gpg2 age rage ccrypt mcrypt ccencrypt sops ansible-vault",
+        source="gpg(1) 2.2",
+        values="-r -u --passphrase --recipient --cipher-algo --batch-size -i",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    # ------------------------------------------------------------ nothing of a file comes out
+    ProgramEffects(
+        names=(
+            "wc stat test [ [[ file sha256sum sha1sum sha512sum md5sum md5 cksum shasum b2sum sum "
+            "ls ll dir vdir exa eza lsd du df tree chmod chown chgrp chattr lsattr getfacl setfacl "
+            "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred touch basename "
+            "dirname realpath readlink find fd fdfind locate mlocate plocate mdfind which whereis "
+            "type command "
+            "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
+            "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr truncate fallocate "
+            "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go rustc gcc g++ "
+            "cc clang ld javac pip pip3 docker podman kubectl helm terraform docker-compose "
+            "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "
+            "lsof fuser mktemp export declare local typeset readonly alias unset env trap exec"
+        ),
+        source="coreutils(1) 9.1, findutils 4.9",
+        operands=_O.USE,
+        is_quiet=True,
+    ),
+    # ------------------------------------------------------------ files are written
+    ProgramEffects(
+        names="cp mv install ln ditto gcp gmv pcp link",
+        source="cp(1) 9.1",
+        values="-m -o -g -S --mode --owner --group",
+        writes="",
+        operands=_O.COPY,
+    ),
+    ProgramEffects(names="tee", source="tee(1) 9.1", operands=_O.WRITE),
+    ProgramEffects(
+        names="patch",
+        source="patch(1) 2.7",
+        values="-p -d -D",
+        shows="-i --input",
+        writes="-o --output",
+        operands=_O.WRITE,
+        is_quiet=True,
+    ),
+    ProgramEffects(names="unzip", source="unzip(1) 6.0", values="-x -P", writes="-d", is_quiet=True),
+    # ------------------------------------------------------------ what the machine is
+    ProgramEffects(
+        names=(
+            "hostname whoami id groups w who last lastlog users ps top htop pstree ifconfig ip "
+            "netstat ss arp route lscpu lsblk lspci lsusb dmidecode lshw dmesg uptime free vmstat "
+            "mount "
+            "sw_vers system_profiler ioreg scutil networksetup dscl dscacheutil getent finger "
+            "crontab launchctl systemctl journalctl sysctl dpkg rpm apt brew snap loginctl "
+            "timedatectl nmcli iwconfig "
+            "iw printenv hostnamectl logname tty blkid fdisk kextstat lsmod pmset nvram profiles "
+            "defaults osquery osqueryi getconf locale gsettings xrandr wmic systeminfo ipconfig "
+            "tasklist"
+        ),
+        source="procps 4.0, util-linux 2.38, macOS",
+        gives=_D.MACHINE,
+    ),
+    # ------------------------------------------------------------ the network
+    ProgramEffects(
+        names="curl curlie",
+        source="curl(1) 7.88",
+        values=(
+            "-A -e -m -x -X -w -r -y -Y -z -C -K -c -E --cert --key --cacert --capath --user-agent "
+            "--referer --max-time --proxy --request --write-out --retry --connect-timeout "
+            "--limit-rate --resolve "
+            "--interface --dns-servers --retry-delay --max-redirs --connect-to --output-dir "
+            "--ciphers --socks5 --socks5-hostname --cookie-jar --config -P --range "
+            "--retry-max-time --noproxy --unix-socket --hostpubmd5 --mail-from --mail-rcpt"
+        ),
+        writes="-o --output -D --dump-header",
+        sends="-T --upload-file",
+        posts=(
+            "-d --data --data-binary --data-raw --data-ascii --data-urlencode --json -F --form "
+            "--form-string -H --header -b --cookie --url-query -u --user -Q --quote"
+        ),
+        hosts="--url",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="wget wget2",
+        source="wget(1) 1.21",
+        values=(
+            "-a --append-output -o --output-file -t -T -w -U --user-agent -P --directory-prefix -l "
+            "-A -R -D -X -I -Q --tries --timeout --method --limit-rate -e --user --password "
+            "--referer --ca-certificate"
+        ),
+        writes="-O --output-document",
+        sends="--post-file --body-file",
+        posts="--post-data --body-data --header",
+        shows="-i --input-file",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="http https xh xhs httpie",
+        source="httpie 3.2 docs",
+        values="-a --auth --timeout --session -A",
+        writes="-o --output",
+        posts="",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names=(
+            "fetch aria2c axel lwp-request lynx links elinks GET HEAD youtube-dl yt-dlp "
+            "lwp-download snarf ftpget"
+        ),
+        source="aria2c(1) 1.36, lynx(1) 2.9",
+        values="-d --dir -x -s",
+        writes="-o --out -O",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="POST lwp-post PUT", source="lwp-request(1p)", operands=_O.HOST, gives=_D.FETCHED, input=_I.SEND
+    ),
+    ProgramEffects(
+        names="nc ncat netcat nc.traditional nc.openbsd telnet ssl_client cryptcat pwncat rlogin rsh",
+        source="nc(1), ncat(1) 7.93",
+        values="-w -q -p -s -i -x -X -T -e -c --ssl-cert --ssl-key -g -G -o",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        input=_I.SEND,
+    ),
+    ProgramEffects(names="socat", source="socat(1) 1.7", operands=_O.HOST, gives=_D.FETCHED, input=_I.SEND),
+    ProgramEffects(
+        names="ssh sshpass mosh dbclient plink autossh",
+        source="ssh(1) 9.2",
+        values="-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -pw",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="scp rsync sftp rcp pscp bbcp unison lsyncd",
+        source="scp(1) 9.2, rsync(1) 3.2",
+        values=(
+            "-P -i -F -l -o -c -S -J -e --rsh --exclude --include --filter -f --bwlimit "
+            "--password-file -b -B -D -s"
+        ),
+        shows="--files-from",
+        operands=_O.TRANSFER,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="ftp lftp ncftpput tnftp tftp atftp",
+        source="lftp(1) 4.9",
+        values="-u -p -e -c -P",
+        operands=_O.HOST,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="smbclient",
+        source="smbclient(1) 4.17",
+        values="-U -c -W -p -I",
+        operands=_O.HOST,
+        gives=_D.FETCHED,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="mail mailx mutt neomutt swaks sendmail ssmtp msmtp mpack s-nail nail exim exim4 "
+        "postfix telegram-send slackcat slack ntfy notify pastebinit gist wgetpaste termbin "
+        "sprunge ix "
+        "pushbullet irc ii sic mosquitto_pub amqp-publish kcat kafkacat kafka-console-producer ",
+        source="mail(1), mutt(1) 2.2, mosquitto_pub(1)",
+        values="-s -r -c -b -S --server --header --subject -t -p -q -u -P",
+        sends="-a -A --attach --attachment -f --file --body",
+        posts="-m --message --data",
+        hosts="-h --host",
+        operands=_O.HOST,
+        input=_I.SEND,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names=(
+            "dig nslookup host drill kdig delv resolvectl whois ping ping6 traceroute mtr hping3 "
+            "fping nping dnscat iodine"
+        ),
+        source="dig(1) 9.18, ping(8)",
+        values="-c -i -t -W -w -s -b -k",
+        posts="-p -q -d --sign",
+        hosts="-h",
+        operands=_O.HOST,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="logger",
+        source="logger(1) 2.38",
+        values="-p -t -P",
+        shows="-f --file",
+        hosts="-n --server",
+        operands=_O.TEXT,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="croc wormhole magic-wormhole ffsend portal onionshare",
+        source="croc 9, ffsend 0.2 docs",
+        words="send",
+        operands=_O.SEND,
+        input=_I.SEND,
+    ),
+    ProgramEffects(names="ffsend", source="ffsend 0.2 docs", words="upload", operands=_O.SEND, input=_I.SEND),
+    ProgramEffects(
+        names="onionshare onionshare-cli megaput dropbox_uploader.sh bluetooth-sendto kdeconnect-cli",
+        source="megatools 1.11",
+        values="--share -d --device",
+        operands=_O.SEND,
+    ),
+    ProgramEffects(names="ipfs", words="add", source="ipfs 0.18", operands=_O.SEND, input=_I.SEND),
+    ProgramEffects(names="gdrive", words="upload", source="gdrive 2", operands=_O.SEND),
+    ProgramEffects(names="gdrive", words="files upload", source="gdrive 3", operands=_O.SEND),
+    ProgramEffects(
+        names="gh",
+        words="gist create",
+        source="gh 2.23",
+        values="-d --desc -f --filename",
+        operands=_O.SEND,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="gh",
+        words="api",
+        source="gh 2.23",
+        values="-X --method -q --jq -H",
+        sends="--input",
+        posts="-f -F --raw-field --field",
+        hosts="--hostname",
+        operands=_O.TEXT,
+        gives=_D.FILE,
+    ),
+    ProgramEffects(
+        names="gh",
+        words="issue",
+        source="gh 2.23",
+        values="-t --title -l -a -R --repo",
+        sends="-F --body-file",
+        posts="-b --body",
+        operands=_O.TEXT,
+    ),
+    ProgramEffects(
+        names="gh",
+        words="pr",
+        source="gh 2.23",
+        values="-t --title -l -a -R --repo -B -H",
+        posts="-b --body",
+        operands=_O.TEXT,
+    ),
+    ProgramEffects(
+        names="glab",
+        words="snippet create",
+        source="glab 1.22",
+        values="-t -d",
+        operands=_O.SEND,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="aws gsutil gcloud s3cmd mc rclone b2 s5cmd azcopy kubectl oc swift ossutil",
+        words=(
+            "s3 cp|s3 mv|s3 sync|cp|mv|rsync|sync|storage cp|storage rsync|storage mv|compute scp|"
+            "put|mirror|copy|copyto|move|moveto|upload-file|upload|-m cp|-m rsync"
+        ),
+        source="aws-cli 2, gsutil 5, gcloud 420, s3cmd 2.3, rclone 1.60, azcopy 10, kubectl 1.26",
+        values=(
+            "--profile --region --endpoint-url --acl --exclude --include --project -n "
+            "--account-name -c --container-name --sse"
+        ),
+        operands=_O.TRANSFER,
+        is_quiet=True,
+    ),
+    ProgramEffects(names="rclone", words="rcat", source="rclone 1.60", operands=_O.HOST, input=_I.SEND),
+    ProgramEffects(
+        names="aws",
+        words="s3api put-object",
+        source="aws-cli 2",
+        values="--bucket --key --acl --profile",
+        sends="--body",
+    ),
+    ProgramEffects(
+        names="aws",
+        source="aws-cli 2",
+        values="--profile --region --output --query",
+        posts="--message --message-body --payload --value --secret-string --data --item --content",
+        operands=_O.TEXT,
+        gives=_D.MACHINE,
+    ),
+    ProgramEffects(
+        names="az",
+        words="storage blob upload",
+        source="az 2.45",
+        values="--account-name -c --container-name -n --name --account-key",
+        sends="-f --file",
+    ),
+    ProgramEffects(
+        names="az",
+        words="storage blob upload-batch",
+        source="az 2.45",
+        values="--account-name -d --destination",
+        sends="-s --source",
+    ),
+    ProgramEffects(
+        names="az",
+        words="storage file upload",
+        source="az 2.45",
+        values="--account-name --share-name",
+        sends="--source",
+    ),
+    ProgramEffects(
+        names="docker podman",
+        words="save|export|image save|container export|cp",
+        source="docker(1) 20.10",
+        writes="-o --output",
+        gives=_D.FILE,
+    ),
+    ProgramEffects(names="docker podman", words="push", source="docker(1) 20.10", operands=_O.USE),
+    ProgramEffects(
+        names="redis-cli psql mysql mongosh mongo influx clickhouse-client",
+        source="redis-cli 7.0, psql(1) 15",
+        values="-p -U -d -u -c -e",
+        hosts="-h --host",
+        operands=_O.TEXT,
+        gives=_D.FILE,
+        input=_I.SEND,
+    ),
+    ProgramEffects(
+        names="pg_dump pg_dumpall mysqldump mongodump sqlite3 mongoexport",
+        source="pg_dump(1) 15",
+        values="-U -p -d -t",
+        writes="-f --file -o --out --archive",
+        operands=_O.SHOW,
+        gives=_D.FILE,
+    ),
+    # ------------------------------------------------------------ files that are run
+    ProgramEffects(
+        names="java", source="java(1) 17", values="-cp -classpath --class-path", shows="-jar", operands=_O.RUN
+    ),
+    ProgramEffects(
+        names=(
+            "node nodejs deno bun php lua luajit tclsh Rscript groovy scala julia elixir guile "
+            "osascript wine mono dotnet pwsh expect wish jshell erl escript"
+        ),
+        source="node(1) 18",
+        values="-r --require",
+        operands=_O.RUN,
+        input=_I.RUN,
+    ),
+    ProgramEffects(
+        names="python pypy ipython", source="python3(1) 3.11", values="-W -X", operands=_O.RUN, input=_I.RUN
+    ),
+    ProgramEffects(
+        names="sh bash dash zsh ksh ash fish csh tcsh mksh pdksh rbash",
+        source="bash(1) 5.2",
+        values="-o -O --rcfile --init-file",
+        operands=_O.RUN,
+        input=_I.RUN,
+    ),
+    ProgramEffects(
+        names="installer", source="installer(8) macOS", values="-target -tgt", shows="-pkg", operands=_O.RUN
+    ),
+    ProgramEffects(
+        names="open xdg-open gio insmod kextload rundll32 regsvr32 mshta msiexec",
+        source="open(1) macOS, insmod(8)",
+        values="-a -b",
+        operands=_O.RUN,
+    ),
+    ProgramEffects(
+        names=(
+            "nix helm ansible-pull dpkg rpm apt apt-get yum dnf zypper apk pacman snap flatpak brew gem npm "
+            "pnpm yarn "
+            "pip pip3 pipx uv cargo gdebi go deno bun kubectl oc docker podman"
+        ),
+        words="-i|--install|-U|-ivh|-Uvh|install|localinstall|run|add|i|apply|create|load|pip install",
+        source="dpkg(1) 1.21, rpm(8) 4.18, apt(8) 2.6, pip 23, npm 9, go 1.19, kubectl 1.26",
+        values="-r -i --index-url -t --target --root -f",
+        operands=_O.RUN,
+        input=_I.RUN,
+    ),
+)

@@ -1,0 +1,93 @@
+"""Calls of Python that are an effect by their name, whatever data reach them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator
+
+from quorum.domain.review.effects.places import is_wide
+from quorum.domain.review.effects.side_effect import EffectKind, SideEffect
+
+_SETS_USER = frozenset({"setuid", "setgid", "seteuid", "setresuid", "setreuid"})
+_SNIFFS = frozenset({"sniff", "send", "sendp", "sr1", "srp", "LiveCapture", "ARP"})
+_SNIFFERS = ("scapy.", "pcapy.", "pyshark.", "impacket.")
+_CAPTURES = re.compile(
+    r"(PIL\.)?ImageGrab\.grab|pyautogui\.(screenshot|typewrite|write)|mss\.\w+|pyscreenshot\.grab"
+    r"|pynput\.\S*Listener|(pynput\.)?(keyboard|mouse)\.(Listener|on_press|record|read_event|hook)"
+    r"|pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture"
+)
+_SECRET_ENDING = re.compile(
+    r"(?i)\.(pem|key|kdbx|ppk|p12|pfx|ovpn|keytab)|id_(rsa|dsa|ecdsa|ed25519)\w*|.*(passw|credential|wallet).*"
+    r"|\.?(env|netrc|pgpass|git-credentials|htpasswd)|\.ssh|\.aws|\.gnupg|.*_history|Login Data|Cookies"
+    r"|logins\.json"
+)
+_WALKS = frozenset({"walk", "rglob", "glob", "iglob", "scandir", "listdir"})
+
+
+def judge_call(name: str, node: ast.Call, first: str | None) -> Iterator[SideEffect]:
+    """What a call of this dotted name does; `first` is its first argument where that is a known text."""
+    last = name.rpartition(".")[2]
+    if last in _SETS_USER:
+        yield SideEffect(EffectKind.ELEVATE, "acts as another user")
+    elif last == "chmod":
+        values = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+        if any(isinstance(mode, int) and not isinstance(mode, bool) and mode & 0o6002 for mode in values):
+            does = f"lets others change {first or 'a file'}, or run it with its owner's rights"
+            yield SideEffect(EffectKind.ELEVATE, does)
+    elif name.startswith(("winreg.SetValue", "winreg.CreateKey")):
+        yield SideEffect(EffectKind.PERSIST, "changes the registry")
+    elif name == "crontab.CronTab":
+        yield SideEffect(EffectKind.PERSIST, "schedules something to run by itself")
+    elif (name.startswith(_SNIFFERS) and last in _SNIFFS) or "SOCK_RAW" in ast.dump(node):
+        yield SideEffect(EffectKind.ATTACK, "reads or makes up what others send")
+    elif last == "connect_ex":
+        yield SideEffect(EffectKind.ATTACK, "looks for open ports of another machine")
+    elif _CAPTURES.fullmatch(name):
+        yield SideEffect(EffectKind.REVEAL, "captures what somebody types, shows or says")
+
+
+def judge_calls(names: Collection[str], texts: Collection[str], *, is_socket: bool) -> Iterator[SideEffect]:
+    """What the calls of a code do together; `texts` are all texts that stand in it."""
+    lasts = {name.rpartition(".")[2] for name in names}
+    if is_socket and "bind" in lasts and lasts & {"listen", "recvfrom", "accept"}:
+        yield SideEffect(EffectKind.ADMIT, "lets other machines connect")
+    is_wide_walk = bool(lasts & _WALKS) and any(map(is_wide, texts))
+    if is_wide_walk and any(map(_SECRET_ENDING.fullmatch, texts)):
+        yield SideEffect(EffectKind.REVEAL, "searches the machine for credentials")
+    if is_wide_walk and "encrypt" in lasts and lasts & {"write", "write_bytes"}:
+        yield SideEffect(EffectKind.HARM, "makes files unreadable for whoever has no key")
+    if "serve_forever" in lasts and "chdir" in lasts and any(map(is_wide, texts)):
+        yield SideEffect(EffectKind.SEND, "serves the files of the machine to whoever connects")
+
+
+def judge_loop(node: ast.For | ast.While, names: Collection[str]) -> Iterator[SideEffect]:
+    """What a loop does over and over; `names` are those of the calls in it."""
+    if isinstance(node, ast.For):
+        targets = {each.id for each in ast.walk(node.target) if isinstance(each, ast.Name)}
+        passwords = (
+            each.value
+            for each in ast.walk(node)
+            if isinstance(each, ast.keyword) and re.fullmatch(r"pass\w*|pwd|auth\w*", each.arg or "")
+        )
+        held = {each.id for value in passwords for each in ast.walk(value) if isinstance(each, ast.Name)}
+        if targets & held:
+            yield SideEffect(EffectKind.ATTACK, "tries one password after the other")
+        return
+    lasts = {name.rpartition(".")[2] for name in names}
+    inner = [each for part in node.body for each in ast.walk(part)]
+    if any(isinstance(each, ast.Break | ast.Return | ast.Raise) for each in inner) or lasts & _WAITS:
+        return
+    if any(name.startswith(("requests.", "httpx.", "urllib.")) for name in names):
+        yield SideEffect(EffectKind.ATTACK, "asks another machine again and again")
+    elif lasts & _GROWS and "get" not in lasts:
+        yield SideEffect(EffectKind.EXHAUST, "goes on without an end, and takes more and more of the machine")
+
+
+_GROWS = frozenset({"fork", "Thread", "Process", "Popen", "append", "write", "start", "extend"})
+_WAITS = frozenset(
+    {
+        *("sleep", "accept", "recv", "recvfrom", "input", "readline", "wait", "read", "join", "select"),
+        "communicate",
+    }
+)

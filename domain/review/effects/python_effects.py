@@ -1,0 +1,624 @@
+"""Code in Python as effects, by its syntax tree: which data its names hold, and which calls they reach.
+
+Names are followed without regard to the order of statements and to conditions, so data may be seen to reach a
+call that they do not. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import re
+import shlex
+import warnings
+from collections.abc import Iterable
+
+from quorum.domain.review.effects.places import find_secret, is_local, is_metadata
+from quorum.domain.review.effects.python_calls import judge_call, judge_calls, judge_loop
+from quorum.domain.review.effects.side_effect import (
+    NO_DATA,
+    Data,
+    DataKind,
+    Datum,
+    EffectKind,
+    SideEffect,
+    find_kind,
+)
+from quorum.domain.review.effects.surroundings import Surroundings
+from quorum.domain.secrets.key_variables import is_secret_name
+
+_LONGEST = 8_192
+_MOST_NODES = 20_000
+_UNKNOWN = "$x"
+_HTTP = re.compile(
+    r"(requests|httpx|urllib3|aiohttp|urllib\.request|http\.client|pycurl|grequests|treq|urllib2|urllib)\b"
+)
+_HTTP_CALL = re.compile(
+    r"(get|post|put|patch|delete|head|request|urlopen|Request|urlretrieve|send|stream|fetch|"
+    r"HTTPConnection|HTTPSConnection|open)"
+)
+_FETCHES = re.compile(
+    r"(get|post|request|urlopen|urlretrieve|recv|recvfrom|fetch|retrbinary|download_file|"
+    r"wget\.download|getresponse)"
+)
+_SHELL = re.compile(
+    r"(os\.(system|popen)|subprocess\.(run|call|check_call|check_output|Popen|getoutput|"
+    r"getstatusoutput)|commands\.getoutput|asyncio\.create_subprocess_\w+|pty\.spawn|"
+    r"os\.(exec|spawn)\w+|pexpect\.\w+|sh\.\w+|invoke\.run|os\.startfile)"
+)
+_SENDS = re.compile(
+    r"(send|sendall|sendto|sendmail|send_message|storbinary|storlines|put_object|upload_\w+|"
+    r"upload|files_upload\w*|send_document|send_photo|chat_postMessage|putfo|publish|cse|"
+    r"exec_command|write_message|emit|put_nowait)"
+)
+_SENDS_FILE = re.compile(r"(upload_file|put|upload_from_filename|fput_object|send_file|files_upload\w*|upload)")
+_MACHINE = re.compile(
+    r"(platform\.\w+|socket\.(gethostname|getfqdn|gethostbyname)|getpass\.getuser|"
+    r"os\.(uname|getlogin|listdir|walk|scandir|getcwd|getuid)|glob\.i?glob|psutil\.\w+|"
+    r"uuid\.getnode|pwd\.\w+)"
+)
+_TYPED = re.compile(
+    r"(ImageGrab\.grab|pyautogui\.screenshot|mss\.\w+|pyscreenshot\.grab|"
+    r"pynput\.\S*Listener|keyboard\.(on_press|record|read_event|hook)|pyperclip\.paste|"
+    r"pyaudio\.PyAudio|sounddevice\.rec|cv2\.VideoCapture|keyring\.get_password|"
+    r"browser_cookie3\.\w+|win32crypt\.\w+|getpass\.getpass)"
+)
+_DECODES = re.compile(
+    r"(b64decode|b32decode|b16decode|b85decode|a85decode|urlsafe_b64decode|unhexlify|"
+    r"fromhex|decompress|decodebytes|decodestring|rot13|decrypt)"
+)
+_ENCODES = re.compile(
+    r"(b64encode|b32encode|hexlify|hex|encode|decode|dumps|join|compress|read|readlines|"
+    r"readline|strip|format|replace|str|bytes|list|dict|tuple|text|content|json|splitlines|"
+    r"split)"
+)
+_RUNS = frozenset(
+    {
+        "exec",
+        "eval",
+        "compile",
+        "builtins.exec",
+        "builtins.eval",
+        "runpy.run_path",
+        "pickle.loads",
+        "pickle.load",
+        "marshal.loads",
+        "dill.loads",
+        "cloudpickle.loads",
+        "importlib.import_module",
+        "types.FunctionType",
+        "ctypes.CDLL",
+        "yaml.unsafe_load",
+        "execfile",
+        "code.interact",
+    }
+)
+_SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
+_MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
+_SHOWS_OUTPUT = re.compile(r"os\.system|subprocess\.(run|call|check_call|Popen)|os\.(exec|spawn)\w+")
+_COPIES = frozenset(
+    {
+        "shutil.copy",
+        "shutil.copy2",
+        "shutil.copyfile",
+        "shutil.copytree",
+        "shutil.move",
+        "os.rename",
+        "os.replace",
+        "os.link",
+        "os.symlink",
+        "shutil.make_archive",
+    }
+)
+_TEXT_OF_PATH = re.compile(
+    r"(pathlib\.)?(Path|PurePath|PosixPath)|os\.path\.(join|expanduser|expandvars|abspath|"
+    r"realpath|normpath)|str|glob\.i?glob|os\.(listdir|scandir|walk)|io\.StringIO|bytes|"
+    r"bytearray"
+)
+_WRITES = frozenset({"write", "writelines", "writestr", "writerow", "add", "dump"})
+_KEEPS = frozenset(
+    {
+        *("append", "extend", "update", "insert", "add", "put", "add_header", "attach", "set_payload"),
+        "set_content",
+    }
+)
+
+
+def reduce_python(text: str, around: Surroundings, depth: int = 0) -> Data | None:
+    """Hand the effects to `around`, and return what the code prints. None where it cannot be read as Python."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
+            tree = ast.parse(text)
+        code = _PythonCode(tree, around, depth)
+        return code.reduce()
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+class _PythonCode:
+    def __init__(self, tree: ast.Module, around: Surroundings, depth: int) -> None:
+        self._around = around
+        self._depth = depth
+        self._nodes = list(ast.walk(tree))[:_MOST_NODES]
+        self._imported: dict[str, str] = {}
+        self._texts: dict[str, str] = {}
+        self._held: dict[str, Data] = {}
+        self._opened: dict[str, str] = {}
+        self._parameters: dict[str, list[str]] = {}
+        self._known: dict[int, Data] = {}
+        self._busy: set[int] = set()
+        self._output: Data = NO_DATA
+        self._is_socket = False
+        self._star = ""
+        self._lists: dict[str, ast.expr] = {}
+
+    def reduce(self) -> Data:
+        for node in self._nodes:
+            self._import(node)
+        self._is_socket = any(name.startswith("socket") for name in self._imported.values())
+        for _ in range(2):  # what a loop or a later function holds reaches what stands in front of it
+            self._known.clear()
+            for node in self._nodes:
+                self._visit(node)
+        self._reduce_whole()
+        return self._output
+
+    # ---------------------------------------------------------------- names
+
+    def _import(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import(names=names):
+                self._imported.update({each.asname or each.name: each.name for each in names})
+            case ast.ImportFrom(module=str(module), names=[ast.alias(name="*")]):
+                self._star = module
+            case ast.ImportFrom(module=str(module), names=names):
+                self._imported.update({each.asname or each.name: f"{module}.{each.name}" for each in names})
+            case ast.FunctionDef(name=name, args=given) | ast.AsyncFunctionDef(name=name, args=given):
+                self._parameters[name] = [each.arg for each in given.args]
+            case _:
+                return
+
+    def _find_name(self, node: ast.expr) -> str:
+        parts: list[str] = []
+        while True:
+            match node:
+                case ast.Attribute(value=value, attr=attribute):
+                    parts.insert(0, attribute)
+                    node = value
+                case ast.Call(func=func, args=[ast.Constant(value=str(module)), *_]) if self._is_import(func):
+                    return ".".join((module, *parts))
+                case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.expr() as name, *_]):
+                    parts.insert(0, self._find_text(name) or "?")
+                    node = owner
+                case ast.Name(id=name):
+                    return ".".join((self._imported.get(name, name), *parts))
+                case _:
+                    return ".".join(("?", *parts))
+
+    def _is_import(self, func: ast.expr) -> bool:
+        return self._find_name(func) in ("__import__", "importlib.import_module", "import_module")
+
+    # ---------------------------------------------------------------- texts
+
+    def _find_text(self, node: ast.expr) -> str | None:
+        """What is known of a text; a part that is not known is a variable."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return text[:_LONGEST]
+            case ast.Constant(value=bytes(raw)):
+                return raw[:_LONGEST].decode("latin-1")
+            case ast.Name(id=name):
+                return self._texts.get(name)
+            case ast.BinOp(left=left, op=ast.Add() | ast.Div(), right=right):
+                parts = (self._find_text(left), self._find_text(right))
+                joint = "/" if isinstance(node.op, ast.Div) else ""
+                return (
+                    None if parts == (None, None) else joint.join(each or _UNKNOWN for each in parts)[:_LONGEST]
+                )
+            case ast.BinOp(left=left, op=ast.Mod()):
+                pattern = self._find_text(left)
+                return None if pattern is None else re.sub(r"%[sdr]", _UNKNOWN, pattern)
+            case ast.JoinedStr(values=values):
+                return "".join(self._find_text(each) or _UNKNOWN for each in values)[:_LONGEST]
+            case ast.FormattedValue(value=inner) | ast.Starred(value=inner) | ast.Await(value=inner):
+                return self._find_text(inner)
+            case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp())):
+                forwards = self._find_text(value)
+                return None if forwards is None else forwards[::-1]
+            case ast.Call(func=ast.Attribute(value=owner, attr=method), args=args):
+                return self._find_text_of_method(node, owner, method, args)
+            case ast.Call(func=func, args=args) if args and _TEXT_OF_PATH.fullmatch(self._find_name(func)):
+                return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
+            case _:
+                return None
+
+    def _find_text_of_method(
+        self, node: ast.Call, owner: ast.expr, method: str, args: list[ast.expr]
+    ) -> str | None:
+        name = self._find_name(node.func)
+        if name in ("pathlib.Path.home", "Path.home"):
+            return "~"
+        if _DECODES.fullmatch(method) and args and (text := self._find_text(args[0])) is not None:
+            return _decode(method, text)
+        if _TEXT_OF_PATH.fullmatch(name) and args:
+            return "/".join(self._find_text(each) or _UNKNOWN for each in args)[:_LONGEST]
+        if method in ("joinpath", "glob", "rglob", "iterdir"):
+            parts = [self._find_text(owner), *map(self._find_text, args), *(() if args else ("*",))]
+            return "/".join(each or _UNKNOWN for each in parts)[:_LONGEST]
+        text = self._find_text(owner)
+        if text is None or method == "join":
+            return None
+        given = [self._find_text(each) for each in args]
+        if method == "replace" and len(given) > 1 and None not in given:
+            return text.replace(given[0] or "", given[1] or "")[:_LONGEST]
+        if method == "format":
+            return re.sub(r"\{[^}]*\}", _UNKNOWN, text)
+        if method in ("decode", "encode", "strip", "expanduser", "resolve", "absolute", "as_posix", "lower"):
+            return text
+        return None
+
+    # ---------------------------------------------------------------- data
+
+    def _find_data(self, node: ast.AST | None) -> Data:
+        match node:
+            case None | ast.Constant():
+                return NO_DATA
+            case ast.Name(id=name):
+                return self._held.get(name, NO_DATA) | self._find_own_data(self._imported.get(name, name))
+            case ast.Call():
+                return self._call(node)
+            case ast.Attribute(value=value):
+                return self._find_own_data(self._find_name(node)) | self._find_data(value)
+            case ast.Subscript(value=value, slice=key) if self._find_name(value) == "os.environ":
+                return self._find_variable(key)
+            case ast.Lambda(body=body):
+                return self._find_data(body)
+            case ast.FunctionDef() | ast.ClassDef():
+                return NO_DATA
+            case _:
+                return NO_DATA.union(*map(self._find_data, ast.iter_child_nodes(node)))
+
+    def _find_own_data(self, name: str) -> Data:
+        if name == "os.environ":
+            return frozenset({Datum(DataKind.ENVIRONMENT, "os.environ")})
+        return NO_DATA
+
+    def _find_variable(self, node: ast.expr) -> Data:
+        name = self._find_text(node) or ""
+        return frozenset({Datum(DataKind.SECRET, f"${name}")}) if is_secret_name(name) else NO_DATA
+
+    def _hold(self, target: ast.expr, data: Data, text: str | None = None) -> None:
+        match target:
+            case ast.Name(id=name):
+                if data:
+                    self._held[name] = self._held.get(name, NO_DATA) | data
+                if text is not None:
+                    self._texts[name] = text
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                for each in targets:
+                    self._hold(each, data, text)
+            case ast.Attribute(value=value) | ast.Subscript(value=value) | ast.Starred(value=value):
+                self._hold(value, data)
+            case _:
+                return
+
+    # ---------------------------------------------------------------- statements
+
+    def _visit(self, node: ast.AST) -> None:
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    self._assign(target, value)
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.NamedExpr(target=target, value=value)
+            ):
+                self._assign(target, value)
+            case ast.AugAssign(target=target, value=value):
+                self._hold(target, self._find_data(value))
+            case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
+                self._hold_each(target, source)
+                if isinstance(node, ast.For):
+                    self._judge_loop(node)
+            case ast.withitem(context_expr=source, optional_vars=ast.expr() as target):
+                self._assign(target, source)
+            case ast.Call():
+                self._call(node)
+            case ast.Return(value=value):
+                self._held["return"] = self._held.get("return", NO_DATA) | self._find_data(value)
+            case ast.While(test=ast.Constant(value=(True | 1))):
+                self._judge_loop(node)
+            case _:
+                return
+
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        self._hold(target, self._find_data(value), self._find_text(value))
+        if isinstance(target, ast.Name):
+            self._note_value(target.id, value)
+        if isinstance(target, ast.Subscript) and self._find_name(target.value) == "os.environ":
+            name = self._find_text(target.slice) or ""
+            if name in (
+                "LD_PRELOAD",
+                "LD_LIBRARY_PATH",
+                "DYLD_INSERT_LIBRARIES",
+                "PATH",
+                "PYTHONSTARTUP",
+                "BASH_ENV",
+            ):
+                self._add(EffectKind.PERSIST, f"changes {name}, by which other programs find what they run")
+
+    def _note_value(self, name: str, value: ast.expr) -> None:
+        """Note the file, the words or the module that a name stands for."""
+        if isinstance(value, ast.List | ast.Tuple):
+            self._lists[name] = value
+        elif isinstance(value, ast.Call) and (path := self._find_opened(value)):
+            self._opened[name] = path
+        elif isinstance(value, ast.Call) and value.args and self._is_import(value.func):
+            self._imported[name] = self._find_text(value.args[0]) or "?"
+
+    def _judge_loop(self, node: ast.For | ast.While) -> None:
+        for effect in judge_loop(node, self._list_calls(each for part in node.body for each in ast.walk(part))):
+            self._around.add(effect)
+
+    def _hold_each(self, target: ast.expr, source: ast.expr) -> None:
+        texts = (
+            [self._find_text(each) for each in source.elts] if isinstance(source, ast.List | ast.Tuple) else []
+        )
+        grave = next((text for text in texts if text and find_secret(text)), next(iter(texts), None))
+        if grave is None and (folder := self._find_text(source)):
+            grave = f"{folder}/{_UNKNOWN}" if not folder.endswith("*") else folder
+        self._hold(target, self._find_data(source), grave)
+
+    # ---------------------------------------------------------------- calls
+
+    def _call(self, node: ast.Call) -> Data:
+        if (known := self._known.get(id(node))) is not None:
+            return known
+        if id(node) in self._busy:
+            return NO_DATA
+        self._busy.add(id(node))
+        data = self._reduce_call(node)
+        self._busy.discard(id(node))
+        self._known[id(node)] = data
+        return data
+
+    def _reduce_call(self, node: ast.Call) -> Data:
+        name = self._find_name(node.func)
+        if self._star and "." not in name and name not in self._parameters:
+            name = f"{self._star}.{name}"
+        last = name.rpartition(".")[2]
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        values = (*node.args, *(each.value for each in node.keywords))
+        given = NO_DATA.union(*map(self._find_data, values))
+        held = self._find_data(owner)
+        first = self._find_text(node.args[0]) if node.args else None
+        if (own := self._call_own(node, name, owner)) is not None:
+            return given | own
+        if owner is None:
+            given |= self._held.get(name, NO_DATA)  # of a function that is put together
+        for effect in judge_call(name, node, first):
+            self._around.add(effect)
+        if _SHELL.fullmatch(name):
+            return self._start(node, name, given)
+        if name in _RUNS:
+            return self._run(node, given, first)
+        if (path := self._find_opened(node)) is not None:
+            return self._open(node, path, last)
+        if name in _COPIES:
+            return self._copy(node)
+        if name in ("os.getenv", "os.environ.get") and node.args:
+            return self._find_variable(node.args[0])
+        if _TYPED.fullmatch(name):
+            return frozenset({Datum(DataKind.SECRET, f"the data of {last}")})
+        if _SHOWS.fullmatch(name):
+            self._output |= given
+            return NO_DATA
+        self._keep(node, name, owner, given, held)
+        return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+
+    def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
+        """Take data that are put into files and into what names stand for."""
+        last = name.rpartition(".")[2]
+        if (owner is not None and last in _WRITES) or name in ("json.dump", "pickle.dump"):
+            self._write(node, owner, given | held)
+        if owner is not None and last in _KEEPS:
+            self._hold(owner, given)
+        if last in ("extractall", "extract"):
+            folder = self._find_text(node.args[0]) if node.args else None
+            self._around.write_file((folder or ".").rstrip("/") + "/", held)
+
+    def _call_own(self, node: ast.Call, name: str, owner: ast.expr | None) -> Data | None:
+        """What a function of the code itself returns; None where it is none."""
+        is_own = owner is None or self._find_name(owner) == "self"
+        parameters = self._parameters.get(name.rpartition(".")[2]) if is_own else None
+        if parameters is None:
+            return None
+        for parameter, value in zip(parameters, node.args, strict=False):
+            self._hold(ast.Name(parameter), self._find_data(value), self._find_text(value))
+        return self._held.get("return", NO_DATA)
+
+    def _find_machine_data(self, name: str) -> Data:
+        return frozenset({Datum(DataKind.MACHINE, f"Python's {name}")}) if _MACHINE.fullmatch(name) else NO_DATA
+
+    def _reach_network(
+        self, node: ast.Call, name: str, last: str, given: Data, held: Data, first: str | None
+    ) -> Data:
+        is_http = bool(_HTTP.match(name) and _HTTP_CALL.fullmatch(last))
+        address = self._find_address(node)
+        is_client = is_http or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
+        sends = _SENDS.fullmatch(last) is not None and name != "sys.stdout.send"
+        if (is_client or sends) and (given | held):
+            self._around.send(given | (held if sends else NO_DATA), address or "another machine")
+        if (
+            _SENDS_FILE.fullmatch(last)
+            and first
+            and ("/" in first or "." in first)
+            and "://" not in first
+            and not is_http
+        ):
+            self._around.send(self._around.read_file(first), address or "another machine")
+        if name in ("socket.gethostbyname", "socket.getaddrinfo", "dns.resolver.resolve") and given:
+            self._around.send(given, address or "a name server")
+        if is_metadata((address or "").partition("://")[2]):
+            return frozenset({Datum(DataKind.SECRET, address or "")})
+        if (
+            (is_client and _FETCHES.fullmatch(last))
+            or (last.startswith("recv") and self._is_socket)
+            or name == "wget.download"
+        ):
+            fetched = (
+                frozenset({Datum(DataKind.FETCHED, address or "the network")})
+                if not is_local(address or "")
+                else NO_DATA
+            )
+            if (
+                last in ("urlretrieve", "download")
+                and len(node.args) > 1
+                and (path := self._find_text(node.args[1]))
+            ):
+                self._around.write_file(path, fetched)
+            return given | held | fetched
+        if _DECODES.fullmatch(last):
+            return given | held | frozenset({Datum(DataKind.DECODED, f"Python's {last}")})
+        return given | held
+
+    def _find_address(self, node: ast.Call) -> str | None:
+        texts = (self._find_text(each) for each in ast.walk(node) if isinstance(each, ast.expr))
+        return next((text for text in texts if text and "://" in text), None)
+
+    def _find_opened(self, node: ast.Call) -> str | None:
+        """The path that a call opens, reads or writes."""
+        name = self._find_name(node.func)
+        last = name.rpartition(".")[2]
+        if name in (
+            "open",
+            "io.open",
+            "os.open",
+            "codecs.open",
+            "gzip.open",
+            "sqlite3.connect",
+            "zipfile.ZipFile",
+            "tarfile.open",
+            "os.fdopen",
+            "aiofiles.open",
+            "fileinput.input",
+        ):
+            return (self._find_text(node.args[0]) if node.args else None) or _UNKNOWN
+        if last in (
+            "read_text",
+            "read_bytes",
+            "write_text",
+            "write_bytes",
+            "open",
+            "touch",
+            "symlink_to",
+            "read_csv",
+        ) and isinstance(node.func, ast.Attribute):
+            text = self._find_text(node.func.value)
+            return text if text and "://" not in text else None
+        return None
+
+    def _open(self, node: ast.Call, path: str, last: str) -> Data:
+        modes = [self._find_text(each) for each in node.args[1:2]]
+        modes += [self._find_text(each.value) for each in node.keywords if each.arg == "mode"]
+        if last in ("write_text", "write_bytes", "touch", "symlink_to"):
+            text = self._find_text(node.args[0]) if node.args else None
+            self._around.write_file(path, NO_DATA.union(*map(self._find_data, node.args)), text)
+            return NO_DATA
+        if any(set(mode or "") & set("wax+") for mode in modes):
+            self._around.write_file(path, NO_DATA)
+            return NO_DATA
+        return self._around.read_file(path)
+
+    def _write(self, node: ast.Call, owner: ast.expr | None, data: Data) -> None:
+        target = (
+            node.args[1]
+            if owner is None or (self._find_name(owner) in ("json", "pickle") and len(node.args) > 1)
+            else owner
+        )
+        path = self._opened.get(target.id) if isinstance(target, ast.Name) else None
+        if isinstance(target, ast.Call):
+            path = self._find_opened(target)
+        if path is not None:
+            text = self._find_text(node.args[0]) if node.args else None
+            if text is not None and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+                data |= self._around.read_file(text)  # into an archive
+            self._around.write_file(path, data, text)
+
+    def _copy(self, node: ast.Call) -> Data:
+        paths = [self._find_text(each) for each in node.args[:3]]
+        data = self._around.read_file(paths[0]) if paths and paths[0] else NO_DATA
+        if self._find_name(node.func) == "shutil.make_archive":
+            data = self._around.read_file(paths[2]) if len(paths) > 2 and paths[2] else NO_DATA
+            self._around.write_file(paths[0] or _UNKNOWN, data)
+        elif len(paths) > 1 and paths[1]:
+            self._around.write_file(paths[1], data)
+        if paths and paths[0] and self._find_name(node.func) in _MOVES:
+            self._around.write_file(paths[0], NO_DATA)
+        return data
+
+    def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
+        self._around.run_data(given)
+        if first is not None and self._depth < 4:
+            if find_kind(given, DataKind.DECODED) is None and node.args and isinstance(node.args[0], ast.Name):
+                given |= self._held.get(node.args[0].id, NO_DATA)
+            self._output |= reduce_python(first, self._around, self._depth + 1) or NO_DATA
+        return given
+
+    def _start(self, node: ast.Call, name: str, given: Data) -> Data:
+        """Take a program that is started, and return what it prints."""
+        first = node.args[0] if node.args else None
+        started = first.elts[:1] if isinstance(first, ast.List | ast.Tuple) else [first]
+        self._around.run_data(NO_DATA.union(*map(self._find_data, started)))
+        printed = self._around.run_shell(self._find_command(node, name), given, through="Python")
+        if not {each.arg for each in node.keywords} & {"capture_output", "stdout"} and _SHOWS_OUTPUT.fullmatch(
+            name
+        ):
+            self._output |= printed
+        return printed
+
+    def _find_command(self, node: ast.Call, name: str) -> str:
+        if not node.args:
+            return ""
+        first = node.args[0]
+        if isinstance(first, ast.Name):
+            first = self._lists.get(first.id, first)
+        if isinstance(first, ast.List | ast.Tuple):
+            words = [self._find_text(each) or _UNKNOWN for each in first.elts]
+            return " ".join(word if _UNKNOWN in word else shlex.quote(word) for word in words)
+        if re.fullmatch(r"os\.(exec|spawn)\w+|asyncio\.create_subprocess_exec", name):
+            texts = [self._find_text(each) for each in node.args]
+            return " ".join(shlex.quote(each) for each in texts[:1] + texts[2:] if each)
+        return self._find_text(first) or _UNKNOWN
+
+    def _reduce_whole(self) -> None:
+        names = self._list_calls(self._nodes)
+        texts = [each.value for each in self._nodes if isinstance(each, ast.Constant)]
+        known = [each for each in texts if isinstance(each, str)]
+        for effect in judge_calls(names, known, is_socket=self._is_socket):
+            self._around.add(effect)
+
+    def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
+        return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
+
+    def _add(self, kind: EffectKind, does: str) -> None:
+        self._around.add(SideEffect(kind, does))
+
+
+def _decode(method: str, text: str) -> str | None:
+    raw = text.encode("latin-1", "ignore")
+    try:
+        match method:
+            case "b64decode" | "decodebytes" | "urlsafe_b64decode":
+                return base64.b64decode(raw).decode("utf-8", "replace")
+            case "b32decode":
+                return base64.b32decode(raw).decode("utf-8", "replace")
+            case "unhexlify" | "fromhex" | "b16decode":
+                return bytes.fromhex(text).decode("utf-8", "replace")
+            case "b85decode":
+                return base64.b85decode(raw).decode("utf-8", "replace")
+            case _:
+                return None
+    except (ValueError, binascii.Error):
+        return None

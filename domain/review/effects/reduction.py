@@ -1,0 +1,211 @@
+"""A shell text as the effects that it has: what it reads, writes and sends, and which data get where.
+
+Nothing is run and no file is looked at. What cannot be told is unknown, and says which part it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.places import (
+    find_host,
+    find_secret,
+    is_local,
+    is_program_folder,
+    starts_by_itself,
+)
+from quorum.domain.review.effects.python_effects import reduce_python
+from quorum.domain.review.effects.script_reduction import ScriptReduction
+from quorum.domain.review.effects.side_effect import (
+    NO_DATA,
+    Data,
+    DataKind,
+    Datum,
+    EffectKind,
+    SideEffect,
+    find_kept,
+    find_kind,
+)
+from quorum.domain.review.effects.surroundings import Output, WrittenFile
+from quorum.domain.review.hazards.places import belongs_to_system, is_device
+from quorum.domain.shell.script import ReadScript
+
+_DEEPEST = 6
+_MOST_TEXTS = 60
+_LONGEST_PATH = 1_024
+_MOST_COMMANDS = 1_000
+_SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
+_ENDLESS = re.compile(r"/dev/(zero|u?random|full)")
+
+
+def reduce_command(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
+    """The effects of a shell text, each once."""
+    reducer = Reducer(read_script)
+    shown = reducer.run_shell(text)
+    reducer.reveal(shown)
+    return tuple(reducer.effects)
+
+
+def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
+    """The effects of code in a file, by the name of its language."""
+    reducer = Reducer(read_script)
+    if language == "python":
+        reduce_python(text, reducer)  # a part of a file may be no whole code: then nothing is told of it
+    else:
+        reduce_code(text, reducer, program=language)
+    return tuple(reducer.effects)
+
+
+class Reducer:
+    """Collects the effects of texts that run each other, and what they put into files."""
+
+    def __init__(self, read_script: ReadScript) -> None:
+        self.effects: dict[SideEffect, None] = {}
+        self.fetched_tree: Datum | None = None
+        self._read_script = read_script
+        self._files: dict[str, WrittenFile] = {}
+        self._texts = 0
+        self._depth = 0
+
+    # ---------------------------------------------------------------- effects
+
+    def add(self, effect: SideEffect) -> None:
+        """Take an effect."""
+        self.effects.setdefault(effect)
+
+    def send(self, data: Data, host: str) -> None:
+        """Take the effects of data sent to a host, unless that is this machine."""
+        if is_local(host):
+            return
+        if kept := find_kept(data):
+            self.add(SideEffect(EffectKind.SEND, f"sends {kept.describe()} to {find_host(host)}", host))
+        if find_kind(data, DataKind.ENDLESS):
+            self.add(SideEffect(EffectKind.ATTACK, f"floods {find_host(host)}", host))
+
+    def run_data(self, data: Iterable[Datum]) -> None:
+        """Take the effects of data that are run as code."""
+        data = frozenset(data)
+        if fetched := find_kind(data, DataKind.FETCHED):
+            self.add(
+                SideEffect(
+                    EffectKind.RUN_FETCHED,
+                    f"runs what it fetches from {find_host(fetched.origin)}",
+                    fetched.origin,
+                )
+            )
+        if decoded := find_kind(data, DataKind.DECODED):
+            self.add(
+                SideEffect(
+                    EffectKind.RUN_HIDDEN, f"runs code that is hidden from the reader by {decoded.origin}"
+                )
+            )
+
+    def reveal(self, data: Data) -> None:
+        """Take the effects of data that are shown."""
+        if secret := find_kind(data, DataKind.SECRET):
+            self.add(SideEffect(EffectKind.REVEAL, f"shows {secret.describe()}", secret.origin))
+
+    # ---------------------------------------------------------------- files
+
+    def read_file(self, path: str) -> Data:
+        """The data that a file holds."""
+        if found := self._files.get(_shorten(path)):
+            return found.data
+        if secret := find_secret(path):
+            return frozenset({Datum(DataKind.SECRET, secret)})
+        if _ENDLESS.fullmatch(path):
+            return frozenset({Datum(DataKind.ENDLESS, path)})
+        if _SOCKET.match(path):
+            return frozenset({Datum(DataKind.FETCHED, path)})
+        self.add(SideEffect(EffectKind.READ, f"reads {path}", path))
+        read = frozenset({Datum(DataKind.FILE, path)})
+        if self.fetched_tree and not path.startswith(("/", "~", "..")):
+            read |= {self.fetched_tree}
+        return read
+
+    def write_file(self, path: str, data: Data, text: str | None = None) -> None:
+        """Take the effects of data put into a file."""
+        if found := _SOCKET.match(path):
+            self.send(data, found[1])
+            return
+        self.add(SideEffect(EffectKind.WRITE, f"writes {path}", path))
+        if starts_by_itself(path):
+            self.add(
+                SideEffect(
+                    EffectKind.PERSIST,
+                    f"writes {path}, which runs, or lets somebody in, without being asked",
+                    path,
+                )
+            )
+        is_far = path.startswith(("/", "~", "$HOME")) or ".." in path
+        secret = find_kind(data, DataKind.SECRET)
+        if len(path) < _LONGEST_PATH and (is_device(path) or belongs_to_system(path)):
+            self.add(SideEffect(EffectKind.ALTER, f"writes to the system's own files: {path}", path))
+        if secret and (is_far or secret.origin.startswith(("/", "~", "$"))) and path != "/dev/null":
+            self.add(SideEffect(EffectKind.REVEAL, f"copies {secret.describe()} to {path}", path))
+        if (fetched := find_kind(data, DataKind.FETCHED)) and is_program_folder(path):
+            self.add(
+                SideEffect(
+                    EffectKind.RUN_FETCHED,
+                    f"puts what it fetches from {find_host(fetched.origin)} among the programs: {path}",
+                    path,
+                )
+            )
+        if endless := find_kind(data, DataKind.ENDLESS):
+            self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
+        known = self._files.get(_shorten(path))
+        self._files[_shorten(path)] = WrittenFile(data | (known.data if known else NO_DATA), text)
+
+    def take_text(self, path: str) -> str | None:
+        """The text of a file, if it is known; once, since a text may run itself."""
+        file = self._files.get(_shorten(path))
+        if file is None or file.text is None:
+            return None
+        self._files[_shorten(path)] = WrittenFile(file.data, None)
+        return file.text
+
+    def find_file(self, path: str) -> WrittenFile | None:
+        """What this text has put into a file."""
+        return self._files.get(_shorten(path))
+
+    # ---------------------------------------------------------------- texts
+
+    def run_shell(self, text: str, incoming: Data = NO_DATA, through: str = "") -> Data:
+        """Take the effects of a shell text that `through` starts, and return what it prints."""
+        return self.run_text(text, incoming, through).data
+
+    def run_text(self, text: str, incoming: Data = NO_DATA, through: str = "") -> Output:
+        """The same, with what is known of the text that it prints."""
+        self._texts += 1
+        if not text.strip():
+            return Output()
+        if self._depth > _DEEPEST or self._texts > _MOST_TEXTS:
+            self.add(SideEffect(EffectKind.UNKNOWN, "runs texts that run texts, too many to be reduced"))
+            return Output(incoming)
+        if through and re.fullmatch(
+            r"(exec\s+)?(/\S*/)?(ba|z|da|k|c|a)?sh(\s+-[ilp]+)*(\s+[0-9<>&]+)*", text.strip()
+        ):
+            self.add(SideEffect(EffectKind.ELEVATE, f"starts a shell through {through}"))
+        self._depth += 1
+        script = self._read_script(text)
+        if script.problem is not None:
+            self.add(SideEffect(EffectKind.UNKNOWN, f"cannot be read as a whole: {script.problem}"))
+        part = ScriptReduction(self, incoming, is_seen_elsewhere=self._depth == 1)
+        commands = script.commands[:_MOST_COMMANDS]
+        part.judge_loop(commands)
+        is_repeated = any(
+            each.in_loop or each.function or each.words[:1] in (("mkfifo",), ("mknod",)) for each in commands
+        )
+        for _ in range(2 if is_repeated else 1):  # what a loop holds reaches what stands in front of it
+            for command in commands:
+                part.reduce(command)
+        self._depth -= 1
+        return Output(part.output, "\n".join(part.texts) if part.texts is not None else None)
+
+
+def _shorten(path: str) -> str:
+    while path.startswith("./"):
+        path = path[2:]
+    return path

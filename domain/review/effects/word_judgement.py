@@ -1,0 +1,185 @@
+"""Effects that the words of a program alone tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from quorum.domain.review.effects.code_effects import reduce_code
+from quorum.domain.review.effects.places import is_record, is_wide
+from quorum.domain.review.effects.program_effects import ParsedWords
+from quorum.domain.review.effects.side_effect import EffectKind
+from quorum.domain.review.effects.surroundings import Scope
+from quorum.domain.review.effects.used_program import SHELL
+from quorum.domain.review.hazards.files import list_deletions, list_ended_processes
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.program_table import list_harmful_uses
+
+SECRET_WORDS = re.compile(
+    r"(?i)passw(or)?d|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
+    r"credential|aws_|\btoken|begin[ .\\s*+]+(rsa|openssh|ec|dsa|pgp|private)|AKIA|bearer"
+)
+_KEY_MATERIAL = re.compile(r"(?i)(begin.{0,8})?(rsa|openssh|ec|dsa|pgp) private|AKIA|private key")
+_SECRET_NAMES = re.compile(
+    r"(?i).*(passw|client_secret|\*secret|credential|id_(rsa|dsa|ecdsa|ed25519)|\.pem|\.ppk|"
+    r"\.kdbx|wallet|\.keychain|keytab|_history|\.p12|\.pfx|\.ovpn|netrc|pgpass|htpasswd|"
+    r"wp-config|\.aws|\.ssh|shadow|cookies|token|\.key\b|\.gnupg|\.env\b|kubeconfig|"
+    r"tfstate).*"
+)
+_SECRET_OPTIONS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex")
+_PRINTERS = frozenset(
+    {
+        *(
+            "echo",
+            "printf",
+            "grep",
+            "rg",
+            "cat",
+            "sed",
+            "which",
+            "ls",
+            "file",
+            "ssh",
+            "docker",
+            "kubectl",
+            "podman",
+        ),
+        *(
+            "find",
+            "chsh",
+            "useradd",
+            "adduser",
+            "usermod",
+            "su",
+            "cp",
+            "ln",
+            "type",
+            "command",
+            "test",
+            "[",
+            "head",
+        ),
+        "tee",
+    }
+)
+_SHELL_ESCAPE = re.compile(
+    r"(?:^|[\s:;'\"(])(?:\\?!|\.(?:shell|system)\s+|spawn\s+)\s*(?:exec\s+)?(?:/\S*/)?(?:ba|"
+    r"z|da|k)?sh\b(?:\s+-[ip])*\s*(?:$|[;\"'\n])"
+)
+_SHELL_PATH = re.compile(
+    r"(?<![#!\w])/(?:\S*/)?(?:ba|z|da|k|a)?sh(?:,-s|\s+-[ip]+)*\s*(?:[\d<>&]+\d?\s*|"
+    r";\s*(?:exit|false).*)*(?:$|[\"'`)};,])"
+)
+_ASSIGNS = re.compile(r"\w+=/\S+$|--\w*(shell|SHELL)=")
+_PRIVILEGED = re.compile(
+    r"(?i)privileged\"?\s*[:=]\s*\"?true|host(Path|PID|Network|IPC)\"?\s*:|cap_add|"
+    r"allowPrivilegeEscalation\"?\s*:\s*true|docker\.sock"
+)
+_KINDS = {
+    "network": EffectKind.ATTACK,
+    "secret": EffectKind.REVEAL,
+    "persistence": EffectKind.PERSIST,
+    "path": EffectKind.ALTER,
+}
+_COMMON = frozenset(
+    {
+        *(
+            "ls",
+            "cd",
+            "cat",
+            "sudo",
+            "su",
+            "ssh",
+            "git",
+            "rm",
+            "cp",
+            "mv",
+            "grep",
+            "ps",
+            "vim",
+            "vi",
+            "python",
+            "pip",
+        ),
+        *("npm", "docker", "passwd", "gpg", "kubectl", "make", "curl", "echo", "find", "less"),
+    }
+)
+_USUAL_ALIAS = re.compile(
+    r"['\"]?(exa|eza|bat|lsd|nvim|vim|rg|fd|python3|pip3|colordiff|hub|podman|kubecolor)\b[^;&|`$]*$"
+)
+_FINDERS = frozenset({"find", "gfind", "bfs"})
+_LOCATORS = frozenset({"locate", "mdfind", "plocate", "mlocate"})
+_ENVIRONMENTS_OF_OTHERS = re.compile(
+    r"(?!-)(?=.{1,12}$)(-?[a-df-zA-Z]*e[a-z]*ww*e?|a?uxe\w*|eww+\w*|\w*[auwx]+e\w*)"
+)
+
+
+def judge_words(scope: Scope, run: Invocation) -> None:
+    """Take what stands against a program in the tables of uses, where only the reduction sees the program."""
+    if not scope.is_seen_elsewhere:
+        for found in (*list_harmful_uses(run), *list_deletions(run), *list_ended_processes(run)):
+            does = found.reason.partition(": it ")[2] or found.reason
+            scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
+    texts = (*run.arguments, run.text or "")
+    if not SHELL.fullmatch(run.program) and run.program not in _PRINTERS and any(map(_starts_shell, texts)):
+        scope.add(EffectKind.ELEVATE, f"starts a shell through {run.program}")
+    written = [file.text for each in run.arguments if (file := scope.reducer.find_file(each)) and file.text]
+    if run.program == "exec" and "-a" in run.arguments:
+        scope.add(EffectKind.DISGUISE, "runs a program under another name")
+    if run.program in ("set", "shopt") and "history" in run.arguments:
+        scope.add(EffectKind.DISABLE, "switches the history of commands off")
+    elif run.program == "trap" and "DEBUG" in run.arguments:
+        scope.add(EffectKind.REVEAL, "records each command that is typed")
+    elif run.program in ("kubectl", "oc", "docker", "docker-compose", "podman"):
+        if any(map(_PRIVILEGED.search, (*written, *texts))):
+            scope.add(EffectKind.ELEVATE, "gives a container rights over the machine")
+    elif run.program in ("gcc", "cc", "clang", "g++", "tcc", "clang++"):
+        for text in (*written, run.text or ""):
+            reduce_code(text, scope.reducer, program="C")
+
+
+def _starts_shell(text: str) -> bool:
+    """Whether a word, or code in it, names a shell that gets nothing to run: it is one to type into."""
+    if "sh" not in text or _ASSIGNS.match(text):
+        return False
+    return bool(_SHELL_ESCAPE.search(text) or _SHELL_PATH.search(text))
+
+
+def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -> None:
+    """Take a search through folders for what looks like credentials."""
+    is_recursive = run.program in ("rg", "ag", "ack") or any(
+        re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive", word) for word in run.arguments
+    )
+    text = " ".join(word for word in run.arguments if word not in operands)
+    if is_recursive and (
+        _KEY_MATERIAL.search(text) or (SECRET_WORDS.search(text) and any(map(is_wide, operands)))
+    ):
+        scope.add(EffectKind.REVEAL, "searches the machine for credentials")
+
+
+def judge_uses(scope: Scope, run: Invocation, words: ParsedWords) -> None:
+    """Take what a few programs do by their words."""
+    if run.program in _FINDERS | _LOCATORS:
+        is_finder = run.program in _FINDERS
+        looked = [*run.find_values(*_SECRET_OPTIONS)] if is_finder else list(words.operands)
+        is_secret = any(map(_SECRET_NAMES.fullmatch if is_finder else SECRET_WORDS.search, looked))
+        if is_secret and (not is_finder or any(map(is_wide, words.operands))):
+            scope.add(EffectKind.REVEAL, "searches the machine for credentials")
+    elif run.program == "alias":
+        _judge_aliases(scope, run)
+    elif run.program in ("rm", "unlink", "shred", "truncate", "tee"):
+        for path in words.operands:
+            if is_record(path) and "-a" not in run.arguments:
+                scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
+    elif run.program == "chmod" and any(map(scope.fetches, words.operands[1:])):
+        scope.add(EffectKind.RUN_FETCHED, f"makes a program of what it fetches: {words.operands[1]}")
+    elif run.program == "ps" and any(map(_ENVIRONMENTS_OF_OTHERS.fullmatch, run.arguments)):
+        scope.add(EffectKind.REVEAL, "shows the environment of other processes")
+
+
+def _judge_aliases(scope: Scope, run: Invocation) -> None:
+    for word in run.arguments:
+        name, _, value = word.partition("=")
+        is_same = re.match(rf"['\"]?\s*(sudo\s+)?{re.escape(name)}\b[^;&|`$]*$", value)
+        if name in _COMMON and value and not is_same and not _USUAL_ALIAS.match(value):
+            scope.add(EffectKind.DISGUISE, f"has {name} run something else: {value[:60]}")

@@ -1,0 +1,1 @@
+"""Finds what other agents keep on this machine, and takes it over."""

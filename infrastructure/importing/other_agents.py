@@ -1,0 +1,205 @@
+"""What opencode, Gemini CLI, Copilot CLI and Kimi Code keep: rules, MCP servers, instructions, commands,
+skills."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from quorum.domain.importing.claude_rules import RulePlaces
+from quorum.domain.importing.finding import AgentSetup, Finding, FindingKind
+from quorum.domain.replacing import replace
+from quorum.infrastructure.config.foreign.foreign_file import (
+    ForeignFile,
+    read_json_file,
+    read_table,
+    read_toml_file,
+)
+from quorum.infrastructure.config.foreign.other_settings import (
+    COPILOT_CHECKED,
+    GEMINI_CHECKED,
+    KIMI_CHECKED,
+    OPENCODE_CHECKED,
+    find_copilot_rules,
+    find_gemini_policies,
+    find_gemini_rules,
+    find_kimi_rules,
+    find_opencode_rules,
+)
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
+from quorum.infrastructure.importing.claude import find_hooks, read_claude_server
+from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
+from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
+
+_NO_COMMAND = "not taken over: quorum reads commands in Markdown alone; write it anew: docs/custom-commands.md"
+
+
+def read_opencode(places: ImportPlaces) -> AgentSetup:
+    """All that is found of opencode. Blocks."""
+    found = Collector()
+    base = Path(places.environ.get("XDG_CONFIG_HOME", ""))
+    folder = (base if base.is_absolute() else places.home / ".config") / "opencode"
+    for name in ("opencode.json", "opencode.jsonc", "config.json"):
+        if (file := found.read(read_json_file, folder / name)) is not None:
+            found.add(find_opencode_rules(file, RulePlaces(home=str(places.home))))
+            for server, table in read_table(file.data, "mcp").items():
+                found.add(find_server(_read_opencode_server(file, server, table), places.servers))
+            found.add(_find_model(file))
+            found.name_other_keys(file, ("$schema", "permission", "tools", "mcp", "model"))
+    found.add(find_instructions(folder / "AGENTS.md", places.own))
+    for name in ("command", "commands"):
+        found.add(find_files(FindingKind.COMMAND, folder / name, places.own / "commands"))
+    for name in ("skill", "skills"):
+        found.add(find_files(FindingKind.SKILL, folder / name, places.own / "skills", "*/SKILL.md"))
+    found.add(_name_files(folder, "plugin*/*", FindingKind.HOOK, "plug-ins of other agents never run here"))
+    return _build_setup("opencode", OPENCODE_CHECKED, found)
+
+
+def _read_opencode_server(file: ForeignFile, name: str, server: object) -> GivenServer:
+    place = file.locate(name)
+    if not isinstance(server, Mapping):
+        return GivenServer(name=name, place=place, flaw="it is no table of settings")
+    known = {"type", "command", "environment", "url", "headers", "enabled", "timeout", "oauth"}
+    unknown = sorted(set(server) - known)
+    url = server.get("url")
+    return GivenServer(
+        name=name,
+        place=place,
+        command=read_texts(server.get("command")),
+        url=url if isinstance(url, str) else "",
+        environment=read_table(server, "environment"),
+        headers=read_table(server, "headers"),
+        is_enabled=server.get("enabled") is not False,
+        flaw=f"quorum does not know its {escape_unprintable(unknown[0])}" if unknown else "",
+    )
+
+
+def read_gemini(places: ImportPlaces) -> AgentSetup:
+    """All that is found of Gemini CLI. Blocks."""
+    found = Collector()
+    folder = places.home / ".gemini"
+    where = RulePlaces(home=str(places.home))
+    for directory in (Path("/etc/gemini-cli/policies"), folder / "policies"):
+        for path in sorted(directory.glob("*.toml")):
+            if (file := found.read(read_toml_file, path)) is not None:
+                found.add(find_gemini_policies(file, where))
+    for path in (Path("/etc/gemini-cli/settings.json"), folder / "settings.json"):
+        if (file := found.read(read_json_file, path)) is not None:
+            found.add(find_gemini_rules(file, where))
+            for name, table in read_table(file.data, "mcpServers").items():
+                found.add(find_server(_read_gemini_server(file, name, table), places.servers))
+            found.add(find_hooks(file))
+            found.add(_find_model(file))
+            found.name_other_keys(
+                file, ("mcpServers", "tools", "excludeTools", "allowedTools", "mcp", "hooks", "model")
+            )
+    found.add(find_instructions(folder / "GEMINI.md", places.own))
+    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(_name_files(folder, "commands/**/*.toml", FindingKind.COMMAND, _NO_COMMAND))
+    return _build_setup("Gemini CLI", GEMINI_CHECKED, found)
+
+
+def _read_gemini_server(file: ForeignFile, name: str, server: object) -> GivenServer:
+    if not isinstance(server, Mapping):
+        return read_claude_server(file, name, server)
+    extra = ("includeTools", "excludeTools", "trust", "description", "httpUrl")
+    plain = {key: value for key, value in server.items() if key not in extra}
+    if "httpUrl" in server:
+        plain |= {"url": server["httpUrl"], "type": "http"}
+    elif "url" in server and "type" not in server:
+        plain["type"] = "sse"  # as the program takes it
+    return replace(
+        read_claude_server(file, name, plain),
+        only=read_texts(server.get("includeTools")),
+        without=read_texts(server.get("excludeTools")),
+    )
+
+
+def read_copilot(places: ImportPlaces) -> AgentSetup:
+    """All that is found of Copilot CLI. Blocks."""
+    found = Collector()
+    folder = places.locate("COPILOT_HOME", ".copilot")
+    for name in ("settings.json", "config.json"):
+        if (file := found.read(read_json_file, folder / name)) is not None:
+            found.add(find_copilot_rules(file, RulePlaces(home=str(places.home))))
+            found.add(find_hooks(file))
+            found.add(_find_model(file))
+            found.name_other_keys(file, ("deniedUrls", "allowedUrls", "hooks", "model"))
+    if (file := found.read(read_json_file, folder / "mcp-config.json")) is not None:
+        for name, table in read_table(file.data, "mcpServers").items():
+            found.add(find_server(_read_copilot_server(file, name, table), places.servers))
+    why = "approvals that Copilot CLI keeps allow nothing here: it asks"
+    found.add(_name_files(folder, "permissions-config.json", FindingKind.SETTING, why))
+    found.add(find_instructions(folder / "copilot-instructions.md", places.own))
+    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(
+        _name_files(
+            folder, "agents/*.md", FindingKind.AGENT, "not taken over: write it anew: docs/subagents.md"
+        )
+    )
+    return _build_setup("Copilot CLI", COPILOT_CHECKED, found)
+
+
+def _read_copilot_server(file: ForeignFile, name: str, server: object) -> GivenServer:
+    if not isinstance(server, Mapping):
+        return read_claude_server(file, name, server)
+    tools = read_texts(server.get("tools"))
+    plain = {key: value for key, value in server.items() if key != "tools"}
+    return replace(read_claude_server(file, name, plain), only=[] if "*" in tools else tools)
+
+
+def read_kimi(places: ImportPlaces) -> AgentSetup:
+    """All that is found of Kimi Code, and of the kimi-cli before it. Blocks."""
+    found = Collector()
+    for folder in (places.locate("KIMI_CODE_HOME", ".kimi-code"), places.home / ".kimi"):
+        _read_kimi_folder(folder, found, places)
+    return _build_setup("Kimi Code", KIMI_CHECKED, found)
+
+
+def _read_kimi_folder(folder: Path, found: Collector, places: ImportPlaces) -> None:
+    if (file := found.read(read_toml_file, folder / "config.toml")) is not None:
+        found.add(find_kimi_rules(file, RulePlaces(home=str(places.home))))
+        found.add(_find_model(file, "default_model"))
+        if isinstance(hooks := file.data.get("hooks"), list) and hooks:
+            why = "hooks of other agents never run here; write your own: docs/hooks.md"
+            there, place = f"hooks ({len(hooks)})", file.locate("hooks")
+            found.findings.append(Finding(kind=FindingKind.HOOK, there=there, place=place, why=why))
+        found.name_other_keys(file, ("permission", "default_model", "hooks"))
+    if (file := found.read(read_json_file, folder / "mcp.json")) is not None:
+        for name, table in read_table(file.data, "mcpServers").items():
+            found.add(find_server(_read_kimi_server(file, name, table), places.servers))
+    found.add(find_instructions(folder / "AGENTS.md", places.own))
+    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+
+
+def _read_kimi_server(file: ForeignFile, name: str, server: object) -> GivenServer:
+    if not isinstance(server, Mapping):
+        return read_claude_server(file, name, server)
+    plain = dict(server)
+    kind = plain.pop("transport", None)
+    return read_claude_server(file, name, {**plain, "type": kind} if kind else plain)
+
+
+def _build_setup(agent: str, checked_with: str, found: Collector) -> AgentSetup:
+    return AgentSetup(
+        agent=agent,
+        checked_with=checked_with,
+        findings=tuple(found.findings),
+        problems=tuple(found.problems),
+    )
+
+
+def _find_model(file: ForeignFile, key: str = "model") -> Iterator[Finding]:
+    model = file.data.get(key)
+    name = model.get("name") if isinstance(model, Mapping) else model
+    if isinstance(name, str):
+        shown = shorten_text(escape_unprintable(name))
+        why = "choose it yourself: models.decision"
+        yield Finding(kind=FindingKind.MODEL, there=shown, place=file.locate(key), why=why)
+
+
+def _name_files(folder: Path, pattern: str, kind: FindingKind, why: str) -> Iterator[Finding]:
+    for path in sorted(folder.glob(pattern)):
+        if path.is_file():
+            yield Finding(kind=kind, there=path.name, place=escape_path(path), why=why)

@@ -1,0 +1,114 @@
+"""What an import is about: where other agents keep their things, and what is here already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from quorum.domain.errors import ConfigError
+from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.replacing import replace
+from quorum.infrastructure.config.foreign.foreign_file import ForeignFile
+from quorum.infrastructure.config.toml_file import escape_path
+
+
+class ImportPlaces(Struct, frozen=True, kw_only=True):
+    """`home` and `environ` are the person's, `root` is the folder to work in, `own` that of quorum's own
+    settings, and `servers` are the MCP servers that these name."""
+
+    home: Path
+    root: Path
+    own: Path
+    environ: Mapping[str, str]
+    servers: Mapping[str, object] = field(default_factory=dict)
+
+    def locate(self, variable: str, usual: str) -> Path:
+        """The folder that an agent's variable names, or its usual one below the home folder."""
+        given = self.environ.get(variable, "")
+        return Path(given) if Path(given).is_absolute() else self.home / usual
+
+    def locate_data(self, name: str) -> Path:
+        """The folder of this name among those in which programs keep data."""
+        given = Path(self.environ.get("XDG_DATA_HOME", ""))
+        return (given if given.is_absolute() else self.home / ".local/share") / name
+
+
+class Collector:
+    """Collects findings and problems of one agent: what cannot be read stops nothing else."""
+
+    def __init__(self) -> None:
+        self.findings: list[Finding] = []
+        self.problems: list[str] = []
+
+    def read(self, read: Callable[[Path], ForeignFile | None], path: Path) -> ForeignFile | None:
+        """A file, None where there is none or it cannot be read."""
+        try:
+            return read(path)
+        except ConfigError as error:
+            self.problems.append(str(error))
+            return None
+
+    def add(self, findings: Iterator[Finding]) -> None:
+        """Take these."""
+        self.findings.extend(findings)
+
+    def name_other_keys(self, file: ForeignFile, known: Sequence[str]) -> None:
+        """Name the keys of a file that mean nothing here."""
+        others = sorted(key for key in file.data if key not in known)
+        if others:
+            self.findings.append(
+                Finding(
+                    kind=FindingKind.SETTING,
+                    there=", ".join(others),
+                    place=escape_path(file.path),
+                    why="quorum has no such settings, or does not know them",
+                )
+            )
+
+
+def find_instructions(file: Path, own: Path) -> Iterator[Finding]:
+    """A person's instruction file, which becomes theirs here if they have none."""
+    if not file.is_file():
+        return
+    target = own / "AGENTS.md"
+    there = [name for name in ("AGENTS.md", "CLAUDE.md") if (own / name).is_file()]
+    finding = Finding(kind=FindingKind.INSTRUCTIONS, there=file.name, place=escape_path(file))
+    if not there:
+        yield _copy(finding, file, target)
+    elif _hold_same(file, own / there[0]):
+        yield _with_here(finding, "here already")
+    else:
+        why = f"not taken over: you have {escape_path(own / there[0])}; add to it what you miss"
+        yield _with_here(finding, "", why)
+
+
+def find_files(kind: FindingKind, folder: Path, target: Path, pattern: str = "*.md") -> Iterator[Finding]:
+    """The files of a folder, or with `*/SKILL.md` folders of skills, which are copied if none of their name
+    is here."""
+    for file in sorted(folder.glob(pattern)) if folder.is_dir() else ():
+        source = file.parent if file.name == "SKILL.md" else file
+        finding = Finding(kind=kind, there=source.stem, place=escape_path(file))
+        place = target / source.name
+        if not place.exists():
+            yield _copy(finding, source, place)
+        elif _hold_same(file, place / file.name if source.is_dir() else place):
+            yield _with_here(finding, "here already")
+        else:
+            yield _with_here(finding, "", f"not taken over: {escape_path(place)} is another one")
+
+
+def _copy(finding: Finding, source: Path, target: Path) -> Finding:
+    return replace(finding, here=f"copied to {escape_path(target)}", source=str(source), target=str(target))
+
+
+def _with_here(finding: Finding, here: str, why: str = "") -> Finding:
+    return replace(finding, here=here, why=why)
+
+
+def _hold_same(one: Path, other: Path) -> bool:
+    try:
+        return one.read_bytes() == other.read_bytes()
+    except OSError:
+        return False

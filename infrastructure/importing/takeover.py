@@ -1,0 +1,119 @@
+"""Writes what an import takes over: rules first, then settings, then files. What is here already stays as it
+is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+
+from quorum.domain.importing.finding import Finding
+from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
+from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.config.config_file import ConfigFile
+from quorum.infrastructure.config.paths import is_present
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import KeyPath
+from quorum.infrastructure.permissions.rule_file import RuleFile
+
+_LISTS = {"sensitive": SENSITIVE, "protected": PROTECTED}
+
+
+class TakeoverReport(Struct, frozen=True, kw_only=True):
+    """How much was written. `problems` are sentences about what could not be."""
+
+    rules: int = 0
+    servers: int = 0
+    files: int = 0
+    problems: tuple[str, ...] = ()
+
+
+def take_over(findings: Sequence[Finding], *, rules: RuleFile, settings: ConfigFile) -> TakeoverReport:
+    """Write all of it; done again, nothing changes. Blocks. Raises ConfigError for files of ours that cannot
+    be changed; what was written before that stays, denials first."""
+    new = select_new_rules(findings, rules)
+    if new:
+        rules.save_all(new)
+    servers = {name: values for each in findings for name, values in each.server.items()}
+    values: dict[KeyPath, object] = {
+        ("mcp", "servers", name, key): value
+        for name, table in servers.items()
+        if isinstance(table, dict)
+        for key, value in table.items()
+    }
+    values |= _extend_lists(findings, settings)
+    if values:
+        settings.set_all(values, seen=settings.preview(values))
+    files, problems = _copy_files(each for each in findings if each.target)
+    return TakeoverReport(rules=len(new), servers=len(servers), files=files, problems=tuple(problems))
+
+
+def select_new_rules(findings: Iterable[Finding], file: RuleFile) -> list[SavedRule]:
+    """The rules that are not saved yet, denials first."""
+    present = [placed.saved for placed in file.read_rules()]
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    new: list[SavedRule] = []
+    for each in findings:
+        for text in each.rule.rules if each.rule is not None else ():
+            assert each.rule is not None
+            rule = SavedRule(
+                rule=Rule.parse(text, each.rule.answer, each.place), project=each.project, saved=now
+            )
+            if not any(rule.is_like(other) for other in (*present, *new)):
+                new.append(rule)
+    order = (Answer.DENY, Answer.ASK, Answer.ALLOW)
+    return sorted(new, key=lambda saved: order.index(saved.rule.answer))
+
+
+def _extend_lists(findings: Iterable[Finding], settings: ConfigFile) -> dict[KeyPath, object]:
+    """The lists of paths of `[review]` in the person's own file, with those that are denied."""
+    added = {
+        name: [path for each in findings if each.rule for path in getattr(each.rule, name)] for name in _LISTS
+    }
+    values: dict[KeyPath, object] = {}
+    for name in _LISTS:
+        present = _read_list(settings.path, name)
+        new = [path for path in dict.fromkeys(added[name]) if path not in present]
+        if new:
+            values["review", name] = [*present, *new]
+    return values
+
+
+def _read_list(path: Path, name: str) -> Sequence[str]:
+    """The list in the file; the usual one where it has none."""
+    review = TomlFile.read(path).data.get("review") if is_present(path) else None
+    given = review.get(name) if isinstance(review, dict) else None
+    return given if isinstance(given, list) else _LISTS[name]
+
+
+def _copy_files(findings: Iterable[Finding]) -> tuple[int, list[str]]:
+    """Copy files and folders to where nothing is yet: how many, and why others could not be."""
+    copied, problems = 0, list[str]()
+    for each in findings:
+        source, target = Path(each.source), Path(each.target)
+        try:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.path.lexists(target):
+                raise FileExistsError(17, "something is there by now")
+            _copy(source, target)
+            copied += 1
+        except OSError as error:
+            problems.append(f"{escape_path(source)} is not copied to {escape_path(target)}: {error.strerror}")
+    return copied, problems
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Have there be all of it or nothing, whenever this ends."""
+    with TemporaryDirectory(prefix=".import-", dir=target.parent) as folder:
+        copy = Path(folder) / target.name
+        if source.is_dir():
+            shutil.copytree(source, copy, symlinks=True)
+        else:
+            shutil.copyfile(source, copy)
+        copy.rename(target)

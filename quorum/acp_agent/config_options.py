@@ -1,0 +1,135 @@
+"""Mode, model and reasoning effort of a session, as config options of the protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from acp.schema import (
+    ConfigOptionUpdate,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
+    SessionModeState,
+)
+
+from quorum.acp_agent.session_modes import set_mode
+from quorum.acp_agent.shown_text import show_line
+from quorum.application.session.agent_session import AgentSession
+from quorum.domain.conversation.effort import Effort
+from quorum.domain.errors import ModeRefused, ProviderError
+from quorum.domain.events import event as ev
+from quorum.domain.review.mode import Mode
+from quorum.infrastructure.completion.known_models import list_known_models
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.model_choice import ROLES
+
+ConfigOption = SessionConfigOptionSelect | SessionConfigOptionBoolean
+
+_MODE, _MODEL, _EFFORT = "mode", "model", "effort"
+
+
+class ConfigOptions:
+    """What a client may choose in a session: one of `modes`, a model, and an effort that the model's API takes.
+
+    `models` are offered beside the current one; any other can be chosen by its name.
+    """
+
+    def __init__(self, agent: AgentSession, modes: SessionModeState, models: Sequence[str]) -> None:
+        self._agent = agent
+        self.modes = modes
+        self._models = models
+
+    def list(self) -> list[ConfigOption]:
+        """All options with the current values."""
+        models = self._agent.models
+        return [*self._build(self._agent.review.mode.value, models.current, models.effort)]
+
+    async def find_models(self) -> ConfigOptionUpdate | None:
+        """Ask the current provider for its models; the update that offers them, None where it lists none."""
+        provider = self._agent.models.current.partition("/")[0]
+        try:
+            listed = await self._agent.models.list_models(provider)
+        except ProviderError:
+            return None  # what it answers is told where a model is asked
+        self._models = tuple(dict.fromkeys((*self._models, *listed)))
+        return ConfigOptionUpdate(session_update="config_option_update", config_options=self.list())
+
+    def map_event(self, event: ev.Event) -> ConfigOptionUpdate | None:
+        """The update for an event that changes a value. The event is ahead of the session."""
+        mode, models = self._agent.review.mode.value, self._agent.models
+        match event:
+            case ev.ModeChanged():
+                options = self._build(event.mode.value, models.current, models.effort)
+            case ev.ModelChanged():
+                effort = models.get_effort(event.model) if event.effort is None else event.effort
+                options = self._build(mode, event.model, effort)
+            case _:
+                return None
+        return ConfigOptionUpdate(session_update="config_option_update", config_options=[*options])
+
+    async def choose(self, option: str, value: str) -> None:
+        """Set one of them. Raises ModeRefused and ProviderError for what cannot be had, and LedgerError."""
+        models = self._agent.models
+        match option:
+            case "mode":
+                await set_mode(self._agent, value)
+            case "model":
+                await models.choose(value)
+            case "effort":
+                taken = models.list_efforts(models.current)
+                if value not in taken:
+                    offered = ", ".join(taken) or "none"
+                    raise ModeRefused(
+                        f"{models.current} takes no effort {show_line(value)!a}; it takes {offered}"
+                    )
+                await models.choose(models.current, Effort(value))
+            case _:
+                known = ", ".join(each.id for each in self.list())
+                raise ModeRefused(f"there is no option {show_line(option)!a}, only {known}")
+
+    def _build(self, mode: str, model: str, effort: Effort) -> Iterator[SessionConfigOptionSelect]:
+        offered = [
+            SessionConfigSelectOption(value=each.id, name=each.name, description=each.description)
+            for each in self.modes.available_modes
+            if each.id == mode or Mode(each.id).traits.in_cycle
+        ]
+        yield SessionConfigOptionSelect(
+            type="select", id=_MODE, name="Review mode", category="mode", current_value=mode, options=offered
+        )
+        yield SessionConfigOptionSelect(
+            type="select",
+            id=_MODEL,
+            name="Model",
+            category="model",
+            current_value=model,
+            options=_name_values(dict.fromkeys((model, *self._models))),
+        )
+        if taken := self._agent.models.list_efforts(model):
+            yield SessionConfigOptionSelect(
+                type="select",
+                id=_EFFORT,
+                name="Reasoning effort",
+                category="thought_level",
+                current_value=effort.value,
+                options=_name_values(each.value for each in taken),
+            )
+
+
+def list_offered_models(loaded: LoadedSettings, providers: Sequence[str]) -> tuple[str, ...]:
+    """The models that the settings name and those with a known price, of these providers; none is asked."""
+    settings = loaded.settings
+    named = {role: _list_values(getattr(settings.models, role)) for role in ROLES}
+    return tuple(
+        model
+        for model in list_known_models({"models": named}, ())
+        if model.partition("/")[0] in providers
+        and loaded.policy.explain_model_refusal(model, settings.providers) is None
+    )
+
+
+def _list_values(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else [*value]
+
+
+def _name_values(values: Iterable[str]) -> list[SessionConfigSelectOption]:
+    return [SessionConfigSelectOption(value=value, name=show_line(value)) for value in values]

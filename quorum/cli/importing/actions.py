@@ -1,0 +1,123 @@
+"""What `quorum import` does: read, print, ask, write."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from shutil import get_terminal_size
+
+import msgspec
+
+from quorum.cli.importing import AGENTS, ImportOptions
+from quorum.cli.importing.table import render_setup
+from quorum.domain.errors import ConfigError
+from quorum.domain.importing.finding import AgentSetup
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.errors import UsageError, complain
+from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.paths import locate_user_file
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.importing.agents import read_setups
+from quorum.infrastructure.importing.places import ImportPlaces
+from quorum.infrastructure.importing.session_files import SessionSource
+from quorum.infrastructure.importing.sessions import SessionsReport, import_sessions, list_sources
+from quorum.infrastructure.importing.takeover import select_new_rules, take_over
+from quorum.infrastructure.permissions.in_force import open_rule_file
+from quorum.infrastructure.storage import open_storage
+from quorum.settings import load, open_own_file
+
+_WIDTH = 160
+_DEFAULTS = msgspec.to_builtins(McpServerTable())
+
+
+def import_from_agents(options: ImportOptions, root: Path) -> int:
+    """Print what is found, and write it if the person says so; 1 where something could not be. Raises
+    ConfigError."""
+    loaded = load(options, root, needs_project=False)
+    own, rules = locate_user_file(os.environ), open_rule_file(os.environ)
+    if own is None or rules is None:
+        raise ConfigError("there is no home folder, and so nothing to read and no place to write to: set HOME")
+    settings = open_own_file(options, root, loaded)
+    places = ImportPlaces(
+        home=Path(os.path.expanduser("~")),
+        root=Path(os.path.realpath(root)),
+        own=own.parent,
+        environ=os.environ,
+        servers={
+            name: {
+                key: value for key, value in msgspec.to_builtins(table).items() if value != _DEFAULTS.get(key)
+            }
+            for name, table in loaded.settings.mcp.servers.items()
+        },
+    )
+    names = options.agents or AGENTS
+    setups = read_setups(names, places)
+    sources, unread = list_sources(names, places) if options.sessions else ([], [])
+    problems = [*(problem for setup in setups for problem in setup.problems), *unread]
+    _print_setups(setups)
+    complain(problems)
+    findings = [finding for setup in setups for finding in setup.findings if finding.is_taken_over]
+    if sources:
+        size = format_size(sum(source.size for source in sources))
+        print(f"sessions: {format_amount(len(sources), 'session')} of {size}; what is here stays as it is\n")
+    elif not any(each.server or each.target for each in findings) and not select_new_rules(findings, rules):
+        print("nothing is left to take over")
+        return int(bool(problems))
+    if options.dry_run or not (options.accepted or _ask()):
+        print("nothing was written")
+        return int(bool(problems))
+    report = take_over(findings, rules=rules, settings=settings)
+    complain(report.problems)
+    taken = _import_sessions(sources, loaded.settings, root) if sources else SessionsReport()
+    complain(taken.flaws)
+    print(
+        f"taken over: {format_amount(report.rules, 'rule')} (quorum permissions list), "
+        f"{format_amount(report.servers, 'MCP server')} (quorum mcp list), "
+        f"{format_amount(report.files, 'file')}, "
+        f"{format_amount(taken.added, 'session')} (quorum sessions list --all)"
+    )
+    return int(bool(problems or report.problems or taken.flaws))
+
+
+def _import_sessions(sources: Sequence[SessionSource], settings: Settings, root: Path) -> SessionsReport:
+    with closing(open_storage(settings.storage, os.environ)) as storage:
+        present = frozenset(summary.id for summary in asyncio.run(storage.archive.list_sessions()))
+        tell = _Progress(sources).tell
+        return import_sessions(sources, storage, present=present, settings=settings, root=root, tell=tell)
+
+
+class _Progress:
+    """Says on stderr how far the sessions are, once a second at most."""
+
+    def __init__(self, sources: Sequence[SessionSource]) -> None:
+        self._count, self._size = len(sources), sum(source.size for source in sources)
+        self._told = time.monotonic()
+
+    def tell(self, count: int, size: int) -> None:
+        """So many are done, of so many bytes."""
+        if time.monotonic() - self._told < 1 and count < self._count:
+            return
+        self._told = time.monotonic()
+        share = 100 * size // max(self._size, 1)
+        complain([f"{count:,} of {format_amount(self._count, 'session')} ({share} %)"])
+
+
+def _print_setups(setups: Sequence[AgentSetup]) -> None:
+    width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    for setup in setups:
+        print("\n".join((*render_setup(setup, width), "")))
+    if not setups:
+        print("nothing of another agent is found")
+
+
+def _ask() -> bool:
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to ask; --yes writes without asking, --dry-run only shows")
+    sys.stdout.flush()
+    print("Write what stands under here? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,0 +1,117 @@
+"""Which tools requests list: the same ones for a model for as long as it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.tool_prefix import ToolPrefix
+from quorum.domain.calls.server_tools import CALL_TOOL
+from quorum.domain.events.event import ToolsListed
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.text.json_value import JsonObject
+from tests.support.fake_ports import RecordingObserver
+
+
+def schema(name: str, description: str = "Does something useful. And more.") -> JsonObject:
+    return {"name": name, "description": description, "input_schema": {"type": "object", "properties": {}}}
+
+
+OWN = [schema("read_file"), schema("jobs"), schema(CALL_TOOL)]
+
+
+@dataclass
+class Choice:
+    model: str = "a/a"
+
+    @property
+    def serving(self) -> str:
+        return self.model
+
+
+class Rig:
+    """A session; `reopen` is another process that continues it."""
+
+    def __init__(self, small: Sequence[str] = (), past: Sequence[LedgerRecord] = ()) -> None:
+        self.seen = RecordingObserver()
+        self.tools = list(OWN)
+        self.choice = Choice()
+        self._past, self._small = list(past), list(small)
+        self.prefix = ToolPrefix(
+            self.choice,
+            schemas=lambda: self.tools,
+            events=EventBus([self.seen], past=past),
+            has_small_window=lambda model: model in self._small,
+        )
+
+    def reopen(self, small: Sequence[str] = ()) -> Rig:
+        listed = self.seen.of(ToolsListed)
+        new = [LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(listed)]
+        return Rig(small, [*self._past, *new])
+
+    def list_names(self) -> list[object]:
+        return [each["name"] for each in self.prefix.choose()]
+
+
+def test_a_model_that_is_chosen_again_gets_the_list_that_it_had() -> None:
+    rig = Rig()
+    first = rig.prefix.choose()
+    rig.tools.append(schema("mcp__db__new"))
+    rig.choice.model = "b/b"
+    assert rig.list_names()[-1] == "mcp__db__new"
+    rig.choice.model = "a/a"
+    assert rig.prefix.choose() == first
+    assert "mcp__db__new" in rig.prefix.callable
+
+
+def test_the_schema_of_a_tool_is_recorded_once() -> None:
+    rig = Rig()
+    rig.prefix.choose()
+    rig.choice.model = "b/b"
+    rig.prefix.choose()
+    first, second = rig.seen.of(ToolsListed)
+    assert all(each.schema is not None for each in first.tools)
+    assert all(each.schema is None for each in second.tools)
+
+
+def test_a_resumed_session_gives_a_small_model_the_short_tools_before_its_window_is_known() -> None:
+    rig = Rig(small=["a/a"])
+    first = rig.prefix.choose()
+    assert "jobs" not in [each["name"] for each in first]
+    again = rig.reopen()
+    again.prefix.tell_changes()
+    assert again.prefix.choose() == first
+    assert again.seen.of(ToolsListed) == []
+
+
+def test_looking_for_changes_decides_nothing_about_the_size_of_the_window() -> None:
+    rig = Rig(small=["a/a"])
+    rig.prefix.tell_changes()
+    assert "jobs" not in rig.list_names()
+
+
+def test_a_tool_that_the_api_refuses_is_listed_no_more() -> None:
+    rig = Rig()
+    rig.tools.append(schema("mcp__db__odd"))
+    rig.prefix.choose()
+    rig.prefix.refuse("a/a", "mcp__db__odd")
+    assert "mcp__db__odd" not in rig.list_names()
+    assert "mcp__db__odd" not in rig.prefix.callable
+
+
+def test_another_version_of_a_tool_of_quorums_own_is_listed() -> None:
+    rig = Rig()
+    rig.prefix.choose()
+    again = rig.reopen()
+    again.tools[0] = schema("read_file", "Reads.")
+    assert again.prefix.choose()[0]["description"] == "Reads."
+
+
+def test_an_order_of_keys_that_the_record_does_not_have_is_another_list() -> None:
+    rig = Rig()
+    rig.prefix.choose()
+    again = rig.reopen()
+    again.tools[0] = dict(reversed(again.tools[0].items()))
+    again.prefix.choose()
+    assert len(again.seen.of(ToolsListed)) == 1
