@@ -30,7 +30,7 @@ _ENCODINGS = 1 << 5
 
 def drawn() -> Iterator[str]:
     """All characters beyond ASCII in the texts of the front end, docstrings left out."""
-    for file in {*(ROOT / "tui").rglob("*.py")} - {Path(plain_glyphs.__file__)}:
+    for file in {*(ROOT / "tui").rglob("*.py")} - {Path(plain_glyphs.__file__).resolve()}:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         comments = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):
