@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from quorum.application.ports.storage import Storage
 from quorum.application.ports.tools import Tool
-from quorum.application.review.rule_replay import RuleReplayer
 from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.past_call import PastCall
 from quorum.domain.review.path_policy import PathPolicy
@@ -15,7 +14,6 @@ from quorum.domain.review.rule_replay import RuleReplay
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
-from quorum.infrastructure.permissions.past_calls import list_sessions_of, read_past_calls
 
 MOST_CALLS = 5_000
 
@@ -46,6 +44,8 @@ class WorkspaceHistory:
 
     async def replay(self, rules: Sequence[Rule], tried: Sequence[Rule]) -> RuleReplay:
         """What the rules in force and those that are tried would decide. Raises LedgerError."""
+        from quorum.application.review.rule_replay import RuleReplayer
+
         sessions = await self._load()
         replayer = RuleReplayer(
             tools=self._get_tools(),
@@ -69,6 +69,8 @@ class WorkspaceHistory:
 
     async def _load(self) -> list[tuple[PastCall, ...]]:
         """The calls by session, the one used last first, up to the first that is too many."""
+        from quorum.infrastructure.permissions.past_calls import list_sessions_of, read_past_calls
+
         found: list[tuple[PastCall, ...]] = []
         count, archive = 0, self._storage.archive
         for session in await list_sessions_of(archive, self._folder):

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, SecretMask
-from quorum.domain.events.unmasking import restore_packet
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.secrets.known import SessionSecrets
 from quorum.infrastructure.session_paths import build_path_policy
@@ -30,6 +29,8 @@ class PacketRestorer:
         return shown
 
     def _restore(self, packet: MaskedPacket, cwd: str) -> ReviewPacket:
+        from quorum.domain.events.unmasking import restore_packet
+
         mask = SecretMask()
         policy = build_path_policy(self._settings, (Path(cwd),))
         SessionSecrets(mask, settings=self._settings, environ=self._environ, policy=policy).gather()

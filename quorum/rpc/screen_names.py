@@ -43,6 +43,7 @@ SCREEN_NAMES: Mapping[str, str] = {
     "TimelineScreen": "timeline",
     "TrustDialog": "trust",
     "TurnList": "turns",
+    "VerdictScreen": "verdicts",
 }
 """By the name of the class, so that no screen is imported before it is shown."""
 

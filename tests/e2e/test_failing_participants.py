@@ -30,7 +30,7 @@ def scripts() -> dict[str, list[Reply]]:
     return {
         "a": [Say(pieces=["cron"]), review(B=5, C=4)],
         "b": [Say(pieces=["queue"], pings=3, ping_secs=0.3), review(C=4, A=9)],
-        "c": [Say(pieces=["a lock"]), MUMBLE, MUMBLE],
+        "c": [Say(pieces=["a lock"]), MUMBLE, MUMBLE, MUMBLE, MUMBLE],
         "d": [DOWN],
         "e": [Hang("silent")],
         "f": [ENDLESS],
@@ -40,7 +40,7 @@ def scripts() -> dict[str, list[Reply]]:
     }
 
 
-REQUESTS = {"a": 2, "b": 2, "c": 3, **dict.fromkeys("defg", 1), "h": 2, "mod": 1}
+REQUESTS = {"a": 2, "b": 2, "c": 5, **dict.fromkeys("defg", 1), "h": 2, "mod": 1}
 
 
 @pytest.fixture
