@@ -28,8 +28,8 @@ def learnt(**secrets: str) -> SecretMask:
 
 def a_packet(**arguments: object) -> ReviewPacket:
     seal = Seal(
-        cwd=f"/work/{PATH}",
-        files=(SealedFile(path=f"/work/{PATH}", sha256=None),),
+        cwd=f"/srv/{PATH}",
+        files=(SealedFile(path=f"/srv/{PATH}", sha256=None),),
         diff=f"-x\n+{OPTION}\n",
         executables=(f"/bin/{PATH}",),
         environment={"GIT": OPTION, "HOME": None},

@@ -26,9 +26,6 @@ _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
 _FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\w.-]+\.[a-z]{2,}/\S+@")
-_KNOWN_INDEX = re.compile(
-    r"//([\w-]+\.)*(pypi|pythonhosted|npmjs|yarnpkg|rubygems|crates|maven)\.(org|com|io)\b"
-)
 
 
 def connect(used: UsedProgram) -> Data:
@@ -157,7 +154,7 @@ def install(used: UsedProgram) -> None:
         elif _FETCHED_PACKAGE.match(path):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source"):
-        if "://" in address and not is_local(address) and not _KNOWN_INDEX.search(address):
+        if "://" in address and not is_local(address):
             does = f"takes packages from {find_host(address)}"
             used.scope.add(EffectKind.RUN_FETCHED, does, address)
     if used.row.input is Input.RUN and (not used.operands or "-" in used.operands):

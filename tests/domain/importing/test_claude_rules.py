@@ -3,7 +3,7 @@ import pytest
 from quorum.domain.importing.claude_rules import RulePlaces, translate_claude_rule
 from quorum.domain.review.permissions import Answer, Rule
 
-_PLACES = RulePlaces(folder="/work/project", home="/home/ann")
+_PLACES = RulePlaces(folder="/srv/project", home="/home/me")
 
 
 def _translate(text: str, answer: Answer = Answer.DENY) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def _translate(text: str, answer: Answer = Answer.DENY) -> tuple[str, ...]:
         ("*", "*"),
         ("Read(*.pem)", "read_file(*.pem)"),
         ("Read(//etc/shadow)", "read_file(/etc/shadow)"),
-        ("Read(~/.ssh/**)", "read_file(/home/ann/.ssh/**)"),
+        ("Read(~/.ssh/**)", "read_file(/home/me/.ssh/**)"),
     ],
 )
 def test_a_denial_with_the_same_meaning_here_is_translated(there: str, here: str):
@@ -60,8 +60,8 @@ def test_a_denial_that_cannot_be_said_exactly_becomes_a_wider_one(there: str, he
 
 
 def test_a_relative_path_is_denied_in_the_workspace_and_in_the_folder_of_the_settings():
-    assert _translate("Read(./secrets/**)") == ("read_file(secrets/**)", "read_file(/work/project/secrets/**)")
-    assert _translate("Edit(/docs/**)") == ("write_file(docs/**)", "write_file(/work/project/docs/**)")
+    assert _translate("Read(./secrets/**)") == ("read_file(secrets/**)", "read_file(/srv/project/secrets/**)")
+    assert _translate("Edit(/docs/**)") == ("write_file(docs/**)", "write_file(/srv/project/docs/**)")
 
 
 def test_what_may_not_be_read_is_kept_from_searches_and_what_may_not_be_written_from_commands():

@@ -4,7 +4,7 @@ from quorum.domain.importing.claude_rules import RulePlaces
 from quorum.domain.importing.other_rules import translate_kimi_rule, translate_other_rule, widen_crossing
 from quorum.domain.review.permissions import Answer, Rule
 
-_PLACES = RulePlaces(home="/home/ann")
+_PLACES = RulePlaces(home="/home/me")
 
 
 def _translate(tool: str, pattern: str = "", answer: Answer = Answer.DENY) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def _translate(tool: str, pattern: str = "", answer: Answer = Answer.DENY) -> tu
         ("edit", "docs/a*b/c", "write_file(docs/a*)"),
         ("read", "conf/*.key", "read_file(conf/**/*.key)"),
         ("read", "/etc/*", "read_file(/etc/**)"),
-        ("read", "~/.ssh/*", "read_file(/home/ann/.ssh/**)"),
+        ("read", "~/.ssh/*", "read_file(/home/me/.ssh/**)"),
         ("write_file", "", "write_file"),
         ("webfetch", "https://*.example.com/*", "web_fetch(url=*example.com*)"),
         ("url", "example.com", "web_fetch(url=*example.com*)"),

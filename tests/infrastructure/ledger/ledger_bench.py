@@ -17,7 +17,7 @@ from quorum.domain.sessions.past_session import NamedSession, NewSession
 from quorum.infrastructure.store.ledger.database import Database
 
 ROOT = Path(__file__).parents[3]
-CWD = "/work/project"
+CWD = "/srv/project"
 
 
 class Clock:

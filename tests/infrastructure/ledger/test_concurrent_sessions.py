@@ -27,7 +27,7 @@ from quorum.infrastructure.store.ledger.opening import open_database
 async def write(name):
     for life in itertools.count():
         database = open_database("", os.environ)
-        session = database.open_session(NewSession(), cwd="/work/project")
+        session = database.open_session(NewSession(), cwd="/srv/project")
         for number in itertools.count():
             await session.ledger.append(TurnStarted(prompt=f"{name} {life} {number}"), urgent=number % 50 == 0)
             os.write(1, f"{session.session_id} {name} {life} {number}\\n".encode())

@@ -27,7 +27,7 @@ from quorum.domain.sessions.past_session import NamedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema
 
-CWD = "/work/project"
+CWD = "/srv/project"
 
 async def live():
     storage = open_storage(StorageTable(), os.environ)

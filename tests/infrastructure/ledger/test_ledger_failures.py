@@ -34,7 +34,7 @@ from quorum.domain.sessions.past_session import NewSession
 from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
-    session = open_database("", os.environ).open_session(NewSession(), cwd="/work/project")
+    session = open_database("", os.environ).open_session(NewSession(), cwd="/srv/project")
     print(session.session_id, flush=True)
     async def append(lane):
         number = 0
@@ -56,7 +56,7 @@ from quorum.infrastructure.store.ledger.opening import open_database
 
 async def main():
     database = open_database("", os.environ)
-    session = database.open_session(NewSession(), cwd="/work/project")
+    session = database.open_session(NewSession(), cwd="/srv/project")
     print(session.session_id)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
     last = -1

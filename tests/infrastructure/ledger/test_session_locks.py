@@ -21,7 +21,7 @@ from quorum.infrastructure.store.ledger.opening import open_database
 async def main():
     database = open_database("", os.environ)
     choice = NamedSession(sys.argv[1]) if sys.argv[1:] else NewSession()
-    session = database.open_session(choice, cwd="/work/project")
+    session = database.open_session(choice, cwd="/srv/project")
     for number in range(50):
         await session.ledger.append(TurnStarted(prompt=f"theirs {number}"))
     print(session.session_id, flush=True)

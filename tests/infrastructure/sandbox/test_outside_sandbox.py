@@ -107,7 +107,7 @@ async def test_something_else_than_yes_or_no_is_an_error(household: Household) -
     [
         ("echo 'curl: (6) Could not resolve host: example.org'; exit 6", "has no network"),
         ("echo 'dial tcp: lookup proxy.golang.org: no such host'; exit 1", "has no network"),
-        ("echo 'npm error getaddrinfo ENOTFOUND registry.npmjs.org'; exit 1", "has no network"),
+        ("echo 'npm error getaddrinfo ENOTFOUND packages.example'; exit 1", "has no network"),
         ("touch /usr/here", "write in the workspace only"),
         ("cat ~/.config/tool.toml", "hides the folder of"),
         ("echo 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock'; exit 1", "sockets"),

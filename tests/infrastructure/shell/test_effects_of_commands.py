@@ -457,7 +457,7 @@ _USUAL = [
     "git config user.name",
     "helm template chart",
     "cat src/auth/token.ts",
-    "curl -s https://pypi.org/pypi/requests/json | jq -r .info.version",
+    "curl -s https://packages.example/requests/json | jq -r .info.version",
     "wget --spider https://example.com",
     "git push --tags",
     "git clone --depth 1 https://github.com/o/r.git vendor/r",
