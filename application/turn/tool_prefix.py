@@ -23,7 +23,7 @@ from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject
 
 
-class ModelChoice(Protocol):
+class ChosenModel(Protocol):
     """Which model the next request goes to."""
 
     @property
@@ -50,7 +50,7 @@ class ToolPrefix:
 
     def __init__(
         self,
-        choice: ModelChoice,
+        choice: ChosenModel,
         *,
         schemas: Callable[[], Sequence[JsonObject]],
         events: EventBus,

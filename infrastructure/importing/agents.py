@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from quorum.domain.importing.finding import AgentSetup, Finding
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign.linked_paths import add_linked_paths
 from quorum.infrastructure.importing.claude import read_claude
@@ -34,7 +34,7 @@ def read_setups(names: Iterable[str], places: ImportPlaces) -> list[AgentSetup]:
     return setups
 
 
-def _settle(finding: Finding, agent: str, taken: dict[str, str]) -> Finding:
+def _settle(finding: TakeoverItem, agent: str, taken: dict[str, str]) -> TakeoverItem:
     if finding.rule is not None:
         rule = add_linked_paths(finding.rule, finding.project or "")
         here = ", ".join(f"{rule.answer} {text}" for text in rule.rules)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.finding import AgentSetup, Finding, FindingKind
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import CHECKED_WITH, find_claude_rules
@@ -49,7 +49,7 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
             why = f"it belongs to the project: quorum mcp add {name} --from .mcp.json"
             there = escape_unprintable(name)[:80]
             place = file.locate(name)
-            found.findings.append(Finding(kind=FindingKind.SERVER, there=there, place=place, why=why))
+            found.findings.append(TakeoverItem(kind=TakeoverKind.SERVER, there=there, place=place, why=why))
     found.add(find_instructions(folder / "CLAUDE.md", places.own))
     slug = re.sub(r"[^A-Za-z0-9]", "-", str(places.root))
     found.add(name_memories(folder / "projects" / slug / "memory"))
@@ -63,7 +63,7 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
     )
 
 
-def _find_local_rules(file: ForeignFile, places: ImportPlaces) -> Iterator[Finding]:
+def _find_local_rules(file: ForeignFile, places: ImportPlaces) -> Iterator[TakeoverItem]:
     """What the person allowed in this project; its denials hold here at once."""
     is_shared = _may_be_shared(file.path)
     for finding in find_claude_rules(file, RulePlaces(folder=str(places.root), home=str(places.home))):
@@ -94,7 +94,9 @@ def _may_be_shared(file: Path) -> bool:
     return any(each.casefold() == name for each in tracked)
 
 
-def _find_servers(file: ForeignFile, servers: Mapping[str, object], places: ImportPlaces) -> Iterator[Finding]:
+def _find_servers(
+    file: ForeignFile, servers: Mapping[str, object], places: ImportPlaces
+) -> Iterator[TakeoverItem]:
     for name, server in servers.items():
         yield from find_server(read_claude_server(file, name, server), places.servers)
 
@@ -122,40 +124,42 @@ def read_claude_server(file: ForeignFile, name: str, server: object) -> GivenSer
     )
 
 
-def find_hooks(file: ForeignFile) -> Iterator[Finding]:
+def find_hooks(file: ForeignFile) -> Iterator[TakeoverItem]:
     """The hooks of a file in this form: named, and never run."""
     for event, entries in read_table(file.data, "hooks").items():
         count = len(entries) if isinstance(entries, list) else 1
         why = "hooks of other agents never run here; write your own: docs/hooks.md"
         there = f"{escape_unprintable(str(event))[:60]} ({count})"
-        yield Finding(kind=FindingKind.HOOK, there=there, place=file.locate(event), why=why)
+        yield TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=file.locate(event), why=why)
 
 
-def _find_model(file: ForeignFile) -> Iterator[Finding]:
+def _find_model(file: ForeignFile) -> Iterator[TakeoverItem]:
     model = file.data.get("model")
     if isinstance(model, str):
         why = f'choose it yourself: models.decision = "anthropic/{shorten_text(escape_unprintable(model))}"'
         there = shorten_text(escape_unprintable(model))
-        yield Finding(kind=FindingKind.MODEL, there=there, place=file.locate("model"), why=why)
+        yield TakeoverItem(kind=TakeoverKind.MODEL, there=there, place=file.locate("model"), why=why)
     if names := ", ".join(map(escape_unprintable, read_table(file.data, "env"))):
         why = "values of variables are not copied: set them in your environment"
-        yield Finding(kind=FindingKind.SETTING, there=f"env: {names}"[:100], place=file.locate("env"), why=why)
+        yield TakeoverItem(
+            kind=TakeoverKind.SETTING, there=f"env: {names}"[:100], place=file.locate("env"), why=why
+        )
 
 
-def name_memories(folder: Path) -> Iterator[Finding]:
+def name_memories(folder: Path) -> Iterator[TakeoverItem]:
     """What the agent noted for itself: named, for the person to choose from."""
     for path in sorted(folder.glob("*.md")):
         why = "a memory of the agent: add what you want of it to AGENTS.md"
-        yield Finding(kind=FindingKind.INSTRUCTIONS, there=path.name, place=escape_path(path), why=why)
+        yield TakeoverItem(kind=TakeoverKind.INSTRUCTIONS, there=path.name, place=escape_path(path), why=why)
 
 
-def _find_read_here(folder: Path) -> Iterator[Finding]:
+def _find_read_here(folder: Path) -> Iterator[TakeoverItem]:
     kinds = (
-        (FindingKind.SKILL, "skills", "*/SKILL.md"),
-        (FindingKind.COMMAND, "commands", "**/*.md"),
-        (FindingKind.AGENT, "agents", "*.md"),
+        (TakeoverKind.SKILL, "skills", "*/SKILL.md"),
+        (TakeoverKind.COMMAND, "commands", "**/*.md"),
+        (TakeoverKind.AGENT, "agents", "*.md"),
     )
     for kind, name, pattern in kinds:
         for file in sorted((folder / name).glob(pattern)):
             there = file.parent.name if file.name == "SKILL.md" else file.stem
-            yield Finding(kind=kind, there=there, place=escape_path(file), here=_READ_HERE)
+            yield TakeoverItem(kind=kind, there=there, place=escape_path(file), here=_READ_HERE)

@@ -52,14 +52,14 @@ class _Message(Struct):
     model: str = ""
 
 
-class _Line(_Link):
+class _ClaudeLine(_Link):
     message: _Message | None = None
     is_meta: bool = msgspec.field(default=False, name="isMeta")
     is_summary: bool = msgspec.field(default=False, name="isCompactSummary")
 
 
 _LINKS = msgspec.json.Decoder(_Link)
-_LINES = msgspec.json.Decoder(_Line)
+_LINES = msgspec.json.Decoder(_ClaudeLine)
 
 
 def list_claude_sessions(folder: Path) -> Iterator[SessionSource]:
@@ -128,10 +128,10 @@ def _find_model(line: bytes) -> str:
 
 def _read_items(file: Path, live: frozenset[str], flaws: list[str]) -> Iterator[ForeignItem]:
     """What was said on that branch. The lines of one answer come one after the other, each with one block."""
-    answer: list[_Line] = []
+    answer: list[_ClaudeLine] = []
     for number, line in enumerate(read_lines(file, []), 1):
         try:
-            found = decode_line(line, _LINES, _Line)
+            found = decode_line(line, _LINES, _ClaudeLine)
         except ValueError:
             if (flaw := _name_damage(file, number)) not in flaws:
                 flaws.append(flaw)
@@ -164,11 +164,11 @@ def _read_items(file: Path, live: frozenset[str], flaws: list[str]) -> Iterator[
         yield _join_answer(answer)
 
 
-def _find_id(line: _Line) -> str:
+def _find_id(line: _ClaudeLine) -> str:
     return line.message.id if line.message is not None else ""
 
 
-def _join_answer(lines: list[_Line]) -> ForeignAnswer:
+def _join_answer(lines: list[_ClaudeLine]) -> ForeignAnswer:
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[ForeignCall] = []
@@ -201,7 +201,7 @@ def _join_answer(lines: list[_Line]) -> ForeignAnswer:
     )
 
 
-def _find_results(line: _Line) -> Iterator[ForeignResult]:
+def _find_results(line: _ClaudeLine) -> Iterator[ForeignResult]:
     content = line.message.content if line.message is not None else None
     for block in content if isinstance(content, list) else ():
         if isinstance(block, Mapping) and block.get("type") == "tool_result":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.finding import AgentSetup, Finding, FindingKind
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.infrastructure.config.foreign.codex_settings import (
     CHECKED_WITH,
     find_codex_rules,
@@ -53,8 +53,8 @@ def read_codex(places: ImportPlaces) -> AgentSetup:
             found.add(find_instructions(folder / name, places.own))
             break
     found.add(name_memories(folder / "memories"))
-    found.add(find_files(FindingKind.COMMAND, folder / "prompts", places.own / "commands"))
-    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(find_files(TakeoverKind.COMMAND, folder / "prompts", places.own / "commands"))
+    found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
     return AgentSetup(
         agent="Codex", checked_with=CHECKED_WITH, findings=tuple(found.findings), problems=tuple(found.problems)
     )
@@ -87,13 +87,13 @@ def _read_server(file: ForeignFile, name: str, server: object) -> GivenServer:
     )
 
 
-def _find_rest(file: ForeignFile) -> Iterator[Finding]:
+def _find_rest(file: ForeignFile) -> Iterator[TakeoverItem]:
     model = file.data.get("model")
     if isinstance(model, str):
         shown = shorten_text(escape_unprintable(model))
         why = f'choose it yourself: models.decision = "openai/{shown}"'
-        yield Finding(kind=FindingKind.MODEL, there=shown, place=file.locate("model"), why=why)
+        yield TakeoverItem(kind=TakeoverKind.MODEL, there=shown, place=file.locate("model"), why=why)
     for name in ("hooks", "notify"):
         if name in file.data:
             why = "programs of other agents never run here; write your own hooks: docs/hooks.md"
-            yield Finding(kind=FindingKind.HOOK, there=name, place=file.locate(name), why=why)
+            yield TakeoverItem(kind=TakeoverKind.HOOK, there=name, place=file.locate(name), why=why)

@@ -36,13 +36,13 @@ _MOST_LINES_BEFORE_MODEL = 200
 _CONTEXT = ("<environment_context>", "<user_instructions>", "<skills_instructions>", "# AGENTS.md instructions")
 
 
-class _Line(Struct):
+class _CodexLine(Struct):
     type: str = ""
     timestamp: str = ""
     payload: Any = None
 
 
-_LINES = msgspec.json.Decoder(_Line)
+_LINES = msgspec.json.Decoder(_CodexLine)
 
 
 def list_codex_sessions(folder: Path) -> Iterator[SessionSource]:
@@ -79,10 +79,10 @@ def read_codex_session(source: SessionSource) -> ReadSession | None:
     return ReadSession(session=session, items=_read_items(source.file, model, flaws), flaws=flaws)
 
 
-def _decode(file: Path, flaws: list[str]) -> Iterator[_Line]:
+def _decode(file: Path, flaws: list[str]) -> Iterator[_CodexLine]:
     for number, line in enumerate(read_lines(file, flaws), 1):
         try:
-            yield decode_line(line, _LINES, _Line)
+            yield decode_line(line, _LINES, _CodexLine)
         except ValueError:
             flaws.append(f"{file}:{number}: the line is damaged and is left out")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.importing.translated_rule import TranslatedRule, list_server_tools, name_server
 from quorum.domain.review.permissions import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
@@ -49,14 +49,14 @@ class _Unfit(Exception):
     """What quorum cannot have of the server, as a clause."""
 
 
-def find_server(given: GivenServer, present: Mapping[str, object]) -> Iterator[Finding]:
+def find_server(given: GivenServer, present: Mapping[str, object]) -> Iterator[TakeoverItem]:
     """The server, and what of its tools is denied. `present` are the servers there are, by their names."""
     name = name_server(given.name)
     if given.without:
         rules = tuple(rule for tool in given.without for rule in list_server_tools(given.name, tool))
         listed = shorten_text(", ".join(map(escape_unprintable, given.without)), 80)
-        yield Finding(
-            kind=FindingKind.RULE,
+        yield TakeoverItem(
+            kind=TakeoverKind.RULE,
             there=f"deny tools of {escape_unprintable(given.name)}: {listed}",
             place=given.place,
             here=", ".join(f"deny {rule}" for rule in rules),
@@ -69,17 +69,19 @@ def find_server(given: GivenServer, present: Mapping[str, object]) -> Iterator[F
             raise _Unfit("its name holds no letter or digit")
         values, notes = _translate(given, name)
     except _Unfit as unfit:
-        yield Finding(kind=FindingKind.SERVER, there=there, place=given.place, why=f"not taken over: {unfit}")
+        yield TakeoverItem(
+            kind=TakeoverKind.SERVER, there=there, place=given.place, why=f"not taken over: {unfit}"
+        )
         return
     if name in present:
         is_same = present[name] == values
         why = "" if is_same else f"not taken over: there is a server {name} here already"
         here = "here already" if is_same else ""
-        yield Finding(kind=FindingKind.SERVER, there=there, place=given.place, here=here, why=why)
+        yield TakeoverItem(kind=TakeoverKind.SERVER, there=there, place=given.place, here=here, why=why)
         return
     here, why = f"[mcp.servers.{name}]", "; ".join(notes)
-    yield Finding(
-        kind=FindingKind.SERVER, there=there, place=given.place, here=here, why=why, server={name: values}
+    yield TakeoverItem(
+        kind=TakeoverKind.SERVER, there=there, place=given.place, here=here, why=why, server={name: values}
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.finding import AgentSetup, Finding, FindingKind
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign.foreign_file import (
     ForeignFile,
@@ -49,10 +49,10 @@ def read_opencode(places: ImportPlaces) -> AgentSetup:
             found.name_other_keys(file, ("$schema", "permission", "tools", "mcp", "model"))
     found.add(find_instructions(folder / "AGENTS.md", places.own))
     for name in ("command", "commands"):
-        found.add(find_files(FindingKind.COMMAND, folder / name, places.own / "commands"))
+        found.add(find_files(TakeoverKind.COMMAND, folder / name, places.own / "commands"))
     for name in ("skill", "skills"):
-        found.add(find_files(FindingKind.SKILL, folder / name, places.own / "skills", "*/SKILL.md"))
-    found.add(_name_files(folder, "plugin*/*", FindingKind.HOOK, "plug-ins of other agents never run here"))
+        found.add(find_files(TakeoverKind.SKILL, folder / name, places.own / "skills", "*/SKILL.md"))
+    found.add(_name_files(folder, "plugin*/*", TakeoverKind.HOOK, "plug-ins of other agents never run here"))
     return _build_setup("opencode", OPENCODE_CHECKED, found)
 
 
@@ -95,8 +95,8 @@ def read_gemini(places: ImportPlaces) -> AgentSetup:
                 file, ("mcpServers", "tools", "excludeTools", "allowedTools", "mcp", "hooks", "model")
             )
     found.add(find_instructions(folder / "GEMINI.md", places.own))
-    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
-    found.add(_name_files(folder, "commands/**/*.toml", FindingKind.COMMAND, _NO_COMMAND))
+    found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(_name_files(folder, "commands/**/*.toml", TakeoverKind.COMMAND, _NO_COMMAND))
     return _build_setup("Gemini CLI", GEMINI_CHECKED, found)
 
 
@@ -130,12 +130,12 @@ def read_copilot(places: ImportPlaces) -> AgentSetup:
         for name, table in read_table(file.data, "mcpServers").items():
             found.add(find_server(_read_copilot_server(file, name, table), places.servers))
     why = "approvals that Copilot CLI keeps allow nothing here: it asks"
-    found.add(_name_files(folder, "permissions-config.json", FindingKind.SETTING, why))
+    found.add(_name_files(folder, "permissions-config.json", TakeoverKind.SETTING, why))
     found.add(find_instructions(folder / "copilot-instructions.md", places.own))
-    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
     found.add(
         _name_files(
-            folder, "agents/*.md", FindingKind.AGENT, "not taken over: write it anew: docs/subagents.md"
+            folder, "agents/*.md", TakeoverKind.AGENT, "not taken over: write it anew: docs/subagents.md"
         )
     )
     return _build_setup("Copilot CLI", COPILOT_CHECKED, found)
@@ -164,13 +164,13 @@ def _read_kimi_folder(folder: Path, found: Collector, places: ImportPlaces) -> N
         if isinstance(hooks := file.data.get("hooks"), list) and hooks:
             why = "hooks of other agents never run here; write your own: docs/hooks.md"
             there, place = f"hooks ({len(hooks)})", file.locate("hooks")
-            found.findings.append(Finding(kind=FindingKind.HOOK, there=there, place=place, why=why))
+            found.findings.append(TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=place, why=why))
         found.name_other_keys(file, ("permission", "default_model", "hooks"))
     if (file := found.read(read_json_file, folder / "mcp.json")) is not None:
         for name, table in read_table(file.data, "mcpServers").items():
             found.add(find_server(_read_kimi_server(file, name, table), places.servers))
     found.add(find_instructions(folder / "AGENTS.md", places.own))
-    found.add(find_files(FindingKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
+    found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
 
 
 def _read_kimi_server(file: ForeignFile, name: str, server: object) -> GivenServer:
@@ -190,16 +190,16 @@ def _build_setup(agent: str, checked_with: str, found: Collector) -> AgentSetup:
     )
 
 
-def _find_model(file: ForeignFile, key: str = "model") -> Iterator[Finding]:
+def _find_model(file: ForeignFile, key: str = "model") -> Iterator[TakeoverItem]:
     model = file.data.get(key)
     name = model.get("name") if isinstance(model, Mapping) else model
     if isinstance(name, str):
         shown = shorten_text(escape_unprintable(name))
         why = "choose it yourself: models.decision"
-        yield Finding(kind=FindingKind.MODEL, there=shown, place=file.locate(key), why=why)
+        yield TakeoverItem(kind=TakeoverKind.MODEL, there=shown, place=file.locate(key), why=why)
 
 
-def _name_files(folder: Path, pattern: str, kind: FindingKind, why: str) -> Iterator[Finding]:
+def _name_files(folder: Path, pattern: str, kind: TakeoverKind, why: str) -> Iterator[TakeoverItem]:
     for path in sorted(folder.glob(pattern)):
         if path.is_file():
-            yield Finding(kind=kind, there=path.name, place=escape_path(path), why=why)
+            yield TakeoverItem(kind=kind, there=path.name, place=escape_path(path), why=why)

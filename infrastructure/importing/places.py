@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile
 from quorum.infrastructure.config.toml_file import escape_path
@@ -39,7 +39,7 @@ class Collector:
     """Collects findings and problems of one agent: what cannot be read stops nothing else."""
 
     def __init__(self) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[TakeoverItem] = []
         self.problems: list[str] = []
 
     def read(self, read: Callable[[Path], ForeignFile | None], path: Path) -> ForeignFile | None:
@@ -50,7 +50,7 @@ class Collector:
             self.problems.append(str(error))
             return None
 
-    def add(self, findings: Iterator[Finding]) -> None:
+    def add(self, findings: Iterator[TakeoverItem]) -> None:
         """Take these."""
         self.findings.extend(findings)
 
@@ -59,8 +59,8 @@ class Collector:
         others = sorted(key for key in file.data if key not in known)
         if others:
             self.findings.append(
-                Finding(
-                    kind=FindingKind.SETTING,
+                TakeoverItem(
+                    kind=TakeoverKind.SETTING,
                     there=", ".join(others),
                     place=escape_path(file.path),
                     why="quorum has no such settings, or does not know them",
@@ -68,13 +68,13 @@ class Collector:
             )
 
 
-def find_instructions(file: Path, own: Path) -> Iterator[Finding]:
+def find_instructions(file: Path, own: Path) -> Iterator[TakeoverItem]:
     """A person's instruction file, which becomes theirs here if they have none."""
     if not file.is_file():
         return
     target = own / "AGENTS.md"
     there = [name for name in ("AGENTS.md", "CLAUDE.md") if (own / name).is_file()]
-    finding = Finding(kind=FindingKind.INSTRUCTIONS, there=file.name, place=escape_path(file))
+    finding = TakeoverItem(kind=TakeoverKind.INSTRUCTIONS, there=file.name, place=escape_path(file))
     if not there:
         yield _copy(finding, file, target)
     elif _hold_same(file, own / there[0]):
@@ -84,12 +84,12 @@ def find_instructions(file: Path, own: Path) -> Iterator[Finding]:
         yield _with_here(finding, "", why)
 
 
-def find_files(kind: FindingKind, folder: Path, target: Path, pattern: str = "*.md") -> Iterator[Finding]:
+def find_files(kind: TakeoverKind, folder: Path, target: Path, pattern: str = "*.md") -> Iterator[TakeoverItem]:
     """The files of a folder, or with `*/SKILL.md` folders of skills, which are copied if none of their name
     is here."""
     for file in sorted(folder.glob(pattern)) if folder.is_dir() else ():
         source = file.parent if file.name == "SKILL.md" else file
-        finding = Finding(kind=kind, there=source.stem, place=escape_path(file))
+        finding = TakeoverItem(kind=kind, there=source.stem, place=escape_path(file))
         place = target / source.name
         if not place.exists():
             yield _copy(finding, source, place)
@@ -99,11 +99,11 @@ def find_files(kind: FindingKind, folder: Path, target: Path, pattern: str = "*.
             yield _with_here(finding, "", f"not taken over: {escape_path(place)} is another one")
 
 
-def _copy(finding: Finding, source: Path, target: Path) -> Finding:
+def _copy(finding: TakeoverItem, source: Path, target: Path) -> TakeoverItem:
     return replace(finding, here=f"copied to {escape_path(target)}", source=str(source), target=str(target))
 
 
-def _with_here(finding: Finding, here: str, why: str = "") -> Finding:
+def _with_here(finding: TakeoverItem, here: str, why: str = "") -> TakeoverItem:
     return replace(finding, here=here, why=why)
 
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from quorum.domain.importing.finding import Finding
+from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.review.permissions import Answer, Rule
 from quorum.domain.review.saved_rule import SavedRule
@@ -34,7 +34,7 @@ class TakeoverReport(Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def take_over(findings: Sequence[Finding], *, rules: RuleFile, settings: ConfigFile) -> TakeoverReport:
+def take_over(findings: Sequence[TakeoverItem], *, rules: RuleFile, settings: ConfigFile) -> TakeoverReport:
     """Write all of it; done again, nothing changes. Blocks. Raises ConfigError for files of ours that cannot
     be changed; what was written before that stays, denials first."""
     new = select_new_rules(findings, rules)
@@ -54,7 +54,7 @@ def take_over(findings: Sequence[Finding], *, rules: RuleFile, settings: ConfigF
     return TakeoverReport(rules=len(new), servers=len(servers), files=files, problems=tuple(problems))
 
 
-def select_new_rules(findings: Iterable[Finding], file: RuleFile) -> list[SavedRule]:
+def select_new_rules(findings: Iterable[TakeoverItem], file: RuleFile) -> list[SavedRule]:
     """The rules that are not saved yet, denials first."""
     present = [placed.saved for placed in file.read_rules()]
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,7 +71,7 @@ def select_new_rules(findings: Iterable[Finding], file: RuleFile) -> list[SavedR
     return sorted(new, key=lambda saved: order.index(saved.rule.answer))
 
 
-def _extend_lists(findings: Iterable[Finding], settings: ConfigFile) -> dict[KeyPath, object]:
+def _extend_lists(findings: Iterable[TakeoverItem], settings: ConfigFile) -> dict[KeyPath, object]:
     """The lists of paths of `[review]` in the person's own file, with those that are denied."""
     added = {
         name: [path for each in findings if each.rule for path in getattr(each.rule, name)] for name in _LISTS
@@ -92,7 +92,7 @@ def _read_list(path: Path, name: str) -> Sequence[str]:
     return given if isinstance(given, list) else _LISTS[name]
 
 
-def _copy_files(findings: Iterable[Finding]) -> tuple[int, list[str]]:
+def _copy_files(findings: Iterable[TakeoverItem]) -> tuple[int, list[str]]:
     """Copy files and folders to where nothing is yet: how many, and why others could not be."""
     copied, problems = 0, list[str]()
     for each in findings:

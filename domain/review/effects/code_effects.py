@@ -15,7 +15,7 @@ from quorum.domain.review.effects.side_effect import (
     SideEffect,
     find_kind,
 )
-from quorum.domain.review.effects.surroundings import Surroundings
+from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.other_code import list_effects_of_code
 from quorum.domain.review.hazards.python_code import NestedShell
 
@@ -79,7 +79,7 @@ _MAC_ASKS = re.compile(
 _SHOWS = re.compile(r"\bprint|\bputs\b|\becho\b|console\.log|\bp\s|say\b|Write-(Output|Host)|\bpp\b")
 
 
-def reduce_code(text: str, around: Surroundings, incoming: Data = NO_DATA, program: str = "code") -> Data:
+def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, program: str = "code") -> Data:
     """Hand the effects to `around`, and return what the code may print."""
     texts = [next(filter(None, found.groups()), "") for found in _TEXT.finditer(text)]
     words = [*texts, *_BARE.findall(text)]
@@ -130,7 +130,7 @@ def _find_host(text: str, words: Iterable[str]) -> str | None:
     return find_host(others[0]) if others else "another machine"
 
 
-def _judge_calls(text: str, around: Surroundings, program: str) -> None:
+def _judge_calls(text: str, around: CommandReduction, program: str) -> None:
     if _DECODES.search(text) and _RUNS.search(text):
         around.run_data((Datum(DataKind.DECODED, program),))
     for pattern, kind, does in _CALLS:

@@ -25,7 +25,7 @@ from quorum.domain.review.effects.side_effect import (
     SideEffect,
     find_kind,
 )
-from quorum.domain.review.effects.surroundings import Surroundings
+from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.secrets.key_variables import is_secret_name
 
 _LONGEST = 8_192
@@ -125,7 +125,7 @@ _KEEPS = frozenset(
 )
 
 
-def reduce_python(text: str, around: Surroundings, depth: int = 0) -> Data | None:
+def reduce_python(text: str, around: CommandReduction, depth: int = 0) -> Data | None:
     """Hand the effects to `around`, and return what the code prints. None where it cannot be read as Python."""
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
@@ -137,7 +137,7 @@ def reduce_python(text: str, around: Surroundings, depth: int = 0) -> Data | Non
 
 
 class _PythonCode:
-    def __init__(self, tree: ast.Module, around: Surroundings, depth: int) -> None:
+    def __init__(self, tree: ast.Module, around: CommandReduction, depth: int) -> None:
         self._around = around
         self._depth = depth
         self._nodes = list(ast.walk(tree))[:_MOST_NODES]

@@ -28,7 +28,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kept,
     find_kind,
 )
-from quorum.domain.review.effects.surroundings import Output, WrittenFile
+from quorum.domain.review.effects.surroundings import Output, WrittenText
 from quorum.domain.review.hazards.places import belongs_to_system, is_device
 from quorum.domain.shell.script import ReadScript
 
@@ -65,7 +65,7 @@ class Reducer:
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
         self._read_script = read_script
-        self._files: dict[str, WrittenFile] = {}
+        self._files: dict[str, WrittenText] = {}
         self._texts = 0
         self._depth = 0
 
@@ -156,17 +156,17 @@ class Reducer:
         if endless := find_kind(data, DataKind.ENDLESS):
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
         known = self._files.get(_shorten(path))
-        self._files[_shorten(path)] = WrittenFile(data | (known.data if known else NO_DATA), text)
+        self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
 
     def take_text(self, path: str) -> str | None:
         """The text of a file, if it is known; once, since a text may run itself."""
         file = self._files.get(_shorten(path))
         if file is None or file.text is None:
             return None
-        self._files[_shorten(path)] = WrittenFile(file.data, None)
+        self._files[_shorten(path)] = WrittenText(file.data, None)
         return file.text
 
-    def find_file(self, path: str) -> WrittenFile | None:
+    def find_file(self, path: str) -> WrittenText | None:
         """What this text has put into a file."""
         return self._files.get(_shorten(path))
 

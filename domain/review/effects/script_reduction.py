@@ -21,7 +21,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.started_programs import enter_started, list_found
-from quorum.domain.review.effects.surroundings import Output, Surroundings
+from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.used_program import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
@@ -65,7 +65,7 @@ class ScriptReduction(Struct):
     `is_seen_elsewhere`: the guards look at the words of these commands themselves.
     """
 
-    reducer: Surroundings
+    reducer: CommandReduction
     incoming: Data
     is_seen_elsewhere: bool = False
     output: Data = NO_DATA

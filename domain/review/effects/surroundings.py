@@ -18,14 +18,14 @@ class Output(Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
-class WrittenFile(Struct, frozen=True):
+class WrittenText(Struct, frozen=True):
     """What a command has put into a file. `text` is None where it is not known, or not all of it."""
 
     data: Data
     text: str | None
 
 
-class Surroundings(Protocol):
+class CommandReduction(Protocol):
     """The reduction of a whole command. `fetched_tree`: where files of the folder come from."""
 
     fetched_tree: Datum | None
@@ -50,7 +50,7 @@ class Surroundings(Protocol):
         """Take the effects of data put into a file."""
         ...
 
-    def find_file(self, path: str) -> WrittenFile | None:
+    def find_file(self, path: str) -> WrittenText | None:
         """What the command has put into a file."""
         ...
 
@@ -70,7 +70,7 @@ class Surroundings(Protocol):
 class Scope(Protocol):
     """The script that a program stands in. `is_seen_elsewhere`: guards look at its words themselves."""
 
-    reducer: Surroundings
+    reducer: CommandReduction
     is_seen_elsewhere: bool
     functions: set[str]
     remotes: set[str]

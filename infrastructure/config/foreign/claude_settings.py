@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.importing.claude_rules import RulePlaces, translate_claude_rule
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.importing.translated_rule import EVERY_TOOL, TranslatedRule
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_table
@@ -26,7 +26,7 @@ def _place(path: str) -> str:
     return f"/{path}" if path.startswith("/") and not path.startswith("//") else path
 
 
-def find_claude_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_claude_rules(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """The rules of a file, denials first. What restricts and cannot be read has every call asked about."""
     permissions = file.data.get("permissions", {})
     if not isinstance(permissions, dict):
@@ -52,13 +52,13 @@ def find_claude_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding
 
 def build_rule_finding(
     file: ForeignFile, entry: str, rule: TranslatedRule, answer: Answer, *, there: str = ""
-) -> Finding:
+) -> TakeoverItem:
     """A rule with its place."""
     shown = there or entry
     shown = shown if there.startswith(f"{answer} ") else f"{answer} {shown}"
     named = shorten_text(escape_unprintable(SecretMask().mask_text(shown)), 100)
-    return Finding(
-        kind=FindingKind.RULE,
+    return TakeoverItem(
+        kind=TakeoverKind.RULE,
         there=named,
         place=file.locate(entry),
         here=", ".join(f"{rule.answer} {text}" for text in rule.rules),
@@ -67,7 +67,7 @@ def build_rule_finding(
     )
 
 
-def _find_unreadable(file: ForeignFile, what: str, answer: Answer = Answer.DENY) -> Finding:
+def _find_unreadable(file: ForeignFile, what: str, answer: Answer = Answer.DENY) -> TakeoverItem:
     if answer is Answer.ALLOW:
         rule = TranslatedRule(answer=answer, why="it is not written as quorum knows it")
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quorum.domain.importing.claude_rules import RulePlaces, translate_claude_rule
 from quorum.domain.importing.codex_rules import read_codex_rules
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.importing.translated_rule import TranslatedRule
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import build_rule_finding
@@ -25,12 +25,12 @@ def read_text_file(path: Path) -> ForeignFile | None:
     return ForeignFile(path, text, {}) if text is not None else None
 
 
-def find_codex_rules(file: ForeignFile, _places: RulePlaces) -> Iterator[Finding]:
+def find_codex_rules(file: ForeignFile, _places: RulePlaces) -> Iterator[TakeoverItem]:
     """The rules of one file."""
     for rule in read_codex_rules(file.text):
         here = ", ".join(f"{rule.translated.answer} {each}" for each in rule.translated.rules)
-        yield Finding(
-            kind=FindingKind.RULE,
+        yield TakeoverItem(
+            kind=TakeoverKind.RULE,
             there=shorten_text(escape_unprintable(rule.text), 100),
             place=f"{escape_path(file.path)}:{rule.line}",
             here=here,
@@ -39,7 +39,7 @@ def find_codex_rules(file: ForeignFile, _places: RulePlaces) -> Iterator[Finding
         )
 
 
-def find_profile_limits(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_profile_limits(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """What any permission profile denies: which of them a session there would have is not known here."""
     for profile in read_table(file.data, "permissions").values():
         if not isinstance(profile, Mapping):

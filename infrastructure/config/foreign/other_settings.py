@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.finding import Finding
 from quorum.domain.importing.other_rules import translate_kimi_rule, translate_other_rule
+from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.importing.translated_rule import EVERY_TOOL, TranslatedRule, list_server_tools
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import build_rule_finding
@@ -22,7 +22,7 @@ _UNKNOWN = "it is not written as quorum knows it, so every call asks"
 _CONDITIONS = ("modes", "interactive", "subagent", "toolAnnotations", "argsPattern", "commandRegex")
 
 
-def find_opencode_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_opencode_rules(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """`permission`, and the tools that `tools` switches off. Exceptions from what is denied are denied as
     well."""
     permission = file.data.get("permission", {})
@@ -46,7 +46,7 @@ def find_opencode_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Findi
             yield build_rule_finding(file, tool, rule, Answer.DENY, there=f"tools.{tool} = false")
 
 
-def find_gemini_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_gemini_rules(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """What `settings.json` excludes and allows."""
     lists = (
         (Answer.DENY, ("tools", "exclude"), "excludeTools"),
@@ -68,7 +68,7 @@ def find_gemini_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding
         yield build_rule_finding(file, str(server), rule, Answer.DENY, there=f"deny the MCP server {server}")
 
 
-def find_gemini_policies(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_gemini_policies(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """The rules of a policy file. A condition that cannot be kept makes a rule that restricts wider, and one
     that allows nothing. What has a higher priority there does not lift a denial here."""
     rules = file.data.get("rule", [])
@@ -108,7 +108,7 @@ def _translate_policy(
     return translate_other_rule(name or "run_shell_command", "", answer, places)
 
 
-def find_copilot_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_copilot_rules(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """The addresses that `settings.json` denies and allows."""
     for key, answer in (("deniedUrls", Answer.DENY), ("allowedUrls", Answer.ALLOW)):
         given = file.data.get(key, [])
@@ -120,7 +120,7 @@ def find_copilot_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Findin
             yield build_rule_finding(file, entry, rule, answer, there=f"{answer} url {entry}")
 
 
-def find_kimi_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
+def find_kimi_rules(file: ForeignFile, places: RulePlaces) -> Iterator[TakeoverItem]:
     """`[permission]`: its lists, and its `rules`."""
     permission = read_table(file.data, "permission")
     for word in ("deny", "ask", "allow", "rules"):
@@ -135,7 +135,7 @@ def find_kimi_rules(file: ForeignFile, places: RulePlaces) -> Iterator[Finding]:
             yield build_rule_finding(file, pattern, translate_kimi_rule(pattern, answer, places), answer)
 
 
-def _find_unknown(file: ForeignFile, what: str, answer: Answer = Answer.DENY) -> Finding:
+def _find_unknown(file: ForeignFile, what: str, answer: Answer = Answer.DENY) -> TakeoverItem:
     if answer is Answer.ALLOW:
         rule = TranslatedRule(answer=answer, why="it is not written as quorum knows it, so it asks")
     else:

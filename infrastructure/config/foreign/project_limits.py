@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.finding import Finding
+from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.importing.translated_rule import EVERY_TOOL
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import Answer
@@ -34,7 +34,7 @@ from quorum.infrastructure.config.toml_text import KeyPath, shorten_text
 _MOST_RULES = 500
 _LONGEST_LIST = 400
 _SENSITIVE, _PROTECTED = ("review", "sensitive"), ("review", "protected")
-_Find: TypeAlias = Callable[[ForeignFile, RulePlaces], Iterator[Finding]]
+_Find: TypeAlias = Callable[[ForeignFile, RulePlaces], Iterator[TakeoverItem]]
 _AGENTS: Mapping[str, tuple[str, Callable[[Path], ForeignFile | None], _Find]] = {
     ".claude/settings.json": ("Claude Code", read_json_file, find_claude_rules),
     ".claude/settings.local.json": ("Claude Code", read_json_file, find_claude_rules),
@@ -76,7 +76,7 @@ def read_project_limits(files: Iterable[LimitingFile], environ: Mapping[str, str
             yield limits
 
 
-def _add_linked(finding: Finding, limiting: LimitingFile) -> Finding:
+def _add_linked(finding: TakeoverItem, limiting: LimitingFile) -> TakeoverItem:
     rule = finding.rule
     return finding if rule is None else replace(finding, rule=add_linked_paths(rule, str(limiting.folder)))
 
@@ -85,7 +85,7 @@ def _key(answer: Answer) -> KeyPath:
     return ("permissions", answer.value)
 
 
-def _collect_limits(path: Path, agent: str, found: tuple[Finding, ...]) -> ProjectLimits | None:
+def _collect_limits(path: Path, agent: str, found: tuple[TakeoverItem, ...]) -> ProjectLimits | None:
     restricting = [each for each in found if each.rule is not None and each.rule.answer is not Answer.ALLOW]
     added: dict[KeyPath, list[str]] = {key: [] for key in (*map(_key, _ANSWER_WORDS), _SENSITIVE, _PROTECTED)}
     for each in restricting:
@@ -110,6 +110,6 @@ def _collect_limits(path: Path, agent: str, found: tuple[Finding, ...]) -> Proje
     )
 
 
-def _needs_word(found: Finding) -> bool:
+def _needs_word(found: TakeoverItem) -> bool:
     """Whether the person should read of one rule: it became another answer than it gives there."""
     return found.rule is not None and found.rule.answer is Answer.ASK and bool(found.rule.why)

@@ -16,7 +16,7 @@ import msgspec
 from quorum.cli.importing import AGENTS, ImportOptions
 from quorum.cli.importing.table import render_setup
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.finding import AgentSetup
+from quorum.domain.importing.takeover_item import AgentSetup
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.config.mcp_table import McpServerTable

@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from quorum.domain.importing.finding import AgentSetup, Finding, FindingKind
+from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, TakeoverKind
 from quorum.domain.text.printable import make_printable
 
 _NARROWEST = 60
-_ORDER = list(FindingKind)
+_ORDER = list(TakeoverKind)
 
 
 def render_setup(setup: AgentSetup, width: int) -> Iterator[str]:
@@ -23,7 +23,7 @@ def render_setup(setup: AgentSetup, width: int) -> Iterator[str]:
         yield from _render_row((there, here, finding.why or "the same"), columns)
 
 
-def _rank(finding: Finding) -> tuple[int, int]:
+def _rank(finding: TakeoverItem) -> tuple[int, int]:
     answers = ("deny", "ask", "allow")
     answer = answers.index(finding.rule.answer) if finding.rule is not None else len(answers)
     return _ORDER.index(finding.kind), answer

@@ -1,7 +1,7 @@
 import json
 from pathlib import Path
 
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.infrastructure.importing.agents import read_setups
 from quorum.infrastructure.importing.places import ImportPlaces
 from tests.support.settings_machine import Machine
@@ -12,7 +12,7 @@ def _write(file: Path, content: object) -> None:
     file.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
 
 
-def _read(machine: Machine, agent: str) -> list[Finding]:
+def _read(machine: Machine, agent: str) -> list[TakeoverItem]:
     places = ImportPlaces(
         home=machine.home, root=machine.repository, own=machine.user_file.parent, environ=machine.environ
     )
@@ -21,11 +21,11 @@ def _read(machine: Machine, agent: str) -> list[Finding]:
     return [finding for setup in setups for finding in setup.findings]
 
 
-def _rules(findings: list[Finding]) -> set[str]:
+def _rules(findings: list[TakeoverItem]) -> set[str]:
     return {f"{each.rule.answer} {text}" for each in findings if each.rule for text in each.rule.rules}
 
 
-def _servers(findings: list[Finding]) -> dict[str, object]:
+def _servers(findings: list[TakeoverItem]) -> dict[str, object]:
     return {name: values for each in findings for name, values in each.server.items()}
 
 
@@ -71,10 +71,10 @@ def test_opencode(machine: Machine):
         "gh": {"command": ["npx", "x"], "pass_env": ["T"], "enabled": False},
         "web": {"url": "https://a.example/mcp", "bearer_token_env": "TOK"},
     }
-    assert [each.target for each in findings if each.kind is FindingKind.COMMAND] == [
+    assert [each.target for each in findings if each.kind is TakeoverKind.COMMAND] == [
         str(machine.user_file.parent / "commands/fix.md")
     ]
-    assert "never run here" in next(each.why for each in findings if each.kind is FindingKind.HOOK)
+    assert "never run here" in next(each.why for each in findings if each.kind is TakeoverKind.HOOK)
 
 
 def test_gemini_cli(machine: Machine):
@@ -114,7 +114,7 @@ def test_gemini_cli(machine: Machine):
     }
     assert _servers(findings) == {"gh": {"command": ["npx", "x"]}, "new": {"url": "https://a.example/mcp"}}
     assert "type sse" in next(each.why for each in findings if each.there.startswith("old"))
-    assert "Markdown alone" in next(each.why for each in findings if each.kind is FindingKind.COMMAND)
+    assert "Markdown alone" in next(each.why for each in findings if each.kind is TakeoverKind.COMMAND)
 
 
 def test_copilot_cli(machine: Machine):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.importing.finding import Finding, FindingKind
+from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.infrastructure.importing.agents import read_setups
 from quorum.infrastructure.importing.places import ImportPlaces
 from tests.support.settings_machine import Machine
@@ -19,7 +19,7 @@ def _write(file: Path, content: object) -> None:
     file.write_text(content if isinstance(content, str) else json.dumps(content, indent=1), encoding="utf-8")
 
 
-def _read(machine: Machine, *agents: str, servers: Mapping[str, object] | None = None) -> list[Finding]:
+def _read(machine: Machine, *agents: str, servers: Mapping[str, object] | None = None) -> list[TakeoverItem]:
     places = ImportPlaces(
         home=machine.home,
         root=machine.repository,
@@ -30,7 +30,7 @@ def _read(machine: Machine, *agents: str, servers: Mapping[str, object] | None =
     return [finding for setup in read_setups(agents, places) for finding in setup.findings]
 
 
-def _rules(findings: list[Finding]) -> list[str]:
+def _rules(findings: list[TakeoverItem]) -> list[str]:
     return [f"{each.rule.answer} {text}" for each in findings if each.rule for text in each.rule.rules]
 
 
@@ -70,9 +70,9 @@ def test_nothing_that_a_project_shares_is_allowed_by_an_import(machine: Machine)
     assert not any(each.is_taken_over for each in _read(machine, "claude"))
 
 
-def _find_claude_server(machine: Machine, server: object, name: str = "my_Server") -> Finding:
+def _find_claude_server(machine: Machine, server: object, name: str = "my_Server") -> TakeoverItem:
     _write(machine.home / ".claude.json", {"mcpServers": {name: server}})
-    return next(each for each in _read(machine, "claude") if each.kind is FindingKind.SERVER)
+    return next(each for each in _read(machine, "claude") if each.kind is TakeoverKind.SERVER)
 
 
 def test_a_server_is_taken_over_without_the_values_of_its_variables(machine: Machine):
@@ -152,10 +152,10 @@ def test_hooks_are_named_and_models_are_left_to_the_person(machine: Machine):
 
     found = {each.kind: each for each in _read(machine, "claude")}
 
-    assert found[FindingKind.HOOK].there == "PreToolUse (1)"
-    assert "never run here" in found[FindingKind.HOOK].why
+    assert found[TakeoverKind.HOOK].there == "PreToolUse (1)"
+    assert "never run here" in found[TakeoverKind.HOOK].why
     assert not any(each.is_taken_over for each in found.values())
-    assert found[FindingKind.SETTING].there == "statusLine"
+    assert found[TakeoverKind.SETTING].there == "statusLine"
 
 
 def test_a_damaged_file_is_named_with_its_line_and_the_others_are_read(machine: Machine):
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_named_with_its_line_and_the_others_are_read(machine: 
 
     (setup,) = read_setups(["claude"], places)
 
-    assert [each.kind for each in setup.findings] == [FindingKind.SERVER]
+    assert [each.kind for each in setup.findings] == [TakeoverKind.SERVER]
     assert setup.problems[0].startswith(f"{machine.home}/.claude/settings.json:3")
 
 

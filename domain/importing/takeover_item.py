@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from quorum.domain.importing.translated_rule import TranslatedRule
 
 
-class FindingKind(StrEnum):
+class TakeoverKind(StrEnum):
     """Of what kind it is, in the order of the table: what restricts comes first."""
 
     RULE = "rule"
@@ -24,14 +24,14 @@ class FindingKind(StrEnum):
     SETTING = "setting"
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class TakeoverItem(Struct, frozen=True, kw_only=True):
     """One thing: as it is `there`, its `place` as file and line, what it is `here`, and `why` that differs.
 
     What is taken over is a `rule`, for the folder `project` or, None, everywhere; a `server` with the values
     of its table; or a file, `source`, that becomes `target`. Without any of them it is only named.
     """
 
-    kind: FindingKind
+    kind: TakeoverKind
     there: str
     place: str
     here: str = ""
@@ -53,5 +53,5 @@ class AgentSetup(Struct, frozen=True, kw_only=True):
 
     agent: str
     checked_with: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[TakeoverItem, ...] = ()
     problems: tuple[str, ...] = ()
