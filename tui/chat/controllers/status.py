@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.widgets import Static
 
@@ -15,12 +16,14 @@ from quorum.tui.chat.status_bar import Status, StatusBar
 from quorum.tui.chat.status_line import StatusLine, encode_session
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.keyed_app import does_enter_steer
-from quorum.tui.session.session import Session
 from quorum.tui.side_panel.plan_lines import PlanLines
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
 from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.layout.view import TranscriptView
+
+if TYPE_CHECKING:
+    from quorum.tui.session.session import Session
 
 _MOST_LINES = 4
 _LONGEST = 500
