@@ -324,7 +324,7 @@ class Dialogue:
         limits = iter((max_output_tokens,))  # another model has limits of its own
 
         async def build(exchange: LlmExchange) -> LlmRequest:
-            tools = self.tools.choose()
+            tools = await self.tools.choose()
             await self._add_continuation(exchange, tools)
             self._last_asked = exchange, tools
             return LlmRequest(

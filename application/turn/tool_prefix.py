@@ -72,7 +72,7 @@ class ToolPrefix:
         self.schemas: tuple[JsonObject, ...] = ()
         self.short_bytes: int | None = None
 
-    def choose(self) -> tuple[JsonObject, ...]:
+    async def choose(self) -> tuple[JsonObject, ...]:
         """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
         current = self._list_current()
         model = self._choice.model
@@ -88,7 +88,7 @@ class ToolPrefix:
         listed = self._find_listed(tools)
         if listed is None:
             if tools:
-                self._record(tools, by_digest)
+                await self._record(tools, by_digest)
             listed = tools
         recorded = self._events.state.tool_schemas
         self.schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
@@ -148,12 +148,12 @@ class ToolPrefix:
                 return listed.tools
         return None
 
-    def _record(self, tools: Sequence[RecordedTool], by_digest: Mapping[str, JsonObject]) -> None:
+    async def _record(self, tools: Sequence[RecordedTool], by_digest: Mapping[str, JsonObject]) -> None:
         known = self._events.state.tool_schemas
         recorded = tuple(
             each if each.sha256 in known else replace(each, schema=by_digest[each.sha256]) for each in tools
         )
-        self._events.note(ToolsListed(model=self._choice.model, tools=recorded))
+        await self._events.record(ToolsListed(model=self._choice.model, tools=recorded))
 
 
 def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:

@@ -130,6 +130,7 @@ class ClientApprover:
                 )
             )
 
+        await self._outbox.wait_for_call(call_id)
         show()
         if not self._shows_option_names and packet.seal.diff:  # it may draw no more than the diff
             self._outbox.put(build_notice(f"asks about {render_question(request, review_context)}"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TypeAlias
 
 from acp.schema import (
@@ -36,6 +37,8 @@ SessionUpdate: TypeAlias = (
     | UsageUpdate
 )
 
+_LONGEST_WAIT_SECS = 1.0
+
 
 class Outbox:
     """Sends updates one after the other with `send`, which waits while the client does not read.
@@ -48,6 +51,7 @@ class Outbox:
         self._send = send
         self._waiting: deque[SessionUpdate] = deque()
         self._calls: dict[str, ToolCallProgress] = {}
+        self._begun: dict[str, asyncio.Event] = {}
         self._pump: asyncio.Task[None] | None = None
         self._is_open = False
 
@@ -60,9 +64,20 @@ class Outbox:
         """Have an update sent after those before it."""
         if not self._merge(update):
             self._waiting.append(update)
+            if isinstance(update, ToolCallStart):
+                self._find_beginning(update.tool_call_id).set()
             if isinstance(update, ToolCallProgress):
                 self._calls[update.tool_call_id] = update
         self._begin()
+
+    async def wait_for_call(self, call_id: str) -> None:
+        """Wait until the call was put that an update is about, for a second at most: those of subagents come
+        with what happened before them."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._find_beginning(call_id).wait(), _LONGEST_WAIT_SECS)
+
+    def _find_beginning(self, call_id: str) -> asyncio.Event:
+        return self._begun.setdefault(call_id, asyncio.Event())
 
     async def flush(self) -> None:
         """Wait until all that was put is sent, or can be sent to nobody."""

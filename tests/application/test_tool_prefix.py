@@ -50,68 +50,68 @@ class Rig:
         new = [LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(listed)]
         return Rig(small, [*self._past, *new])
 
-    def list_names(self) -> list[object]:
-        return [each["name"] for each in self.prefix.choose()]
+    async def list_names(self) -> list[object]:
+        return [each["name"] for each in await self.prefix.choose()]
 
 
-def test_a_model_that_is_chosen_again_gets_the_list_that_it_had() -> None:
+async def test_a_model_that_is_chosen_again_gets_the_list_that_it_had() -> None:
     rig = Rig()
-    first = rig.prefix.choose()
+    first = await rig.prefix.choose()
     rig.tools.append(schema("mcp__db__new"))
     rig.choice.model = "b/b"
-    assert rig.list_names()[-1] == "mcp__db__new"
+    assert (await rig.list_names())[-1] == "mcp__db__new"
     rig.choice.model = "a/a"
-    assert rig.prefix.choose() == first
+    assert await rig.prefix.choose() == first
     assert "mcp__db__new" in rig.prefix.callable
 
 
-def test_the_schema_of_a_tool_is_recorded_once() -> None:
+async def test_the_schema_of_a_tool_is_recorded_once() -> None:
     rig = Rig()
-    rig.prefix.choose()
+    await rig.prefix.choose()
     rig.choice.model = "b/b"
-    rig.prefix.choose()
+    await rig.prefix.choose()
     first, second = rig.seen.of(ToolsListed)
     assert all(each.schema is not None for each in first.tools)
     assert all(each.schema is None for each in second.tools)
 
 
-def test_a_resumed_session_gives_a_small_model_the_short_tools_before_its_window_is_known() -> None:
+async def test_a_resumed_session_gives_a_small_model_the_short_tools_before_its_window_is_known() -> None:
     rig = Rig(small=["a/a"])
-    first = rig.prefix.choose()
+    first = await rig.prefix.choose()
     assert "jobs" not in [each["name"] for each in first]
     again = rig.reopen()
     again.prefix.tell_changes()
-    assert again.prefix.choose() == first
+    assert await again.prefix.choose() == first
     assert again.seen.of(ToolsListed) == []
 
 
-def test_looking_for_changes_decides_nothing_about_the_size_of_the_window() -> None:
+async def test_looking_for_changes_decides_nothing_about_the_size_of_the_window() -> None:
     rig = Rig(small=["a/a"])
     rig.prefix.tell_changes()
-    assert "jobs" not in rig.list_names()
+    assert "jobs" not in await rig.list_names()
 
 
-def test_a_tool_that_the_api_refuses_is_listed_no_more() -> None:
+async def test_a_tool_that_the_api_refuses_is_listed_no_more() -> None:
     rig = Rig()
     rig.tools.append(schema("mcp__db__odd"))
-    rig.prefix.choose()
+    await rig.prefix.choose()
     rig.prefix.refuse("a/a", "mcp__db__odd")
-    assert "mcp__db__odd" not in rig.list_names()
+    assert "mcp__db__odd" not in await rig.list_names()
     assert "mcp__db__odd" not in rig.prefix.callable
 
 
-def test_another_version_of_a_tool_of_quorums_own_is_listed() -> None:
+async def test_another_version_of_a_tool_of_quorums_own_is_listed() -> None:
     rig = Rig()
-    rig.prefix.choose()
+    await rig.prefix.choose()
     again = rig.reopen()
     again.tools[0] = schema("read_file", "Reads.")
-    assert again.prefix.choose()[0]["description"] == "Reads."
+    assert (await again.prefix.choose())[0]["description"] == "Reads."
 
 
-def test_an_order_of_keys_that_the_record_does_not_have_is_another_list() -> None:
+async def test_an_order_of_keys_that_the_record_does_not_have_is_another_list() -> None:
     rig = Rig()
-    rig.prefix.choose()
+    await rig.prefix.choose()
     again = rig.reopen()
     again.tools[0] = dict(reversed(again.tools[0].items()))
-    again.prefix.choose()
+    await again.prefix.choose()
     assert len(again.seen.of(ToolsListed)) == 1

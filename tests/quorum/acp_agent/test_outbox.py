@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from acp.schema import ToolCallProgress
+from acp.schema import ToolCallProgress, ToolCallStart
 
 from quorum.acp_agent.outbox import Outbox, SessionUpdate
 from quorum.acp_agent.update_feed import build_message, build_thought
@@ -80,3 +80,16 @@ async def test_a_client_that_is_gone_holds_up_nobody() -> None:
     outbox.put(build_message("and again"))
 
     await asyncio.wait_for(outbox.flush(), 5)
+
+
+async def test_what_is_about_a_call_waits_until_that_call_was_put() -> None:
+    outbox = Outbox(SlowClient().send)
+    waiting = asyncio.ensure_future(outbox.wait_for_call("call-1"))
+    outbox.put(ToolCallStart(session_update="tool_call", tool_call_id="call-2", title="another"))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    outbox.put(ToolCallStart(session_update="tool_call", tool_call_id="call-1", title="ls"))
+
+    await waiting
+    await outbox.wait_for_call("call-1")
