@@ -77,7 +77,8 @@ async def test_the_results_that_go_back_fit_the_recorded_calls(name: str, split:
 
         ended = await run("go", "--output", "json", cwd=tmp_path, env=environment(tmp_path))
 
-        sent = [request["body"] for request in server.requests]
+        asked = [request["body"] for request in server.requests]
+    sent = [body for body in asked if body is not None]  # a server is asked for windows without one
 
     declared = declared_calls(conversation)
     reported = [call["call_id"] for call in ended.report["calls"]]
