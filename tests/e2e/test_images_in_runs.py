@@ -70,6 +70,7 @@ async def test_where_its_content_was_lost_a_line_says_so_and_the_session_goes_on
         with closing(sqlite3.connect(database)) as connection, connection:
             connection.execute("DELETE FROM contents")
         connection.close()
+        (project / "shot.png").unlink()  # else it may be stored again, for undo
 
         again = await _run(tmp_path, project, "and now?", "--continue")
 
