@@ -291,5 +291,5 @@ def _refuse_dead_links(joined: str, path: str) -> None:
 
 
 def find_root(path: str, roots: Sequence[str]) -> str | None:
-    inside = [root for root in roots if path == root or path.startswith(root.rstrip("/") + "/")]
+    inside = [root for root in roots if is_below_any(path, (root,))]
     return max(inside, key=len, default=None)
