@@ -66,7 +66,7 @@ def press(
         if at is not None:
             event.time = at + number * gap
         if pasted:
-            mark_as_pasted([event])
+            mark_as_pasted([event], is_behind_text=True)
         stage.app.post_message(event)
 
 

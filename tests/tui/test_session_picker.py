@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 import pytest
+from textual import events
 from textual.app import App
 
 from quorum.domain.errors import LedgerError
@@ -119,6 +120,19 @@ def test_sessions_in_which_nothing_was_said_are_left_out():
 async def test_enter_opens_the_marked_one_and_esc_none():
     assert (await show(FakeArchive(SESSIONS), "down", "enter", waits_for="flaky"))[1] == ["s-2"]
     assert (await show(FakeArchive(SESSIONS), "escape", "escape", waits_for="flaky"))[1] == [None]
+
+
+async def test_enter_right_behind_an_arrow_opens_the_one_that_the_arrow_marks():
+    app = Picking(FakeArchive(SESSIONS))
+    async with app.run_test(size=(80, 24)) as pilot:
+        stage = Stage(app, pilot, [])
+        await stage.shows("flaky")
+        await pilot.pause()
+        for key in ("down", "enter"):
+            app.post_message(events.Key(key, None))
+        await stage.until(lambda: app.picked)
+
+    assert app.picked == ["s-2"]
 
 
 async def test_enter_with_nothing_that_fits_opens_nothing_and_says_where_else_to_look():

@@ -5,7 +5,7 @@ from itertools import islice
 import pytest
 from textual import constants, events
 
-from quorum.tui.keys.keyboard_guard import is_pasted
+from quorum.tui.keys.keyboard_guard import is_line_break, is_pasted
 from quorum.tui.terminal import input as terminal_input
 from quorum.tui.terminal.input import TerminalKeys, TypedAhead, make_decoders
 
@@ -143,6 +143,21 @@ def test_keys_of_one_reading_are_known_to_have_come_together(pieces, together):
     reported = [key for piece in pieces for key in keys.feed(piece) if isinstance(key, events.Key)]
 
     assert [key.key for key in reported if is_pasted(key)] == together
+
+
+@pytest.mark.parametrize(
+    ("piece", "breaks"), [("\x1b[B\r", 0), ("\t\r", 0), ("y\r", 1), ("\x1b[By\r", 1), ("\r", 0), ("read\r", 1)]
+)
+def test_enter_is_a_line_break_only_behind_text_of_the_same_reading(piece, breaks, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(terminal_input, "get_time", lambda: now)
+    keys = TerminalKeys()
+    reported = [*keys.feed(piece)]
+    now = 101.0
+    reported += keys.tick()
+
+    assert sum(is_line_break(key) for key in reported if isinstance(key, events.Key)) == breaks
+    assert [key.key for key in reported if isinstance(key, events.Key)][-1] == "enter"
 
 
 WORDS = "the quick brown fox jumps over the lazy dog "

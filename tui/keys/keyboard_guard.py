@@ -14,16 +14,27 @@ CRAMPED_CLASS = "-cramped"
 """The CSS class of a screen whose window is too small to read what is asked."""
 
 _together: WeakSet[events.Key] = WeakSet()
+_line_breaks: WeakSet[events.Key] = WeakSet()
 
 
-def mark_as_pasted(keys: Iterable[events.Key]) -> None:
-    """The terminal sent these at once: no fingers did, but a paste that is not marked as one, or a program."""
-    _together.update(keys)
+def mark_as_pasted(keys: Iterable[events.Key], *, is_behind_text: bool = False) -> None:
+    """The terminal sent these at once, behind text or not: no fingers did, but a paste that is not marked as
+    one, or a program."""
+    for key in keys:
+        _together.add(key)
+        if key.key == "enter" and is_behind_text:
+            _line_breaks.add(key)
+        is_behind_text = is_behind_text or key.is_printable
 
 
 def is_pasted(key: events.Key) -> bool:
     """Whether it is a character or an Enter that the terminal sent at once with others."""
     return key in _together and (key.is_printable or key.key == "enter")
+
+
+def is_line_break(key: events.Key) -> bool:
+    """Whether it is an Enter that the terminal sent at once with text before it."""
+    return key in _line_breaks
 
 
 class KeyboardGuard:

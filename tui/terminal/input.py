@@ -150,7 +150,7 @@ class TerminalKeys(XTermParser):
         if pasted:
             yield events.Paste(pasted)
         keys = [*self._read_keys(typed)] if typed else []
-        mark_as_pasted(key for key in keys if isinstance(key, events.Key))
+        mark_as_pasted((key for key in keys if isinstance(key, events.Key)), is_behind_text=True)
         yield from keys
 
     def _collect_paste(self, text: str, *, whole: bool) -> Iterable[Message]:

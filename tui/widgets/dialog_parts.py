@@ -13,7 +13,7 @@ from textual.strip import Strip
 from textual.widgets import Input, OptionList
 
 from quorum.tui.keys.hints import fill_in_keys
-from quorum.tui.keys.line_fields import run_own_binding
+from quorum.tui.keys.line_fields import run_binding_around
 
 _SIGN = "›"
 _BETWEEN_KEYS = " · "
@@ -97,7 +97,7 @@ class LineInput(Input):
 
     async def _on_key(self, event: events.Key) -> None:
         event.prevent_default()
-        if await run_own_binding(self, event):
+        if await run_binding_around(self, event):
             event.stop()
         else:
             await super()._on_key(event)
