@@ -83,7 +83,7 @@ def find_objections(
         from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
-        seen = join_objections(seen, reduce_command(command, read_script))
+        seen = join_objections(seen, reduce_command(command, read_script, paths.roots))
         found += [objection for objection in seen if settings.is_on(objection.guard)]
     if command is None and (access.exclusive or access.writes):
         from quorum.domain.review.effects.judgement import list_objections

@@ -116,7 +116,8 @@ async def test_a_rewind_that_is_killed_is_as_before_or_done_and_can_be_done_agai
             async with LongLived(
                 *(["--continue"] if death else []), cwd=project, env=environment(home)
             ) as quorum:
-                change = "for f in *.txt; do echo changed > $f; done; touch new.txt"
+                names = " ".join(former)
+                change = f"for f in {names}; do echo changed > $f; done; touch new.txt"
                 model.script = [command(change, f"c{death}"), Say(pieces=["changed"])]
                 assert await quorum.do(prompt=f"change {death}") == "completed"
                 turn = len((await state_in(home)).turns) - 1

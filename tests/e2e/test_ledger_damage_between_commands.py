@@ -170,7 +170,7 @@ async def test_a_session_that_one_process_leads_is_copied_by_another_and_free_wh
         again = await run("--resume", session, "fourth", "--output", "json", cwd=project, env=env)
         assert (again.code, again.report["session_id"]) == (0, session)
     said = [m["content"] for m in model.bodies[-1]["messages"] if m["role"] == "user"]
-    assert said == ["first", "second", "fourth"]
+    assert said == ["first", "second\n\nfourth"]  # no answer stands between them
 
 
 # ---------------------------------------------------------------- the clock

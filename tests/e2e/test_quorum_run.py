@@ -17,6 +17,7 @@ SCHEMA = Draft202012Validator(build_stream_schema())
 YES, NO, PASS = vote("approve"), vote("reject", "it deletes alpha", objection="omega"), vote("abstain")
 OUTAGE = Refuse(status=500, message="down")
 FREE_TEXT = Say(pieces=['{"verdict": "approve", "confidence": 1, "reason": "approve!"}'])
+WORDS = Say(pieces=["I approve of it."])
 EDIT = calling(call("c1", "edit_file", path="a.txt", old_text="alpha", new_text="omega"))
 
 
@@ -46,7 +47,8 @@ OUTCOMES: dict[str, tuple[list[list[Reply]], str]] = {
     "one against, one out": ([[YES], [NO], [OUTAGE]], UNCLEAR),
     "all out": ([[OUTAGE], [OUTAGE], [OUTAGE]], UNCLEAR),
     "a second try is one": ([[YES], [FREE_TEXT, YES], [NO]], APPROVED),
-    "words are no votes": ([[YES], [FREE_TEXT, FREE_TEXT], [FREE_TEXT, FREE_TEXT]], UNCLEAR),
+    # each asked twice: for a call, and for the form of one
+    "words are no votes": ([[YES], [WORDS] * 4, [WORDS] * 4], UNCLEAR),
     "two against, one out": ([[NO], [OUTAGE], [NO]], REJECTED),
 }
 
@@ -154,7 +156,11 @@ async def test_the_tokens_of_the_reviewers_are_counted(tmp_path: Path, project: 
 
     counted = lines_of(ended, "usage_counted")
     per_model = sorted(line["model"] for line in counted)
-    assert per_model == [*["local/scripted"] * 2, "r0/scripted", "r1/scripted", *["r2/scripted"] * 2]
+    assert per_model == ["local/scripted", "local/scripted", "r0/scripted", "r1/scripted", "r2/scripted"]
+    once, twice = (
+        next(line["usage"] for line in counted if line["model"] == f"{name}/scripted") for name in ("r0", "r2")
+    )
+    assert twice["output"] == 2 * once["output"]
     assert ended.events[-1]["usage"]["output"] == sum(line["usage"]["output"] for line in counted)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from posixpath import normpath
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
+from quorum.domain.review.workspace_roots import is_below_any
 
 _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"
@@ -143,6 +145,10 @@ class InterpreterReduction(Struct, frozen=True):
             if folder and (is_wide(folder) or find_secret(folder)):
                 self._scope.add(EffectKind.SEND, f"serves {folder} to whoever connects", folder)
 
+    def _is_open_to_others(self, path: str) -> bool:
+        own = (root for root in self._scope.reducer.roots if not f"{root}/".endswith(_OPEN_FOLDERS))
+        return path.startswith(_OPEN_FOLDERS) and not is_below_any(normpath(path), own)
+
     def run_file(self, path: str, data: Data) -> None:
         """Take the effects of a file that is run; `data` are those of its name."""
         reducer = self._scope.reducer
@@ -151,7 +157,7 @@ class InterpreterReduction(Struct, frozen=True):
             reducer.run_data(file.data)
             if (text := reducer.take_text(path)) is not None:
                 self._run_text(path, text)
-        elif path.startswith(_OPEN_FOLDERS):
+        elif self._is_open_to_others(path):
             self._scope.add(EffectKind.RUN_HIDDEN, f"runs {path}, of which nothing is known", path)
         elif reducer.fetched_tree and not path.startswith(("/", "~", "$", "`")):
             reducer.run_data((reducer.fetched_tree,))

@@ -6,7 +6,7 @@ Nothing is run and no file is looked at. What cannot be told is unknown, and say
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.places import (
@@ -40,9 +40,9 @@ _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/?")
 _ENDLESS = re.compile(r"/dev/(zero|u?random|full)")
 
 
-def reduce_command(text: str, read_script: ReadScript) -> tuple[SideEffect, ...]:
-    """The effects of a shell text, each once."""
-    reducer = Reducer(read_script)
+def reduce_command(text: str, read_script: ReadScript, roots: Sequence[str] = ()) -> tuple[SideEffect, ...]:
+    """The effects of a shell text, each once. `roots` are the folders of the workspace."""
+    reducer = Reducer(read_script, roots)
     shown = reducer.run_shell(text)
     reducer.reveal(shown)
     return tuple(reducer.effects)
@@ -61,7 +61,8 @@ def reduce_program_text(text: str, language: str, read_script: ReadScript) -> tu
 class Reducer:
     """Collects the effects of texts that run each other, and what they put into files."""
 
-    def __init__(self, read_script: ReadScript) -> None:
+    def __init__(self, read_script: ReadScript, roots: Sequence[str] = ()) -> None:
+        self.roots = roots
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
         self._read_script = read_script

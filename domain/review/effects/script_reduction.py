@@ -33,6 +33,8 @@ _MOST_STARTED = 12
 _LONGEST_WORD = 4_096
 _PLAIN_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+_OVERWRITES = frozenset({">", ">|", "&>"})
+_OF_SEVERAL_FILES = re.compile(r"""[*?]|^"?\$(?:\{\w+\}|\w+)"?$""")  # a pattern, or what a loop goes over
 _DESCRIPTOR = re.compile(r"\d+|-")
 _UNCHECKED = frozenset(
     {
@@ -163,9 +165,16 @@ class ScriptReduction(Struct):
                 self._code.run_file(words[0], piped)
             self._judge_program_word(command.words[0], words[0], substituted)
             output = self._run_all(whole, piped, substituted, names)
-        self._emit(output, redirects, command.writes)
+        overwritten = [
+            resolved.target
+            for given, resolved in zip(command.redirects, redirects, strict=True)
+            if _OF_SEVERAL_FILES.search(given.target) and resolved.operator in _OVERWRITES
+        ]
+        self._emit(output, redirects, command.writes, overwritten)
 
-    def _emit(self, output: Output, redirects: Sequence[Redirect], writes: int | None) -> None:
+    def _emit(
+        self, output: Output, redirects: Sequence[Redirect], writes: int | None, overwritten: Sequence[str]
+    ) -> None:
         targets = [
             each.target
             for each in redirects
@@ -178,9 +187,9 @@ class ScriptReduction(Struct):
             if operator == ">>" and (known := self.reducer.find_file(target)) is not None:
                 text = None if None in (known.text, text) else f"{known.text}\n{text}"
             self.reducer.write_file(target, output.data, text)
-            if operator in (">", ">|", "&>") and re.search(r"(^|/)[*?]+[^/]*$", target):
+            if target in overwritten and re.search(r"(^|/)[*?]+[^/]*$", target):
                 self.add(EffectKind.HARM, f"overwrites whatever fits {target}", target)
-            if operator in (">", ">|", "&>") and is_record(target):
+            if operator in _OVERWRITES and is_record(target):
                 self.add(EffectKind.DISABLE, f"overwrites the record {target}", target)
         if targets:
             return

@@ -26,9 +26,11 @@ class WrittenText(Struct, frozen=True):
 
 
 class CommandReduction(Protocol):
-    """The reduction of a whole command. `fetched_tree`: where files of the folder come from."""
+    """The reduction of a whole command. `fetched_tree`: where files of the folder come from; `roots`: the
+    folders of the workspace."""
 
     fetched_tree: Datum | None
+    roots: Sequence[str]
 
     def add(self, effect: SideEffect) -> None:
         """Take an effect."""

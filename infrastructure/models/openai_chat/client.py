@@ -75,14 +75,14 @@ class OpenAiChat(OpenAiDialect):
                 return first
         try:
             asked = ask_by_schema(request, tool)
-            answer = take_as_call(await self._exchange_once(asked, on_event, build_response_format(tool)), tool)
+            answer = await self._exchange_once(asked, on_event, build_response_format(tool))
         except ProviderError as error:
             if error.partial or error.kind not in _REFUSED:
                 raise
             self._without_schema.add(request.model)
             self._by_schema.discard(request.model)
             return first or await self._exchange_once(request, on_event)
-        if answer.holds_calls:
+        if not answer.holds_calls and (answer := take_as_call(answer, tool)).holds_calls:
             self._by_schema.add(request.model)
         return answer if first is None else replace(answer, usage=first.usage + answer.usage)
 

@@ -16,12 +16,12 @@ from quorum.infrastructure.execution.shell.script import read_script
 _PATHS = PathPolicy(roots=("/w",))
 
 
-def _object_to(command: str) -> list[str]:
+def _object_to(command: str, root: str = "/w") -> list[str]:
     found = find_objections(
         {"command": command},
         EXCLUSIVE,
         command,
-        paths=_PATHS,
+        paths=PathPolicy(roots=(root,)),
         settings=GuardSettings(),
         read_script=read_script,
     )
@@ -507,7 +507,27 @@ _USUAL = [
     "ping -c1 8.8.8.8",
     "traceroute example.com",
     "crontab -l",
+    "for f in *.dot; do dot -Tpng $f > $f.png; done",
+    'for f in *.csv; do sort "$f" > "${f}.sorted"; done',
 ]
+
+
+@pytest.mark.parametrize(
+    ("root", "script", "is_known"),
+    [
+        ("/tmp/work", "/tmp/work/tools/build.sh", True),
+        ("/tmp/work", "/tmp/work/../build.sh", False),
+        ("/tmp/work", "/tmp/workshop/build.sh", False),
+        ("/tmp", "/tmp/build.sh", False),
+        ("/w", "/tmp/build.sh", False),
+    ],
+)
+def test_a_script_where_anybody_may_put_files_is_known_if_it_lies_in_the_workspace(
+    root: str, script: str, is_known: bool
+) -> None:
+    found = _object_to(f"bash {script} fast", root)
+
+    assert found == ([] if is_known else [f"it runs {script}, of which nothing is known"])
 
 
 @pytest.mark.parametrize("command", _USUAL)
