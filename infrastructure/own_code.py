@@ -13,7 +13,7 @@ from pathlib import Path
 
 import quorum
 from quorum.domain.review.path_policy import OwnCode
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
