@@ -12,7 +12,7 @@ from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.custom_commands import CustomCommands
 from quorum.application.instructions.init_command import InitCommand
 from quorum.application.instructions.memory import Memory
-from quorum.application.instructions.project_instructions import ProjectInstructions
+from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
@@ -156,7 +156,10 @@ class ConversationParts:
             events=core.events,
             pending_messages=calls.pending_messages,
             apply=models.session.reopen,
-            max_bytes=settings.agent.instructions_max_bytes,
+            limits=PromptLimits(
+                settings.agent.instructions_max_bytes,
+                lambda: self.context_manager.learn_whether_small(models.session.model),
+            ),
             skills=calls.skills,
             agents=session_tools.choose_offered_agents(calls.agents, calls.tools),
             folders=folders,
