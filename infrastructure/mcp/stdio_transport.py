@@ -54,7 +54,7 @@ class StdioTransport:
         self._partial_bytes = 0
         self._errors = b""
         self._fault = ""
-        self._is_over = False
+        self._is_over = self._is_left = False
         self._is_refused = False
         self._seen_bytes = 0
         self._news = asyncio.Event()
@@ -110,6 +110,7 @@ class StdioTransport:
         await asyncio.shield(asyncio.ensure_future(self._close()))
 
     async def _close(self) -> None:
+        self._is_left = True
         self._close_input()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_SECS):
@@ -215,7 +216,7 @@ class StdioTransport:
 
     async def _watch(self) -> None:
         ending = await self._process.wait()
-        if not self._fault:
+        if not self._fault and not self._is_left:
             how = ending.failure or (
                 f"it was ended by signal {-ending.exit_code}"
                 if ending.exit_code is not None and ending.exit_code < 0
