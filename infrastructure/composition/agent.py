@@ -79,7 +79,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=lambda: self.tool_prefix.short_bytes or calls.tool_set.count_schema_bytes(),
+            tool_bytes=lambda: self.tool_prefix.listed_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
@@ -126,6 +126,7 @@ class ConversationParts:
             offers=session_tools.build_tool_offer(settings),
             is_wanted=self.tool_servers.is_wanted,
             has_small_window=self.context_manager.has_small_window,
+            compute_room=self.gauge.compute_room_for_tools,
         )
         self.dialogue: Final = Dialogue(
             session=models.session,
