@@ -30,6 +30,7 @@ _WITH_STDIN = 'exec <"$0"; exec "$@"'
 _LARGEST_MESSAGE = 16 << 20
 _MOST_WAITING = 64 << 20
 _PARSED_BESIDE = 1 << 16
+_LAST_LINES = 4
 _ERRORS_KEPT = 2_000
 _LEAVE_SECS = 2.0
 _REST_SECS = 2.0
@@ -68,7 +69,10 @@ class StdioTransport:
     @property
     def problem(self) -> str:
         """What went wrong with the server so far; empty where nothing did."""
-        words = make_printable(self._errors.decode("utf-8", "replace")).strip()
+        printed = make_printable(self._errors.decode("utf-8", "replace")).strip().splitlines()
+        # indented are the frames and the code of a traceback
+        lines = [line for line in printed if not line.startswith((" ", "\t", "^"))] or printed
+        words = "\n".join(lines[-_LAST_LINES:])
         return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
 
     @property
