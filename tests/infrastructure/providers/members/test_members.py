@@ -10,12 +10,14 @@ import pytest
 
 from quorum.application.structured_answer import AnswerForm, ask_in_form
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.config.provider_table import ProviderTable
 from quorum.infrastructure.models.members.codex import drop_nulls, make_strict
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.provider_types import ProviderType
 
 SCHEMA: JsonObject = {
@@ -114,6 +116,37 @@ async def test_a_member_cannot_do_the_work_of_a_session(tmp_path: Path) -> None:
     session = _open(tmp_path, "codex", CODEX).open_session("m/default", Conversation(), "")
     with pytest.raises(ProviderError, match="only answers"):
         await session.send_with_tools("hi", (FORM.schema,), on_event=lambda _event: None)
+
+
+class _Looking:
+    """Tools that a model may call before it answers."""
+
+    schemas = (FORM.schema,)
+    most_rounds = 1
+
+    async def run(self, calls: object, round_index: int) -> tuple[()]:
+        raise AssertionError("a member calls none")
+
+
+async def test_a_member_answers_at_once_where_others_may_look_around(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "codex", CODEX)
+    conversation = Conversation()
+    session = registry.open_session("m/default", conversation, "")
+
+    async def count(_response: LlmResponse) -> None:
+        """Nobody counts here."""
+
+    answer = await ask_in_form(session, conversation, "Right?", FORM, count=count, tools=_Looking())
+    await registry.aclose()
+    assert answer == {"verdict": "approve"}
+
+
+def test_requests_of_a_member_are_paid_by_its_plan_unless_it_is_given_a_key() -> None:
+    by_plan = ProviderTable(type="codex")
+    by_key = ProviderTable(type="codex", api_key_env="KEY")
+    prices = build_price_table({"plan": by_plan, "key": by_key}, {}, {})
+    assert prices.compute_cost("plan/x", Usage(input=9)) == 0
+    assert prices.compute_cost("key/x", Usage(input=9)) is None
 
 
 def test_a_missing_program_is_named_with_the_remedy(tmp_path: Path) -> None:
