@@ -1,6 +1,6 @@
 """What a shell text starts besides its plain commands, for rules that forbid or ask.
 
-Plain commands are known word by word. Where a text is more than that, a rule may still be sure to fit: the words
+Plain commands are known word by word. Where a text is more than that, a rule may still be sure to fit: words
 that nothing expands stand as written, and a text that a shell is given is one to look through like any other.
 """
 
@@ -36,8 +36,8 @@ def list_started_commands(
 ) -> StartedCommands:
     """The commands of a text, and of the texts that these run.
 
-    `paths` are the variables that hold a path, such as HOME. `is_exact` says that programs get all words as they
-    are written in the text itself; its own commands are then left out.
+    `paths` are the variables that hold a path, such as HOME. `is_exact` says that programs get all words as
+    they are written in the text itself; its own commands are then left out.
     """
     if _ASSIGNS.search(text):
         paths = {}
