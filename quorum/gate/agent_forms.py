@@ -82,7 +82,7 @@ def read_gemini(payload: JsonObject, _folder: str) -> JsonObject:
     event = require(payload, "hook_event_name", str)
     if event not in _GEMINI_EVENTS:
         raise BadPayload(f"hook_event_name is none of {' and '.join(_GEMINI_EVENTS)}")
-    return _translate(payload | {"hook_event_name": _GEMINI_EVENTS[event]}, _GEMINI)
+    return _translate({**payload, "hook_event_name": _GEMINI_EVENTS[event]}, _GEMINI)
 
 
 def read_qwen(payload: JsonObject, _folder: str) -> JsonObject:
@@ -102,13 +102,13 @@ def read_copilot(payload: JsonObject, _folder: str) -> JsonObject:
     session, cwd = require(payload, "sessionId", str), require(payload, "cwd", str)
     hook: JsonObject = {"session_id": session, "cwd": cwd}
     if "prompt" in payload:
-        return hook | {"hook_event_name": "UserPromptSubmit", "prompt": payload["prompt"]}
+        return {**hook, "hook_event_name": "UserPromptSubmit", "prompt": payload["prompt"]}
     tool = require(payload, "toolName", str)
     if read_optional(payload, "hookName", str) == "permissionRequest":
-        call = {"hook_event_name": "PermissionRequest", "tool_input": require_object(payload, "toolInput")}
+        event, given = "PermissionRequest", require_object(payload, "toolInput")
     else:
-        call = {"hook_event_name": "PreToolUse", "tool_input": require_object(payload, "toolArgs")}
-    return _translate({**hook, **call, "tool_name": tool}, _COPILOT)
+        event, given = "PreToolUse", require_object(payload, "toolArgs")
+    return _translate({**hook, "hook_event_name": event, "tool_name": tool, "tool_input": given}, _COPILOT)
 
 
 def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
@@ -116,9 +116,10 @@ def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
     given, output = require_object(payload, "input"), require_object(payload, "output")
     hook: JsonObject = {"session_id": require(given, "sessionID", str), "cwd": folder}
     if "parts" in output:
-        return hook | {"hook_event_name": "UserPromptSubmit", "prompt": output["parts"]}
-    call = {"tool_name": require(given, "tool", str), "tool_input": require_object(output, "args")}
-    return _translate({**hook, "hook_event_name": "PreToolUse", **call}, _OPENCODE)
+        return {**hook, "hook_event_name": "UserPromptSubmit", "prompt": output["parts"]}
+    tool, arguments = require(given, "tool", str), require_object(output, "args")
+    call: JsonObject = {**hook, "hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": arguments}
+    return _translate(call, _OPENCODE)
 
 
 def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
