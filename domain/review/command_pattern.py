@@ -195,7 +195,7 @@ def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] 
             yield None
         if name not in WRAPPERS:
             return
-        behind = [*rest[1:], UNKNOWN_WORDS] if name in _APPENDING else rest[1:]
+        behind = _fill_in(name, rest[1:])
         if _wraps_unknown_program(name, behind):
             yield (UNKNOWN_WORDS,)
         yield from _list_wrapped_programs(behind, most)
@@ -217,6 +217,23 @@ def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[st
             yield from _list_wrapped_programs(_ENDS_OF_WORDS.split(word), most)
 
 
+def _fill_in(wrapper: str, words: Sequence[str]) -> list[str]:
+    """The words behind a wrapper, with unknown ones where it puts what it reads or finds."""
+    if wrapper not in _APPENDING:
+        return [UNKNOWN_WORDS if word == "{}" else word for word in words]
+    marks = {"{}"}
+    for place, word in enumerate(words):
+        if word == "-I":
+            marks.update(words[place + 1 : place + 2])
+        elif (found := re.match(r"-[Ii]|--replace=", word)) is not None:
+            marks.add(word[found.end() :])
+    pattern = "|".join(map(re.escape, filter(None, marks)))
+    return [
+        *(re.split(pattern, word)[0] + UNKNOWN_WORDS if re.search(pattern, word) else word for word in words),
+        UNKNOWN_WORDS,
+    ]
+
+
 def _wraps_unknown_program(name: str, words: Sequence[str]) -> bool:
     """Whether a word that is not known stands where a wrapper has its program, and not among its arguments."""
     from quorum.domain.review.hazards.invocation import Invocation, unwrap  # only a few commands need it
@@ -234,8 +251,7 @@ def list_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     if _evaluates(name, words[1:]):
         yield (name, *words[1:])
     if name in WRAPPERS and not (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
-        appended = [UNKNOWN_WORDS] if name in _APPENDING else []
-        yield from _list_wrapped_evaluations([*words[1:], *appended])
+        yield from _list_wrapped_evaluations(_fill_in(name, words[1:]))
 
 
 def _list_wrapped_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
