@@ -49,7 +49,8 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     its name); `telling` are the arguments that tell its calls apart; `counted` are the only others that are
     shown, lists, each as its length with this noun; `output` is what it answers, unknown where None; `look` is
     there where it only looks.
-    Arguments: `command` is the one that is shell text, `patch` the one that is a patch.
+    Arguments: `command` is the one that is shell text, `patch` the one that is a patch, `text` the one that a
+    person edits as plain text, `texts` a list of parts that each have one.
     Editors and the gate: `kind`, and `effect` with `arguments`, those a call from outside may have.
     Choice: `is_conditional`: only sessions that have a use for it have it; `turned_on_by` is the setting that
     turns it on, where it is off else; `is_owners`: no subagent has it; `companion_of` is the tool without which
@@ -67,6 +68,8 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     look: CountedLook | None = None
     command: str = ""
     patch: str = ""
+    text: str = ""
+    texts: str = ""
     kind: ToolKind = "other"
     effect: CallEffect = CallEffect.OTHER
     arguments: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from quorum.domain.review.questions import ApproveRest, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from quorum.tui.screens.review.edit import NotEditable, apply_edit, render_editable
+from quorum.tui.screens.review.edit import EditedPart, NotEditable, apply_edit, render_editable
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from quorum.tui.screens.review.text.objections import collect_quotes
 from quorum.tui.screens.review.text.plan import find_plan
@@ -342,27 +342,27 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
 def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
     packet = a_command("make", timeout_secs=5)
 
-    assert render_editable(packet) == ("make", True)
-    assert apply_edit(packet, "make -k", is_command=True) == {"command": "make -k", "timeout_secs": 5}
+    assert render_editable(packet) == ("make", EditedPart.TEXT)
+    assert apply_edit(packet, "make -k", EditedPart.TEXT) == {"command": "make -k", "timeout_secs": 5}
 
 
 def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
     packet = a_command(EVIL)
 
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
-    assert not is_command
+    assert part is EditedPart.ARGUMENTS
     assert not {"\x1b", "\x07", "\u202e", "\u200b", "\x9b"} & set(text)
-    assert apply_edit(packet, text, is_command=False) == packet.call.arguments
+    assert apply_edit(packet, text, part) == packet.call.arguments
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none()))
 def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
     packet = a_packet("tool", arguments, Seal(cwd="/w"))
 
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
-    assert apply_edit(packet, text, is_command=is_command) == arguments
+    assert apply_edit(packet, text, part) == arguments
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 )
 def test_what_is_no_json_is_refused_with_its_place(text, expected):
     with pytest.raises(NotEditable, match=expected):
-        apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
+        apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, EditedPart.ARGUMENTS)
 
 
 # -- what changed, and whose edit it is ------------------------------------------------------------------------
@@ -706,20 +706,20 @@ def test_unchanged_empty_lines_around_a_hunk_take_no_rows():
 
 
 def test_a_plan_is_edited_as_markdown_and_a_task_whose_box_is_empty_is_left_out():
-    text, is_command = render_editable(a_plan())
-    edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), is_command=is_command)
+    text, part = render_editable(a_plan())
+    edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), part)
 
     assert [task["id"] for task in edited["tasks"]] == ["read"]
     with pytest.raises(NotEditable, match="line 21: the task tell depends on read, whose box is not checked"):
-        apply_edit(a_plan(), text.replace("[x] read", "[ ] read"), is_command=is_command)
+        apply_edit(a_plan(), text.replace("[x] read", "[ ] read"), part)
 
 
 def test_a_plan_with_hidden_characters_is_edited_as_json_that_shows_them():
     packet = a_plan(objective="a \u202eparser")
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
     assert "\u202e" not in text
-    assert apply_edit(packet, text, is_command=is_command) == packet.call.arguments
+    assert apply_edit(packet, text, part) == packet.call.arguments
 
 
 def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each():

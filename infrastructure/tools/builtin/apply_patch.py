@@ -74,6 +74,7 @@ TRAITS = ToolTraits(
     title="Edit",
     output=OutputKind.CHANGES,
     patch="patch",
+    text="patch",
     kind="edit",
     effect=CallEffect.PATCH,
     arguments=("patch",),

@@ -62,6 +62,7 @@ TRAITS = ToolTraits(
     title="Run in",
     output=OutputKind.TERMINAL,
     command="command",
+    text="command",
     kind="execute",
     effect=CallEffect.COMMAND,
     arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),

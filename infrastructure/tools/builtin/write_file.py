@@ -37,6 +37,7 @@ TRAITS = ToolTraits(
     verb="write",
     title="Write",
     output=OutputKind.CHANGES,
+    text="content",
     kind="edit",
     effect=CallEffect.WRITE,
     arguments=("path", "content", "create_dirs"),
