@@ -22,7 +22,8 @@ class Seal(Struct, frozen=True, kw_only=True, eq=False):
     `unsealed` says in words what a seal cannot hold, such as the further effects of a command; `sandbox` what
     keeps them in bounds, or why nothing does, and None for a call that starts no process.
     `projected` is the content each written file will have, for sealing later calls of the same batch.
-    It follows from the rest and stays out of the digest and of comparisons.
+    It follows from the rest and stays out of the digest and of comparisons, as does `opened`: folders that the
+    call is let into, in which changes are expected.
     """
 
     cwd: str
@@ -33,12 +34,13 @@ class Seal(Struct, frozen=True, kw_only=True, eq=False):
     unsealed: str | None = None
     sandbox: str | None = None
     projected: Mapping[str, bytes] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Seal) and all(
             getattr(self, name) == getattr(other, name)
             for name in self.__struct_fields__
-            if name != "projected"
+            if name not in ("projected", "opened")
         )
 
     def __ne__(self, other: object) -> bool:  # a struct has its own, which does not ask `__eq__`
