@@ -222,10 +222,13 @@ class Session:
         return ""
 
     async def export(self, file: str) -> str:
-        """Write the session into this file, or one named after it; its path. Raises QuorumError and OSError."""
+        """Write the session into this file, or one named after it in the state folder, out of the project; its
+        path. Raises QuorumError and OSError."""
         from quorum.application.export.file import export_to
+        from quorum.tui.prompt_box.history import locate_state_folder
 
-        return str(await export_to(file, self.agent, Path(self._cwd)))
+        exports = locate_state_folder() / "exports"
+        return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))
 
     def build_model_picker(self) -> ModelPicker:
         from quorum.tui.screens.model_picker.model_picker import ModelPicker
