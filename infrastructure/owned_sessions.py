@@ -24,7 +24,7 @@ from quorum.domain.events.subagent_outcome import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.domain.subagents.subagent_task import Asker, SubagentTask
-from quorum.infrastructure.composition.inputs import SubagentTerms
+from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
 
 
@@ -107,9 +107,8 @@ class OwnedSessions:
                 record=record,
             ),
             open_subagents=OwnedSessions,
-            owner=owner.shared,
             terms=SubagentTerms(
-                owner_review=owner.reviews.review,
+                owner=owner.reviews,
                 one_session=owner.terms.one_session.open_another(),
                 asker=asker,
                 wanted_tools=task.tools,

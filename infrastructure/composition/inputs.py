@@ -1,4 +1,4 @@
-"""What front ends hand a session, and what a subagent takes over from the session that it works for."""
+"""What front ends hand a session."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quorum.application.calls.one_session import OneSession
-from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.review.review import Review
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
@@ -60,17 +56,3 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     read_change: ReadChange = field(default_factory=ReadChange)
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
-
-
-class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
-    """How a session differs that works for another; by default it works for none."""
-
-    owner_review: Review | None = None
-    asker: Asker = field(default_factory=Asker)
-    one_session: OneSession = field(default_factory=OneSession)
-    wanted_tools: Collection[str] | None = None
-    system_prompt: SystemPrompt | None = None
-
-    @property
-    def is_owned(self) -> bool:
-        return self.owner_review is not None

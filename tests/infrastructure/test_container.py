@@ -12,7 +12,8 @@ from quorum.domain.plan.phase import FAIL_TASK
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.domain.subagents.subagent_task import Asker
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.decisions import SubagentTerms
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.container import Container, build_container
@@ -179,10 +180,8 @@ def test_the_tools_of_sessions_and_subagents_are_all_there_are(tmp_path: Path) -
     web = {"fetch": True, "search": "searxng", "search_url": "http://localhost:8888"}
     overrides = {f"tools__web__{key}": value for key, value in web.items()}
     session = a_container(tmp_path, mcp__servers={"db": {"command": ["db"]}}, **overrides).parts()
-    terms = SubagentTerms(owner_review=session.reviews.review, asker=Asker(plan_task="a"))
-    subagent = SessionParts(
-        given=session.given, open_subagents=session.open_subagents, owner=session.shared, terms=terms
-    )
+    terms = SubagentTerms(owner=session.reviews, asker=Asker(plan_task="a"))
+    subagent = SessionParts(given=session.given, open_subagents=session.open_subagents, terms=terms)
 
     assert set(session.calls.tools) | set(subagent.calls.tools) == list_built_in_tools()
     assert FAIL_TASK not in session.calls.tools
