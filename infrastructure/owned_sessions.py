@@ -26,6 +26,7 @@ from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.domain.subagents.subagent_task import Asker, SubagentTask
 from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.session_choices import AskedModels
 
 
 class OwnedSessions:
@@ -95,11 +96,7 @@ class OwnedSessions:
         parts = SessionParts(
             given=replace(
                 owner.given,
-                models=(model,),
-                chosen_efforts={model: models.get_effort(model)},
-                participants=(),
-                debaters=(),
-                moderator="",
+                asked=AskedModels(models=(model,), efforts={model: models.get_effort(model)}),
                 wanted_folders=(),
                 reserved_commands=(),
                 server_credentials={},

@@ -218,7 +218,7 @@ class AgentParts:
             final_review=build_final_review(
                 calls.plan_changes,
                 panel=models.review_panel,
-                moderator=given.moderator,
+                moderator=given.asked.moderator,
                 reviewers=settings.models.review,
                 events=events,
                 dialogue=conversation.dialogue,

@@ -7,7 +7,6 @@ from typing import Final
 
 from quorum.application.conversation_session import ShapedExchange
 from quorum.application.instructions.system_prompt import SystemPrompt
-from quorum.application.panel.consensus_choice import ConsensusChoice
 from quorum.application.panel.consensus_session import ConsensusSession
 from quorum.application.panel.panel import Panel
 from quorum.application.session.late_secrets import mask_record
@@ -17,13 +16,12 @@ from quorum.application.turn.fallback_models import FallbackModels
 from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_effort_roles
 from quorum.application.turn.switchable_session import OpenExchange, SwitchableSession
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.panel.consensus import Consensus, check_consensus
 from quorum.domain.panel.debate_record import DebatePolicy
 from quorum.domain.review.lens import list_unused_lenses
 from quorum.infrastructure.changes.folder_tools import build_draft_policy
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
-from quorum.infrastructure.config.loading import FLAG_ORIGIN
+from quorum.infrastructure.config.session_choices import choose_consensus
 from quorum.infrastructure.models.opening import (
     PanelForms,
     check_fallbacks,
@@ -33,27 +31,6 @@ from quorum.infrastructure.models.opening import (
 from quorum.infrastructure.prices.model_figures import build_output_lookup
 
 
-def choose_consensus(reviews: ReviewParts) -> ConsensusChoice:
-    """A session that is resumed keeps its choice, unless a flag asks for another. One without participants at
-    all, as that of a subagent, has none."""
-    given, events, state = reviews.given, reviews.core.events, reviews.core.state
-    kind = given.record.form
-    if kind is not SessionKind.AGENT:
-        refusal = f"this session is for /{kind}, and its models are chosen for that; open another with /tab"
-        return ConsensusChoice(Consensus(), events=events, refusal=refusal)
-    if not given.participants:
-        return ConsensusChoice(Consensus(), events=events, refusal="one model answers in this session")
-    table, origins = given.settings.agent, given.origins
-    former = state.consensus or Consensus(level=table.consensus_level, strategy=table.strategy)
-    wanted = former.change(
-        level=table.consensus_level if origins.get("agent.consensus_level") == FLAG_ORIGIN else None,
-        strategy=table.strategy if origins.get("agent.strategy") == FLAG_ORIGIN else None,
-    )
-    is_former = bool(state.session_id) and origins.get("agent.phase_scope") != FLAG_ORIGIN
-    scope = state.phase.scope if is_former else table.phase_scope
-    return ConsensusChoice(wanted, events=events, notices=check_consensus(wanted, scope))
-
-
 class ModelParts:
     """Who is asked, and the session in which that happens."""
 
@@ -61,7 +38,7 @@ class ModelParts:
         self._reviews, self._calls = reviews, calls
         given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, kind = given.settings, given.record.form
-        self.consensus: Final = choose_consensus(reviews)
+        self.consensus: Final = choose_consensus(given.loaded, given.asked, kind, core.events)
         open_panel = partial(
             Panel,
             gateway=reviews.metered,
@@ -79,12 +56,12 @@ class ModelParts:
             settings.models.effort,
             roles=list_effort_roles(kind),
             list_efforts=shared.gateway.list_efforts,
-            chosen=given.chosen_efforts,
+            chosen=given.asked.efforts,
         )
         self.open_exchange: Final = self._choose_opener()
         has_one_model = kind in {SessionKind.AGENT, SessionKind.ASK}
         self._fallbacks: Final = settings.models.decision_fallback if has_one_model else ()
-        self.opening: Final = open_first(self.open_exchange, given.models)
+        self.opening: Final = open_first(self.open_exchange, given.asked.models)
         self.session: Final = SwitchableSession(
             self.opening.exchange,
             open_exchange=self.open_exchange,
@@ -110,7 +87,7 @@ class ModelParts:
             case SessionKind.DISCUSS:
                 return forms.open_discussion
             case SessionKind.DEBATE:
-                return lambda model: forms.open_debate(model, given.participants)
+                return lambda model: forms.open_debate(model, given.asked.participants)
             case SessionKind.REVIEW:
                 source = given.read_change
                 source.attach(calls.changes)
@@ -122,9 +99,9 @@ class ModelParts:
         return PanelForms(
             panel=self.panel,
             system_prompt=self.system_prompt,
-            participants=given.participants,
-            debaters=given.debaters,
-            moderator=given.moderator,
+            participants=given.asked.participants,
+            debaters=given.asked.debaters,
+            moderator=given.asked.moderator,
             debate_policy=DebatePolicy(
                 max_rounds=debate.max_rounds,
                 intensity=debate.intensity,
@@ -164,11 +141,13 @@ class ModelParts:
                 *self.opening.notices,
                 *self.consensus.notices,
                 *check_fallbacks(self.open_exchange, self._fallbacks),
-                *list_unused_lenses(settings.quorum.lenses, reviewers, given.participants),
+                *list_unused_lenses(settings.quorum.lenses, reviewers, given.asked.participants),
                 *self.efforts.describe_ignored(self.opening.exchange.model),
-                *check_participants(reviews.metered.open_exchange, given.participants if asks_several else ()),
+                *check_participants(
+                    reviews.metered.open_exchange, given.asked.participants if asks_several else ()
+                ),
                 *self._calls.choice.notices,
                 *reviews.quorum_policy.calibration.notices,
-                *self._reviews.shared.spending.build_unpriced_notices((given.models[0], *reviewers)),
+                *self._reviews.shared.spending.build_unpriced_notices((given.asked.models[0], *reviewers)),
             ),
         )

@@ -84,7 +84,7 @@ class CallParts:
             events=core.events,
             kind=record.form,
             scope=settings.agent.phase_scope,
-            is_asked_for=is_flag(given.origins, "agent.phase_scope"),
+            is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
         skill_folders = SkillFolders(root, environ)
@@ -133,7 +133,7 @@ class CallParts:
         )
         self.choice: Final = choose_tools(
             form=record.form,
-            covered=given.covered,
+            covered=given.loaded.covered,
             settings=settings,
             cwd=workspace.cwd,
             sources=(
@@ -180,7 +180,7 @@ class CallParts:
                 mask=given.mask,
                 hooks=shared.registrations,
             ),
-            participants=given.participants,
+            participants=given.asked.participants,
             policy=self.code_review_policy,
             mask=given.mask,
             paths=shared.paths,

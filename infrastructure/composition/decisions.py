@@ -89,13 +89,13 @@ class SharedParts:
         self.gateway: Final = gateway
         self.workspace: Final = Workspace(roots=[given.root])
         self.own: Final = list_own_paths(
-            settings, self.workspace.roots, environ, given.config_files, given.sockets
+            settings, self.workspace.roots, environ, given.loaded.files, given.sockets
         )
         self.paths: Final = build_path_policy(
             settings,
             self.workspace.roots,
             self.own,
-            given.config_files,
+            given.loaded.files,
             folders=self.workspace.folders,
             code=find_own_code(settings, self.workspace.cwd, environ),
         )
@@ -110,7 +110,7 @@ class SharedParts:
             events=core.events,
             always_asked=settings.models.review,
             is_free=conversion.build_free_model_test(settings.providers),
-            ceilings=build_spend_ceilings(given.policy),
+            ceilings=build_spend_ceilings(given.loaded.policy),
         )
 
         self.guards: Final = in_force.build_guard_settings(settings)
@@ -118,7 +118,7 @@ class SharedParts:
         self.saved_rules: Final = in_force.load_saved_rules(self.rule_file, self.workspace.cwd)
         self.rules: Final = in_force.build_rule_book(
             settings,
-            origins=given.origins,
+            origins=given.loaded.origins,
             saved=self.saved_rules,
             store=self.rule_file,
             paths=self.paths,
@@ -211,7 +211,7 @@ class ReviewParts:
             wanted=given.wanted_folders,
             learn=shared.secrets.learn_workspace,
         )
-        self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.policy)
+        self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.loaded.policy)
         self.voting: Final = Voting(
             gateway=self.review_gateway,
             policy=self.quorum_policy,
@@ -226,7 +226,7 @@ class ReviewParts:
             rules=shared.rules,
             voting=self.voting,
             guards=shared.guards,
-            refusal=build_mode_check(shared.sandbox, given.policy, settings.models.review),
+            refusal=build_mode_check(shared.sandbox, given.loaded.policy, settings.models.review),
             within=terms.owner.review if terms.owner else None,
             folders=self.folders,
             plan_task=terms.asker.plan_task,

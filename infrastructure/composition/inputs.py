@@ -12,12 +12,12 @@ from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.conversation.effort import Effort
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
-from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.trust.decisions import TrustDecisions
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     hooks get of the environment, None: all that commands get.
     """
 
-    settings: Settings
+    loaded: LoadedSettings
     root: Path
     environ: Mapping[str, str]
     approver: Approver
@@ -39,16 +39,8 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     record: SessionRecord
     mask: SecretMask
     trust: TrustDecisions
+    asked: AskedModels = AskedModels()
     hook_environ: Mapping[str, str] | None = None
-    models: Sequence[str] = ()
-    chosen_efforts: Mapping[str, Effort] = field(default_factory=dict)
-    participants: Sequence[str] = ()
-    debaters: Sequence[str] = ()
-    moderator: str = ""
-    config_files: Sequence[Path] = ()
-    origins: Mapping[str, str] = field(default_factory=dict)
-    covered: Mapping[str, object] = field(default_factory=dict)
-    policy: ManagedPolicy = NO_POLICY
     stored_key: StoredKey = find_no_stored_key
     sockets: Sequence[Path] = ()
     wanted_folders: Sequence[WantedFolder] = ()
@@ -56,3 +48,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     read_change: ReadChange = field(default_factory=ReadChange)
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.loaded.settings

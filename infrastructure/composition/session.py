@@ -47,7 +47,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             stored_key=given.stored_key,
             contents=storage.contents,
             pacer=storage.pacer,
-            explain_refusal=build_model_check(given.policy, given.settings.providers),
+            explain_refusal=build_model_check(given.loaded.policy, given.settings.providers),
         )
 
     def warm_up_models(self, model: str) -> None:
