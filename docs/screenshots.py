@@ -24,6 +24,7 @@ from quorum.application.session.agent_session import AgentSession
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.storage import open_unrecorded
 from quorum.tui.app.app import QuorumApp
@@ -62,8 +63,8 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
         loaded = load_settings(cwd=root, environ={"HOME": str(root)})
         container = build_container(
             SessionInputs(
-                settings=loaded.settings,
-                models=("offline/offline",),
+                loaded=loaded,
+                asked=AskedModels(models=("offline/offline",)),
                 root=root,
                 environ={},
                 approver=person,

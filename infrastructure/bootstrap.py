@@ -13,16 +13,14 @@ from quorum.application.ports.people import Approver, Observer
 from quorum.application.program_lookup import note_writable
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.events.event import ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import LedgerRecord, SessionChoice
+from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.changes.repository_changes import ReadChange
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
-from quorum.infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings
-from quorum.infrastructure.config.model_choice import ModelRoles, choose_roles
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.model_choice import choose_roles
+from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.debug_log.event_log import log_events
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
@@ -81,23 +79,12 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     for hide in (mask_logs, mask_crashes, *mask_outputs):
         hide(mask.mask_text)
     keys = KeyRing(mask.learn)
-    roles = choose_roles(loaded, os.environ, keys.get_key)
-    models = _choose_models(loaded, record, roles)
-    debaters = _choose_debaters(loaded, roles)
     container = build_container(
         SessionInputs(
-            settings=loaded.settings,
-            models=models,
-            participants=_choose_participants(record.form, roles, debaters),
-            debaters=debaters,
-            moderator=roles.moderator.model,
-            chosen_efforts=_find_former_efforts(loaded, record.records, models),
+            loaded=loaded,
+            asked=choose_asked_models(loaded, record, choose_roles(loaded, os.environ, keys.get_key)),
             root=root,
             environ=os.environ,
-            config_files=loaded.files,
-            origins=loaded.origins,
-            covered=loaded.covered,
-            policy=loaded.policy,
             approver=approver,
             observer=send_telemetry(log_events(observer), loaded.settings),
             record=record,
@@ -114,7 +101,7 @@ def build_session(  # noqa: PLR0913 - all that front ends differ in meets here
     parts = container.parts()
     # SDKs take long to load: meanwhile the workspace is searched for secrets, which nothing is recorded before.
     # No daemon: a process that ended while their native modules load would crash.
-    Thread(target=parts.warm_up_models, args=(models[0],), name="SDK").start()
+    Thread(target=parts.warm_up_models, args=(parts.given.asked.models[0],), name="SDK").start()
     parts.build()  # what is wrong is reported now, not at the first prompt
     leave_out_workspace(root)
     note_writable(parts.shared.workspace.folders)
@@ -130,13 +117,9 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
     mask = SecretMask()
     return build_container(
         SessionInputs(
-            settings=loaded.settings,
+            loaded=loaded,
             root=root,
             environ=os.environ,
-            config_files=loaded.files,
-            origins=loaded.origins,
-            covered=loaded.covered,
-            policy=loaded.policy,
             approver=approver,
             observer=observer,
             mask=mask,
@@ -145,62 +128,6 @@ def build_unused(loaded: LoadedSettings, root: Path, *, approver: Approver, obse
             record=build_empty_record(open_blob_store(loaded.settings.storage, os.environ, mask)),
         )
     )
-
-
-def _choose_debaters(loaded: LoadedSettings, roles: ModelRoles) -> tuple[str, ...]:
-    """The models that debate: those of the settings, where the command line names no participants."""
-    is_overridden = loaded.origins.get("models.participants") == FLAG_ORIGIN
-    named = () if is_overridden else loaded.settings.debate.models
-    return named or tuple(choice.model for choice in roles.participants)
-
-
-def _choose_participants(kind: SessionKind, roles: ModelRoles, debaters: tuple[str, ...]) -> tuple[str, ...]:
-    """The models that are asked one question. Those that vote on calls review changes, if there are any."""
-    if kind is SessionKind.DEBATE:
-        return debaters
-    reviewers = roles.review if kind is SessionKind.REVIEW else ()
-    return tuple(choice.model for choice in reviewers or roles.participants)
-
-
-def _choose_models(loaded: LoadedSettings, record: SessionRecord, roles: ModelRoles) -> tuple[str, ...]:
-    """The model the session had, where no other is asked for now, before the one it would have anyway."""
-    match record.form:
-        case SessionKind.AGENT:
-            usual = roles.decision.model
-        case SessionKind.ASK:
-            usual = roles.ask.model
-        case SessionKind.DISCUSS | SessionKind.DEBATE | SessionKind.REVIEW:
-            usual = roles.moderator.model
-    former = _find_former_model(record.records)
-    if former is None or former == usual or loaded.origins.get("models.decision") == FLAG_ORIGIN:
-        return (usual,)
-    return (former, usual)
-
-
-def _find_former_model(records: tuple[LedgerRecord, ...]) -> str | None:
-    for record in reversed(records):
-        if isinstance(record.event, ModelChanged | SessionResumed | SessionStarted):
-            return record.event.model
-    return None
-
-
-def _find_former_efforts(
-    loaded: LoadedSettings, records: tuple[LedgerRecord, ...], models: tuple[str, ...]
-) -> Mapping[str, Effort]:
-    """The effort that each model of the session had last, or the one that a flag asks of all `models`."""
-    if loaded.origins.get("models.effort.decision") == FLAG_ORIGIN:
-        return dict.fromkeys(models, loaded.settings.models.effort["decision"])
-    chosen: dict[str, Effort] = {}
-    for record in records:
-        match record.event:
-            case ModelChanged(model=model, effort=Effort() as effort):
-                chosen[model] = effort
-            case (
-                SessionStarted(model=model, effort=Effort() as effort)
-                | SessionResumed(model=model, effort=Effort() as effort)
-            ) if effort is not Effort.DEFAULT:
-                chosen[model] = effort
-    return chosen
 
 
 def _warm_up(parts: SessionParts, more: Callable[[], None] | None) -> None:

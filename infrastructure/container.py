@@ -36,7 +36,7 @@ class Container(containers.DeclarativeContainer):
     sandbox = _of(parts, lambda session: session.shared.sandbox)
     gateway = _of(parts, lambda session: session.gateway)
     tools = _of(parts, lambda session: session.calls.tools)
-    changes = _of(parts, lambda session: session.reviewed.changes)
+    changes = _of(parts, lambda session: session.calls.changes)
 
 
 def build_container(inputs: SessionInputs) -> Container:

@@ -24,8 +24,9 @@ from quorum.domain.events.subagent_outcome import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.domain.subagents.subagent_task import Asker, SubagentTask
-from quorum.infrastructure.composition.inputs import SubagentTerms
+from quorum.infrastructure.composition.decisions import SubagentTerms
 from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.session_choices import AskedModels
 
 
 class OwnedSessions:
@@ -95,11 +96,7 @@ class OwnedSessions:
         parts = SessionParts(
             given=replace(
                 owner.given,
-                models=(model,),
-                chosen_efforts={model: models.get_effort(model)},
-                participants=(),
-                debaters=(),
-                moderator="",
+                asked=AskedModels(models=(model,), efforts={model: models.get_effort(model)}),
                 wanted_folders=(),
                 reserved_commands=(),
                 server_credentials={},
@@ -107,9 +104,8 @@ class OwnedSessions:
                 record=record,
             ),
             open_subagents=OwnedSessions,
-            owner=owner.shared,
             terms=SubagentTerms(
-                owner_review=owner.reviews.review,
+                owner=owner.reviews,
                 one_session=owner.terms.one_session.open_another(),
                 asker=asker,
                 wanted_tools=task.tools,

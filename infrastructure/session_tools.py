@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from quorum.application.ports.tools import Tool
-from quorum.domain.calls.tool import ToolSpec
 from quorum.domain.calls.tool_dialects import is_offered
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
-
-
-def build_tool_spec(tools: Mapping[str, Tool]) -> ToolSpec:
-    return ToolSpec(tool.definition for tool in tools.values())
 
 
 def build_tool_offer(settings: Settings) -> Callable[[str, str], bool]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.changes import ChangeSource, OpenTools
+from quorum.application.ports.changes import OpenTools
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.final_review_step import FinalReviewStep
 from quorum.domain.code_review.change import Change
@@ -67,43 +67,6 @@ def open_changes(
     )
 
 
-def choose_answer_timeout(settings: Settings, kind: SessionKind) -> float:
-    """Seconds that a model of a panel has for one answer."""
-    table = settings.code_review if kind is SessionKind.REVIEW else settings.discussion
-    return table.answer_timeout_secs
-
-
-def choose_source(changes: RepositoryChanges, read: ReadChange) -> ChangeSource:
-    """What a review reads its change from: the one that is read already, or else the repository."""
-    read.attach(changes)
-    return read
-
-
-def make_code_review_opener(
-    panel: Panel,
-    *,
-    participants: Sequence[str],
-    events: EventBus,
-    source: ChangeSource,
-    policy: CodeReviewPolicy,
-) -> Callable[[str], CodeReview]:
-    """Opens code reviews, each with the model that is to be its moderator."""
-
-    def open_code_review(model: str) -> CodeReview:
-        from quorum.application.panel.code_review import CodeReview
-
-        return CodeReview(
-            panel,
-            moderator=model,
-            models=participants,
-            events=events,
-            source=source,
-            policy=policy,
-        )
-
-    return open_code_review
-
-
 def choose_plan_changes(
     settings: Settings, kind: SessionKind, get_changes: Callable[[], RepositoryChanges]
 ) -> RepositoryChanges | None:
@@ -122,7 +85,7 @@ def choose_plan_changes(
 def build_final_review(
     changes: RepositoryChanges | None,
     *,
-    get_panel: Callable[[], Panel],
+    panel: Panel,
     moderator: str,
     reviewers: Sequence[str],
     events: EventBus,
@@ -134,16 +97,13 @@ def build_final_review(
         return None
 
     def open_review(change: Change) -> CodeReview:
+        from quorum.application.panel.code_review import CodeReview
+
         source = ReadChange()
         source.attach(changes)
         source.hold(change)
-        open_code_review = make_code_review_opener(
-            get_panel(),
-            participants=reviewers,
-            events=events,
-            source=source,
-            policy=policy,
+        return CodeReview(
+            panel, moderator=moderator, models=reviewers, events=events, source=source, policy=policy
         )
-        return open_code_review(moderator)
 
     return FinalReviewStep(events=events, dialogue=dialogue, changes=changes, open_review=open_review)

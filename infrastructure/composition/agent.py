@@ -35,10 +35,9 @@ from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.changes.opening import build_final_review
 from quorum.infrastructure.changes.repository_files import RepositoryFiles
-from quorum.infrastructure.composition.answers import ChangeParts, ModelParts
+from quorum.infrastructure.composition.answers import ModelParts
 from quorum.infrastructure.composition.calls import CallParts
-from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import UserShell
 from quorum.infrastructure.file_index.finder import WorkspaceFiles
@@ -62,16 +61,8 @@ from quorum.infrastructure.wall_clock import read_wall_clock_ms
 class ConversationParts:
     """What an agent talks with: instructions, attachments and names. A subagent has one of its own."""
 
-    def __init__(
-        self,
-        given: SessionInputs,
-        core: CoreParts,
-        shared: SharedParts,
-        reviews: ReviewParts,
-        calls: CallParts,
-        models: ModelParts,
-        terms: SubagentTerms,
-    ) -> None:
+    def __init__(self, reviews: ReviewParts, calls: CallParts, models: ModelParts) -> None:
+        given, core, shared = reviews.given, reviews.core, reviews.shared
         settings, environ, root, kind = given.settings, given.environ, given.root, given.record.form
         folders, review = shared.workspace.folders, reviews.review
         budget = conversion.build_context_budget(settings)
@@ -141,7 +132,7 @@ class ConversationParts:
             secrets=shared.secrets,
             pending_messages=calls.pending_messages,
             # A subagent's prompt is a model's: what it names, the subagent reads with its tools.
-            mentions=None if terms.is_owned else self.mentions,
+            mentions=None if reviews.terms.owner else self.mentions,
         )
         found = find_instruction_files(root, environ, settings, folders)
         self.instructions: Final = ProjectInstructions(
@@ -185,18 +176,15 @@ class AgentParts:
 
     def __init__(
         self,
-        given: SessionInputs,
-        core: CoreParts,
-        shared: SharedParts,
         reviews: ReviewParts,
         calls: CallParts,
         models: ModelParts,
-        reviewed: ChangeParts,
         conversation: ConversationParts,
         get_subagents: Callable[[], SubagentSessions],
     ) -> None:
+        given, shared = reviews.given, reviews.shared
         settings, record, root = given.settings, given.record, given.root
-        events, review = core.events, reviews.review
+        events, review = reviews.core.events, reviews.review
         self.subagents: Final = SubagentRunner(
             record.session_id,
             sessions=get_subagents,
@@ -233,12 +221,12 @@ class AgentParts:
             is_job_running=lambda: calls.jobs.is_any_running,
             final_review=build_final_review(
                 calls.plan_changes,
-                get_panel=lambda: models.review_panel,
-                moderator=given.moderator,
+                panel=models.review_panel,
+                moderator=given.asked.moderator,
                 reviewers=settings.models.review,
                 events=events,
                 dialogue=conversation.dialogue,
-                policy=reviewed.policy,
+                policy=calls.code_review_policy,
             ),
         )
         rewind = Rewind(

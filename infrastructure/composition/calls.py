@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final
 
 from quorum.application.calls.hook_chain import HookChain
@@ -22,10 +23,10 @@ from quorum.domain.calls.tool import ToolSpec
 from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.attachments.files import AttachmentFiles
-from quorum.infrastructure.changes.opening import choose_plan_changes
+from quorum.infrastructure.changes.folder_tools import choose_folder_tools
+from quorum.infrastructure.changes.opening import build_code_review_policy, choose_plan_changes, open_changes
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
-from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
@@ -46,18 +47,15 @@ class CallParts:
 
     def __init__(
         self,
-        given: SessionInputs,
-        core: CoreParts,
-        shared: SharedParts,
         reviews: ReviewParts,
-        terms: SubagentTerms,
         *,
-        get_changes: Callable[[], RepositoryChanges],
         measure_document_room: Callable[[], int],
         get_subagents: Callable[[], SubagentPort],
         get_tasks: Callable[[], DefinedTasks],
         get_plan_tasks: Callable[[], PlanTaskRunner],
     ) -> None:
+        self._reviews: Final = reviews
+        given, core, shared, terms = reviews.given, reviews.core, reviews.shared, reviews.terms
         settings, environ, record, root = given.settings, given.environ, given.record, given.root
         workspace, command_table = shared.workspace, settings.tools.run_command
         self.open_spill: Final = shared.store.open_spill if shared.store is not None else None
@@ -80,12 +78,13 @@ class CallParts:
             pending_messages=self.pending_messages,
             most=command_table.max_jobs,
         )
-        self.plan_changes: Final = choose_plan_changes(settings, record.form, get_changes)
+        self.code_review_policy: Final = build_code_review_policy(settings)
+        self.plan_changes: Final = choose_plan_changes(settings, record.form, lambda: self.changes)
         self.plans: Final = PlanService(
             events=core.events,
             kind=record.form,
             scope=settings.agent.phase_scope,
-            is_asked_for=is_flag(given.origins, "agent.phase_scope"),
+            is_asked_for=is_flag(given.loaded.origins, "agent.phase_scope"),
             changes=self.plan_changes,
         )
         skill_folders = SkillFolders(root, environ)
@@ -116,7 +115,7 @@ class CallParts:
             store=shared.store,
             open_spill=self.open_spill,
             skills=self.skills if skill_folders.find() else None,
-            is_owned=terms.is_owned,
+            is_owned=terms.owner is not None,
             asker=terms.asker,
             get_subagents=get_subagents,
             get_tasks=get_tasks,
@@ -134,7 +133,7 @@ class CallParts:
         )
         self.choice: Final = choose_tools(
             form=record.form,
-            covered=given.covered,
+            covered=given.loaded.covered,
             settings=settings,
             cwd=workspace.cwd,
             sources=(
@@ -166,4 +165,23 @@ class CallParts:
             edits=shared.diagnostics,
             asker=terms.asker,
             one_session=terms.one_session,
+        )
+
+    @cached_property
+    def changes(self) -> RepositoryChanges:
+        """The changes that can be reviewed, made where one is."""
+        given, shared = self._reviews.given, self._reviews.shared
+        return open_changes(
+            given.root,
+            given.environ,
+            make_tools=choose_folder_tools(
+                given.settings,
+                voting=self._reviews.voting,
+                mask=given.mask,
+                hooks=shared.registrations,
+            ),
+            participants=given.asked.participants,
+            policy=self.code_review_policy,
+            mask=given.mask,
+            paths=shared.paths,
         )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct, field
+
+from quorum.application.calls.one_session import OneSession
 from quorum.application.events.event_bus import EventBus
 from quorum.application.inbox.inbox_approver import InboxApprover
+from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.tools import Tool
 from quorum.application.review.masking_approver import MaskingApprover
@@ -20,8 +24,9 @@ from quorum.application.spending.spend_limiter import SpendLimiter
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.review.mode import Mode
+from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
@@ -43,6 +48,16 @@ from quorum.infrastructure.session_paths import build_path_policy, list_own_path
 from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
 from quorum.infrastructure.store.snapshots.saved_index import open_saved_index
+
+
+class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
+    """How a session differs that works for another, its `owner`; by default it works for none."""
+
+    owner: ReviewParts | None = None
+    asker: Asker = field(default_factory=Asker)
+    one_session: OneSession = field(default_factory=OneSession)
+    wanted_tools: Collection[str] | None = None
+    system_prompt: SystemPrompt | None = None
 
 
 class CoreParts:
@@ -74,13 +89,13 @@ class SharedParts:
         self.gateway: Final = gateway
         self.workspace: Final = Workspace(roots=[given.root])
         self.own: Final = list_own_paths(
-            settings, self.workspace.roots, environ, given.config_files, given.sockets
+            settings, self.workspace.roots, environ, given.loaded.files, given.sockets
         )
         self.paths: Final = build_path_policy(
             settings,
             self.workspace.roots,
             self.own,
-            given.config_files,
+            given.loaded.files,
             folders=self.workspace.folders,
             code=find_own_code(settings, self.workspace.cwd, environ),
         )
@@ -95,7 +110,7 @@ class SharedParts:
             events=core.events,
             always_asked=settings.models.review,
             is_free=conversion.build_free_model_test(settings.providers),
-            ceilings=build_spend_ceilings(given.policy),
+            ceilings=build_spend_ceilings(given.loaded.policy),
         )
 
         self.guards: Final = in_force.build_guard_settings(settings)
@@ -103,12 +118,12 @@ class SharedParts:
         self.saved_rules: Final = in_force.load_saved_rules(self.rule_file, self.workspace.cwd)
         self.rules: Final = in_force.build_rule_book(
             settings,
-            origins=given.origins,
+            origins=given.loaded.origins,
             saved=self.saved_rules,
             store=self.rule_file,
             paths=self.paths,
             guards=self.guards,
-            list_plan_rules=in_force.build_plan_rule_list(core.events),
+            list_plan_rules=lambda: core.events.phase.rules,
             history=WorkspaceHistory(
                 record.storage,
                 str(self.workspace.cwd),
@@ -183,6 +198,7 @@ class ReviewParts:
     def __init__(
         self, given: SessionInputs, core: CoreParts, shared: SharedParts, terms: SubagentTerms
     ) -> None:
+        self.given, self.core, self.shared, self.terms = given, core, shared, terms
         settings, record = given.settings, given.record
         self.masking_approver: Final = MaskingApprover(given.approver, given.mask)
         self.metered: Final = MeteredGateway(shared.gateway, shared.spending)
@@ -195,14 +211,14 @@ class ReviewParts:
             wanted=given.wanted_folders,
             learn=shared.secrets.learn_workspace,
         )
-        self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.policy)
+        self.quorum_policy: Final = conversion.build_quorum_policy(settings, given.loaded.policy)
         self.voting: Final = Voting(
             gateway=self.review_gateway,
             policy=self.quorum_policy,
             events=core.events,
             prices=shared.prices,
         )
-        self.review: Final = Review(
+        self.review: Final[Review] = Review(
             person=InboxApprover(self.masking_approver, record.storage.answers, record.session_id),
             paths=shared.paths,
             mode=settings.review.mode,
@@ -210,8 +226,8 @@ class ReviewParts:
             rules=shared.rules,
             voting=self.voting,
             guards=shared.guards,
-            refusal=build_mode_check(shared.sandbox, given.policy, settings.models.review),
-            within=terms.owner_review,
+            refusal=build_mode_check(shared.sandbox, given.loaded.policy, settings.models.review),
+            within=terms.owner.review if terms.owner else None,
             folders=self.folders,
             plan_task=terms.asker.plan_task,
             sampling=_build_sampling(given),

@@ -1,4 +1,4 @@
-"""What front ends hand a session, and what a subagent takes over from the session that it works for."""
+"""What front ends hand a session."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quorum.application.calls.one_session import OneSession
-from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.people import Approver, Observer
-from quorum.application.review.review import Review
 from quorum.application.session.session_folders import WantedFolder
 from quorum.application.session.session_record import SessionRecord
-from quorum.domain.conversation.effort import Effort
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure.changes.repository_changes import ReadChange
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import StoredKey, find_no_stored_key
-from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.trust.decisions import TrustDecisions
 
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     hooks get of the environment, None: all that commands get.
     """
 
-    settings: Settings
+    loaded: LoadedSettings
     root: Path
     environ: Mapping[str, str]
     approver: Approver
@@ -43,16 +39,8 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     record: SessionRecord
     mask: SecretMask
     trust: TrustDecisions
+    asked: AskedModels = AskedModels()
     hook_environ: Mapping[str, str] | None = None
-    models: Sequence[str] = ()
-    chosen_efforts: Mapping[str, Effort] = field(default_factory=dict)
-    participants: Sequence[str] = ()
-    debaters: Sequence[str] = ()
-    moderator: str = ""
-    config_files: Sequence[Path] = ()
-    origins: Mapping[str, str] = field(default_factory=dict)
-    covered: Mapping[str, object] = field(default_factory=dict)
-    policy: ManagedPolicy = NO_POLICY
     stored_key: StoredKey = find_no_stored_key
     sockets: Sequence[Path] = ()
     wanted_folders: Sequence[WantedFolder] = ()
@@ -61,16 +49,6 @@ class SessionInputs(Struct, frozen=True, kw_only=True, eq=False):
     server_credentials: Mapping[str, ServerCredentials] = field(default_factory=dict)
     gateway: LlmGateway | None = None
 
-
-class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):
-    """How a session differs that works for another; by default it works for none."""
-
-    owner_review: Review | None = None
-    asker: Asker = field(default_factory=Asker)
-    one_session: OneSession = field(default_factory=OneSession)
-    wanted_tools: Collection[str] | None = None
-    system_prompt: SystemPrompt | None = None
-
     @property
-    def is_owned(self) -> bool:
-        return self.owner_review is not None
+    def settings(self) -> Settings:
+        return self.loaded.settings

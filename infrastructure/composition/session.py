@@ -11,26 +11,30 @@ from msgspec import Struct, field
 from quorum.application.ports.models import LlmGateway
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.infrastructure import settings_conversion as conversion
-from quorum.infrastructure.composition.decisions import CoreParts, ReviewParts, SharedParts
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.decisions import (
+    CoreParts,
+    ReviewParts,
+    SharedParts,
+    SubagentTerms,
+)
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.managed_policy import build_model_check
 from quorum.infrastructure.models.registry import ProviderRegistry
 
 if TYPE_CHECKING:  # a decision about a call of another agent needs none of these
     from quorum.infrastructure.composition.agent import AgentParts, ConversationParts
-    from quorum.infrastructure.composition.answers import ChangeParts, ModelParts
+    from quorum.infrastructure.composition.answers import ModelParts
     from quorum.infrastructure.composition.calls import CallParts
 
 
 class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
-    """A session; what a subagent shares with its `owner` is the owner's.
+    """A session; what a subagent shares with its owner is the owner's.
 
     `open_subagents` makes what opens the sessions of those that work for this one.
     """
 
     given: SessionInputs
     open_subagents: Callable[[SessionParts], SubagentSessions]
-    owner: SharedParts | None = None
     terms: SubagentTerms = field(default_factory=SubagentTerms)
 
     @cached_property
@@ -43,7 +47,7 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
             stored_key=given.stored_key,
             contents=storage.contents,
             pacer=storage.pacer,
-            explain_refusal=build_model_check(given.policy, given.settings.providers),
+            explain_refusal=build_model_check(given.loaded.policy, given.settings.providers),
         )
 
     def warm_up_models(self, model: str) -> None:
@@ -62,7 +66,9 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
 
     @cached_property
     def shared(self) -> SharedParts:
-        return self.owner or SharedParts(
+        if self.terms.owner is not None:
+            return self.terms.owner.shared
+        return SharedParts(
             self.given,
             self.core,
             self.gateway,
@@ -75,60 +81,36 @@ class SessionParts(Struct, frozen=True, kw_only=True, eq=False, dict=True):
         return ReviewParts(self.given, self.core, self.shared, self.terms)
 
     @cached_property
-    def reviewed(self) -> ChangeParts:
-        from quorum.infrastructure.composition.answers import ChangeParts
-
-        return ChangeParts(self.given, self.shared, self.reviews)
-
-    @cached_property
     def calls(self) -> CallParts:
         from quorum.infrastructure.composition.calls import CallParts
 
         return CallParts(
-            self.given,
-            self.core,
-            self.shared,
             self.reviews,
-            self.terms,
-            get_changes=lambda: self.reviewed.changes,
-            measure_document_room=self._measure_document_room,
+            # The window is measured with all tools in it: asked no sooner than a PDF is read.
+            measure_document_room=lambda: self.conversation.gauge.compute_room_for_document(
+                self.models.session.serving
+            ),
             get_subagents=lambda: self.agent.subagents,
             get_tasks=lambda: self.agent.defined_tasks,
             get_plan_tasks=lambda: self.agent.plan_tasks,
         )
 
-    def _measure_document_room(self) -> int:
-        """The window is measured with all tools in it: asked no sooner than a PDF is read."""
-        return self.conversation.gauge.compute_room_for_document(self.models.session.serving)
-
     @cached_property
     def models(self) -> ModelParts:
         from quorum.infrastructure.composition.answers import ModelParts
 
-        return ModelParts(
-            self.given, self.core, self.shared, self.reviews, self.calls, self.reviewed, self.terms
-        )
+        return ModelParts(self.reviews, self.calls)
 
     @cached_property
     def conversation(self) -> ConversationParts:
         from quorum.infrastructure.composition.agent import ConversationParts
 
-        return ConversationParts(
-            self.given, self.core, self.shared, self.reviews, self.calls, self.models, self.terms
-        )
+        return ConversationParts(self.reviews, self.calls, self.models)
 
     @cached_property
     def agent(self) -> AgentParts:
         from quorum.infrastructure.composition.agent import AgentParts
 
         return AgentParts(
-            self.given,
-            self.core,
-            self.shared,
-            self.reviews,
-            self.calls,
-            self.models,
-            self.reviewed,
-            self.conversation,
-            get_subagents=lambda: self.open_subagents(self),
+            self.reviews, self.calls, self.models, self.conversation, lambda: self.open_subagents(self)
         )

@@ -125,13 +125,10 @@ def build_call_gate(
     mask, watch = SecretMask(), DecisionWatch()
     parts = SessionParts(
         given=SessionInputs(
-            settings=loaded.settings,
+            loaded=loaded,
             root=root,
             environ=os.environ,
             hook_environ=hook_environ,
-            config_files=loaded.files,
-            origins=loaded.origins,
-            covered=loaded.covered,
             approver=approver,
             observer=watch,
             record=record,

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quorum.application.conversation_session import ShapedExchange
 from quorum.application.events.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
-from quorum.application.panel.consensus_choice import ConsensusChoice
-from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.consensus_session import PromptPanels
 from quorum.application.panel.drafts import DraftPolicy
 from quorum.application.panel.panel import Panel
-from quorum.application.ports.models import LlmExchange, MessageShaper
+from quorum.application.ports.changes import ChangeSource
+from quorum.application.ports.models import LlmExchange
 from quorum.application.turn.switchable_session import OpenExchange
+from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.panel.consensus import Strategy
 from quorum.domain.panel.debate_record import DebatePolicy
 
 if TYPE_CHECKING:  # what several models answer is loaded where they do
+    from quorum.application.panel.code_review import CodeReview
     from quorum.application.panel.debate import Debate
     from quorum.application.panel.discussion import Discussion
     from quorum.application.panel.draft_ensemble import DraftEnsemble
     from quorum.application.panel.ensemble import Ensemble
-    from quorum.application.panel.panel_session import PanelSession
     from quorum.application.panel.plan_ensemble import PlanEnsemble
 
 
@@ -38,154 +38,105 @@ class Opening(Struct, frozen=True):
     notices: tuple[str, ...] = ()
 
 
-def make_exchange_opener(open_exchange: OpenExchange, shape: MessageShaper) -> OpenExchange:
-    """Opens what sends requests to models, with their messages shaped before."""
-    return lambda model: ShapedExchange(open_exchange(model), shape)
+class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
+    """The forms in which the models of a panel answer, each loaded where it is opened."""
 
+    panel: Panel
+    system_prompt: SystemPrompt
+    participants: Sequence[str]
+    debaters: Sequence[str]
+    moderator: str
+    debate_policy: DebatePolicy
+    draft_policy: DraftPolicy
+    review_policy: CodeReviewPolicy
+    events: EventBus
+    root: Path
 
-def make_prompt_panels(
-    panel: Panel,
-    *,
-    system_prompt: SystemPrompt,
-    participants: Sequence[str],
-    debaters: Sequence[str],
-    debate_policy: DebatePolicy,
-    draft_policy: DraftPolicy,
-    moderator: str,
-    events: EventBus,
-    root: Path,
-) -> PromptPanels:
-    """What makes the panels that answer prompts, in a session that works in `root`."""
+    def list_prompt_panels(self) -> PromptPanels:
+        """What makes the panels that answer prompts."""
+        return PromptPanels(
+            answer={
+                Strategy.QUORUM: self.open_ensemble,
+                Strategy.DEBATE: lambda: self.open_debate(self.moderator, self.debaters),
+            },
+            plan=self.open_plan_ensemble,
+            draft=self.open_draft_ensemble,
+        )
 
-    def open_ensemble() -> Ensemble:
+    def open_ensemble(self) -> Ensemble:
         from quorum.application.panel.ensemble import Ensemble
         from quorum.application.panel.ensemble_forms import ANSWERING_ROLE
 
         return Ensemble(
-            panel,
-            system=system_prompt.with_role(ANSWERING_ROLE),
-            moderator=moderator,
-            models=participants,
-            events=events,
+            self.panel,
+            system=self.system_prompt.with_role(ANSWERING_ROLE),
+            moderator=self.moderator,
+            models=self.participants,
+            events=self.events,
         )
 
-    def open_debate() -> Debate:
-        return _open_debate(
-            panel,
-            system_prompt=system_prompt,
-            moderator=moderator,
-            debaters=debaters,
-            events=events,
-            policy=debate_policy,
-        )
-
-    def open_plan_ensemble() -> PlanEnsemble:
+    def open_plan_ensemble(self) -> PlanEnsemble:
         from quorum.application.panel.plan_ensemble import PlanEnsemble
         from quorum.application.panel.plan_ensemble_forms import PLANNING_ROLE
 
         return PlanEnsemble(
-            panel,
-            system=system_prompt.with_role(PLANNING_ROLE),
-            moderator=moderator,
-            models=participants,
-            events=events,
-            policy=draft_policy,
+            self.panel,
+            system=self.system_prompt.with_role(PLANNING_ROLE),
+            moderator=self.moderator,
+            models=self.participants,
+            events=self.events,
+            policy=self.draft_policy,
         )
 
-    def open_draft_ensemble() -> DraftEnsemble:
+    def open_draft_ensemble(self) -> DraftEnsemble:
         from quorum.application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
         from quorum.application.panel.draft_ensemble_forms import DRAFTING_ROLE
 
         return DraftEnsemble(
-            panel,
-            system=system_prompt.with_role(DRAFTING_ROLE),
-            moderator=moderator,
-            models=participants,
-            events=events,
-            policy=draft_policy,
-            is_there=(root / INSTRUCTION_FILE).is_file,
+            self.panel,
+            system=self.system_prompt.with_role(DRAFTING_ROLE),
+            moderator=self.moderator,
+            models=self.participants,
+            events=self.events,
+            policy=self.draft_policy,
+            is_there=(self.root / INSTRUCTION_FILE).is_file,
         )
 
-    answer: Mapping[Strategy, Callable[[], PanelSession]] = {
-        Strategy.QUORUM: open_ensemble,
-        Strategy.DEBATE: open_debate,
-    }
-    return PromptPanels(answer=answer, plan=open_plan_ensemble, draft=open_draft_ensemble)
-
-
-def _open_debate(
-    panel: Panel,
-    *,
-    system_prompt: SystemPrompt,
-    moderator: str,
-    debaters: Sequence[str],
-    events: EventBus,
-    policy: DebatePolicy,
-) -> Debate:
-    from quorum.application.panel.debate import Debate
-    from quorum.application.panel.debate_forms import DEBATING_ROLE
-
-    return Debate(
-        panel,
-        system=system_prompt.with_role(DEBATING_ROLE),
-        moderator=moderator,
-        models=debaters,
-        events=events,
-        policy=policy,
-    )
-
-
-def make_consensus_opener(
-    open_alone: OpenExchange,
-    *,
-    panels: PromptPanels,
-    choice: ConsensusChoice,
-    events: EventBus,
-) -> OpenExchange:
-    """Opens what has a model answer, or as it was chosen the participants."""
-    return lambda model: ConsensusSession(open_alone(model), panels, choice=choice, events=events)
-
-
-def make_discussion_opener(
-    panel: Panel,
-    *,
-    system_prompt: SystemPrompt,
-    participants: Sequence[str],
-    events: EventBus,
-) -> OpenExchange:
-    """Opens discussions, each with the model that is to be its moderator."""
-
-    def open_discussion(model: str) -> Discussion:
+    def open_discussion(self, moderator: str) -> Discussion:
         from quorum.application.panel.discussion import Discussion
 
         return Discussion(
-            panel,
-            system=system_prompt.text,
-            moderator=model,
-            models=participants,
-            events=events,
+            self.panel,
+            system=self.system_prompt.text,
+            moderator=moderator,
+            models=self.participants,
+            events=self.events,
         )
 
-    return open_discussion
+    def open_debate(self, moderator: str, models: Sequence[str]) -> Debate:
+        from quorum.application.panel.debate import Debate
+        from quorum.application.panel.debate_forms import DEBATING_ROLE
 
+        return Debate(
+            self.panel,
+            system=self.system_prompt.with_role(DEBATING_ROLE),
+            moderator=moderator,
+            models=models,
+            events=self.events,
+            policy=self.debate_policy,
+        )
 
-def make_debate_opener(
-    panel: Panel,
-    *,
-    system_prompt: SystemPrompt,
-    participants: Sequence[str],
-    events: EventBus,
-    policy: DebatePolicy,
-) -> OpenExchange:
-    """Opens debates, each with the model that is to be its moderator."""
-    return lambda model: _open_debate(
-        panel,
-        system_prompt=system_prompt,
-        moderator=model,
-        debaters=participants,
-        events=events,
-        policy=policy,
-    )
+    def open_code_review(self, moderator: str, source: ChangeSource) -> CodeReview:
+        from quorum.application.panel.code_review import CodeReview
+
+        return CodeReview(
+            self.panel,
+            moderator=moderator,
+            models=self.participants,
+            events=self.events,
+            source=source,
+            policy=self.review_policy,
+        )
 
 
 def open_first(open_exchange: OpenExchange, models: Sequence[str]) -> Opening:

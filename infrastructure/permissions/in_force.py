@@ -8,7 +8,6 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.rules import RuleHistory
 from quorum.application.review.rule_book import FileListing, RuleBook
 from quorum.domain.replacing import replace
@@ -106,11 +105,6 @@ def build_rule_book(
         read_script=read_script,
         list_files=RuleFileListing(paths.roots),
     )
-
-
-def build_plan_rule_list(events: EventBus) -> Callable[[], tuple[Rule, ...]]:
-    """Gives the rules of the plan that is in force whenever it is asked, in any thread."""
-    return lambda: events.phase.rules
 
 
 class RuleFileListing:

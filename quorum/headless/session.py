@@ -80,7 +80,7 @@ async def _answer(
         printer = HeadlessPrinter(options.output, quiet=options.quiet, verbose=options.verbose)
         agent, container = await compose_session(options, root, loaded, printer)
     async with close_session(agent, signals):
-        _require_debaters(agent.record.form, container.inputs().participants)
+        _require_debaters(agent.record.form, container.inputs().asked.participants)
         prompt = await add_attachments(agent, prompt, options.images, root)
         return await run_headless(agent, prompt, printer, signals.listen)
 

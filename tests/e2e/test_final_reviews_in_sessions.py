@@ -29,6 +29,7 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container
 from tests.support.builders import a_call, calls_response
 from tests.support.code_review_bench import report, synthesis, trial
@@ -113,7 +114,7 @@ async def rig(
     def adjust(container: Container) -> None:
         change_ledger(container, lambda ledger: LedgerThat(ledger, after=after))
         change_inputs(container, gateway=gateway)
-        change_inputs(container, moderator="p/mod")
+        change_inputs(container, asked=AskedModels(models=(MODEL,), moderator="p/mod"))
 
     async with stage.opened(person=FakePerson(), observer=seen, adjust=adjust) as session:
         session.script = gateway.scripts[MODEL]

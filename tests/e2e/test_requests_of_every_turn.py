@@ -21,6 +21,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.past_session import NamedSession, SessionChoice
 from quorum.domain.text.amounts import format_amount
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container
 from tests.support.fake_ports import FakePerson
 from tests.support.quorum_rig import DONE, call, calling
@@ -94,7 +95,7 @@ class Ways:
 
         def adjust(container: Container) -> None:
             change_inputs(container, gateway=None)
-            change_inputs(container, models=("local/scripted",))
+            change_inputs(container, asked=AskedModels(models=("local/scripted",)))
             change_inputs(container, environ={**self.stage.environ, "SCRIPTED": "no-secret-at-all"})
             if self.hooks:
                 put(container.parts().shared, registrations=self.hooks)

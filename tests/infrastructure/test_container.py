@@ -9,12 +9,15 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.plan.phase import FAIL_TASK
+from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.domain.subagents.subagent_task import Asker
-from quorum.infrastructure.composition.inputs import SessionInputs, SubagentTerms
+from quorum.infrastructure.composition.decisions import SubagentTerms
+from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.injection import providers
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -34,8 +37,8 @@ def a_container(root: Path, form: SessionKind = SessionKind.AGENT, **overrides: 
         SessionInputs(
             record=no_record(form=form),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=root,
             environ={"HOME": str(root)},
             approver=FakePerson(),
@@ -98,8 +101,7 @@ def test_unknown_tools_of_an_untrusted_project_file_are_ignored_with_a_notice(tm
     )
     loaded = load_settings(cwd=project, environ={"HOME": str(home)})
     container = a_container(tmp_path)
-    change_inputs(container, settings=loaded.settings)
-    change_inputs(container, covered=loaded.covered)
+    change_inputs(container, loaded=loaded)
 
     assert set(container.tools()) == {"read_file"}
     notices = container.record().notices
@@ -112,7 +114,7 @@ def test_unknown_tools_of_an_untrusted_project_file_are_ignored_with_a_notice(tm
 
 def test_unknown_tools_of_the_persons_own_file_are_an_error_beside_those_of_a_project(tmp_path: Path) -> None:
     container = a_container(tmp_path, tools__disabled=["gone", "strange"])
-    change_inputs(container, covered={"tools.disabled": ("gone",)})
+    change_inputs(container, loaded=replace(container.inputs().loaded, covered={"tools.disabled": ("gone",)}))
 
     with pytest.raises(ConfigError, match=r'tools\.disabled names "gone"'):
         container.tools()
@@ -150,7 +152,8 @@ def test_a_tool_that_does_not_exist_is_an_error_with_the_nearest_name(tmp_path: 
 def test_settings_that_were_named_in_the_workspace_are_protected_there(tmp_path: Path) -> None:
     container = a_container(tmp_path)
     named = tmp_path / "ci" / "agent[1].toml"
-    change_inputs(container, config_files=(named, Path("/elsewhere/quorum.toml")))
+    files = (named, Path("/elsewhere/quorum.toml"))
+    change_inputs(container, loaded=replace(container.inputs().loaded, files=files))
 
     paths = container.parts().shared.paths
 
@@ -179,10 +182,8 @@ def test_the_tools_of_sessions_and_subagents_are_all_there_are(tmp_path: Path) -
     web = {"fetch": True, "search": "searxng", "search_url": "http://localhost:8888"}
     overrides = {f"tools__web__{key}": value for key, value in web.items()}
     session = a_container(tmp_path, mcp__servers={"db": {"command": ["db"]}}, **overrides).parts()
-    terms = SubagentTerms(owner_review=session.reviews.review, asker=Asker(plan_task="a"))
-    subagent = SessionParts(
-        given=session.given, open_subagents=session.open_subagents, owner=session.shared, terms=terms
-    )
+    terms = SubagentTerms(owner=session.reviews, asker=Asker(plan_task="a"))
+    subagent = SessionParts(given=session.given, open_subagents=session.open_subagents, terms=terms)
 
     assert set(session.calls.tools) | set(subagent.calls.tools) == list_built_in_tools()
     assert FAIL_TASK not in session.calls.tools
@@ -203,7 +204,7 @@ def test_a_lens_for_a_model_that_does_not_review_is_a_notice(tmp_path: Path) -> 
     user.write_text('models.review = ["x/a"]\n[quorum]\nlenses = { "x/a" = "scope", "x/b" = "safety" }\n')
     loaded = load_settings(cwd=tmp_path, environ={"HOME": str(tmp_path / "home")})
     container = a_container(tmp_path)
-    change_inputs(container, settings=loaded.settings)
+    change_inputs(container, loaded=loaded)
 
     (notice,) = container.record().notices
     assert notice == "quorum.lenses names x/b, which does not review; did you mean x/a?"

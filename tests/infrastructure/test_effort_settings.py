@@ -9,8 +9,8 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import Event, ModelChanged, SessionResumed, SessionStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.infrastructure.bootstrap import _find_former_efforts
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import find_former_efforts
 from tests.infrastructure.test_container import a_container
 from tests.support.settings_machine import Machine
 
@@ -78,7 +78,7 @@ def test_a_resumed_session_keeps_the_effort_it_had_last(tmp_path: Path) -> None:
     lowered = ModelChanged(model=MODEL, effort=Effort.DEFAULT)
 
     def kept(*events: Event) -> dict[str, Effort]:
-        return dict(_find_former_efforts(loaded, records(*events), (MODEL,)))
+        return dict(find_former_efforts(loaded, records(*events), (MODEL,)))
 
     assert kept(started(None)) == kept(started(Effort.DEFAULT)) == {}
     assert kept(started(Effort.LOW)) == {MODEL: Effort.LOW}
@@ -92,4 +92,4 @@ def test_an_effort_asked_for_by_flag_counts_before_all_others(tmp_path: Path) ->
     )
 
     past = records(started(Effort.LOW), ModelChanged(model=MODEL, effort=Effort.HIGH))
-    assert dict(_find_former_efforts(loaded, past, (MODEL, "a/b"))) == {MODEL: Effort.NONE, "a/b": Effort.NONE}
+    assert dict(find_former_efforts(loaded, past, (MODEL, "a/b"))) == {MODEL: Effort.NONE, "a/b": Effort.NONE}

@@ -21,6 +21,7 @@ from quorum.domain.review.questions import RuleScope
 from quorum.infrastructure.bootstrap import build_unused
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -39,10 +40,8 @@ def a_session(machine: Machine, loaded: LoadedSettings) -> Container:
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            policy=loaded.policy,
-            origins=loaded.origins,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=machine.repository,
             environ=machine.environ,
             approver=FakePerson(),

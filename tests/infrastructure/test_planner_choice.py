@@ -9,6 +9,7 @@ from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.config.tools_table import PlannerName
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -27,8 +28,8 @@ def test_the_chosen_planner_is_the_one_that_plans(name: str, tmp_path: Path) -> 
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=tmp_path,
             environ={},
             approver=FakePerson(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container
 from tests.infrastructure.mcp.test_kept_tool_list import stage_with, tool
 from tests.support.quorum_rig import DONE, call, calling
@@ -56,7 +57,7 @@ class Day:
 
         def adjust(container: Container) -> None:
             change_inputs(container, gateway=None)
-            change_inputs(container, models=("local/scripted",))
+            change_inputs(container, asked=AskedModels(models=("local/scripted",)))
             change_inputs(container, environ={**stage.environ, "SCRIPTED": "no-secret-at-all"})
 
         async with stage.opened(adjust=adjust) as session:

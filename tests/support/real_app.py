@@ -19,6 +19,7 @@ from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.model_choice import choose_model
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
 from quorum.tui.app.app import QuorumApp
@@ -49,14 +50,10 @@ def real_container(
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=(model,),
-            participants=(model,),
-            moderator=model,
+            loaded=loaded,
+            asked=AskedModels(models=(model,), participants=(model,), moderator=model),
             root=project,
             environ=environ,
-            config_files=loaded.files,
-            origins=loaded.origins,
             approver=person,
             observer=observer or _Unheard(),
             trust=open_trust_decisions(environ),

@@ -28,6 +28,7 @@ from quorum.domain.sessions.state import PastTurn, SessionState
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.storage import open_record
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -105,12 +106,10 @@ class SessionStage:
         record = open_record(loaded.settings.storage, environ, choice or LatestSession(), cwd=str(self.root))
         container = build_container(
             SessionInputs(
-                settings=loaded.settings,
-                models=(self.model,),
+                loaded=loaded,
+                asked=AskedModels(models=(self.model,)),
                 root=self.root,
                 environ=environ,
-                config_files=loaded.files,
-                origins=loaded.origins,
                 approver=person or FakePerson(),
                 observer=observer or _Unheard(),
                 mask=SecretMask(),

@@ -11,6 +11,7 @@ import pytest
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.permissions.trial import try_call
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -63,11 +64,10 @@ def _container(root: Path, home: Path, example: _Example) -> Container:
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=root,
             environ={"HOME": str(home)},
-            origins=loaded.origins,
             approver=FakePerson(),
             observer=RecordingObserver(),
             trust=open_trust_decisions({"HOME": str(home)}),

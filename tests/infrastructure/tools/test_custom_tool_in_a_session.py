@@ -11,6 +11,7 @@ from quorum.domain.review.questions import Reject
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_call, a_context
@@ -41,10 +42,8 @@ class Session:
             SessionInputs(
                 record=no_record(),
                 mask=SecretMask(),
-                settings=load_settings(
-                    cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"
-                ).settings,
-                models=("offline/offline",),
+                loaded=load_settings(cwd=root, environ={"HOME": str(root)}, config_file=root / "own.toml"),
+                asked=AskedModels(models=("offline/offline",)),
                 root=root,
                 environ={},
                 approver=person,

@@ -11,6 +11,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.tools.choice import load_plugin_tools
 from quorum.infrastructure.tools.registration import check_tools
@@ -104,8 +105,8 @@ def a_container(root: Path, text: str = "") -> Container:
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=root,
             environ={},
             approver=FakePerson(),

@@ -14,6 +14,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import Inline, Printed, Stored
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.builders import a_context
@@ -58,8 +59,8 @@ def a_container(root: Path) -> Container:
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=load_settings(cwd=root, environ=environ, overrides=overrides).settings,
-            models=("offline/offline",),
+            loaded=load_settings(cwd=root, environ=environ, overrides=overrides),
+            asked=AskedModels(models=("offline/offline",)),
             root=root,
             environ=environ,
             approver=FakePerson(),

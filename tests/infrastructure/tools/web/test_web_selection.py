@@ -9,6 +9,7 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.config.web_table import WebTable
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
@@ -25,8 +26,8 @@ def a_container(root: Path, environ: Mapping[str, str] | None = None, **web: obj
         SessionInputs(
             record=no_record(),
             mask=SecretMask(),
-            settings=loaded.settings,
-            models=("offline/offline",),
+            loaded=loaded,
+            asked=AskedModels(models=("offline/offline",)),
             root=root,
             environ=environ or {},
             approver=FakePerson(),
