@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
+from msgspec import UNSET
+
 from quorum.application.cancellation import run_to_end
 from quorum.application.events.event_bus import EventBus
 from quorum.application.jobs.background_jobs import BackgroundJobs
@@ -225,7 +227,12 @@ class Rewind:
         if step.now is None or after is None:
             kind = ChangeKind.CREATED if step.now is None else ChangeKind.DELETED
         return FileChange(
-            path=step.path, kind=kind, declared=True, before=step.now, after=after, ignored=step.ignored
+            path=step.path,
+            kind=kind,
+            declared=True,
+            before=step.now,
+            after=after,
+            ignored=step.ignored or UNSET,
         )
 
     async def _read_stored(self, state: FileState | None) -> bytes | None:

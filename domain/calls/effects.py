@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from quorum.domain.calls.git_files import is_git_folder, makes_git_run
 
@@ -99,12 +99,17 @@ class FileChange(Struct, frozen=True, kw_only=True):
     before: FileState | None = None
     after: FileState | None = None
     late: bool = False
-    ignored: bool = False
+    ignored: bool | UnsetType = UNSET  # as earlier records have it
 
     @property
     def is_surprise(self) -> bool:
         """Whether a person should look at it: nobody said that it would change, and it is no by-product."""
         return not self.declared and not self.ignored
+
+    @property
+    def is_by_product(self) -> bool:
+        """Whether nobody said that it would change, and nobody needs to look at it."""
+        return bool(self.ignored) and not self.declared
 
 
 class Effects(Struct, frozen=True, kw_only=True):

@@ -165,7 +165,7 @@ def _list_remarks(call: Call) -> Iterator[str]:
     if names := [show_line(change.path) for change in changes if change.is_surprise]:
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         yield f"files changed: {', '.join(names[:_MOST_NAMED])}{more}"
-    if ignored := sum(change.ignored and not change.declared for change in changes):
+    if ignored := sum(change.is_by_product for change in changes):
         yield f"+{ignored:,} ignored"
 
 

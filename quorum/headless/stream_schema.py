@@ -15,7 +15,7 @@ from enum import Enum
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import fields as list_struct_fields
 
 from quorum.domain.calls.execution import ToolExecutionContext
@@ -100,7 +100,8 @@ class _Definitions:
     def _build_generic(self, hint: object) -> Schema:
         origin, arguments = get_origin(hint), get_args(hint)
         if origin in (Union, UnionType):
-            return {"anyOf": [self.define(argument) for argument in arguments]}
+            shown = [self.define(argument) for argument in arguments if argument is not UnsetType]
+            return {"anyOf": [*shown]} if len(shown) > 1 else shown[0]
         if origin is Literal:
             return {"enum": list(arguments)}
         if origin is tuple and arguments[1:] == (...,):
@@ -150,7 +151,7 @@ class _Definitions:
     def _build_packet(self) -> Schema:
         """The canonical form of a packet, whose digest is what an approval approves."""
         hints = get_type_hints(Seal)
-        measured = ("cwd", "files", "diff", "executables", "environment", "unsealed", "sandbox")
+        measured = ("cwd", "files", "folders", "diff", "executables", "environment", "unsealed", "sandbox")
         return {
             "asked_by": {"type": "string"},
             "version": {"const": 1},
@@ -173,7 +174,7 @@ class _Definitions:
                 name
                 for name in properties
                 if not (reported and name in _MAY_NOT_APPLY)
-                and (kind, name) != (ReviewPacket, "asked_by")
+                and not (kind is ReviewPacket and name in ("asked_by", "folders"))
                 and name not in omitted
             ],
         }
@@ -181,9 +182,11 @@ class _Definitions:
 
 
 def _list_omitted(kind: type) -> set[str]:
-    if not (issubclass(kind, Struct) and kind.__struct_config__.omit_defaults):
+    if not issubclass(kind, Struct):
         return set()
-    return {field.name for field in list_struct_fields(kind) if not field.required}
+    optional = [field for field in list_struct_fields(kind) if not field.required]
+    omits = kind.__struct_config__.omit_defaults
+    return {field.name for field in optional if omits or field.default is UNSET}
 
 
 def _build_reference(kind: type) -> Schema:

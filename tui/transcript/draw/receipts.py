@@ -23,7 +23,7 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
         names = ", ".join(_name_file(change, cwd) for change in surprises)
         text = f"{format_amount(len(surprises), 'file')} changed, not declared: {names}"
         strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
-    if ignored := sum(change.ignored and not change.declared for change in effects.changes):
+    if ignored := sum(change.is_by_product for change in effects.changes):
         strips.append(build_strip((fit_text(f"+{ignored:,} ignored", width), palette.muted)))
     return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
 
