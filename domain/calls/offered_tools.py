@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from msgspec import Struct
 
 from quorum.domain.calls.server_tools import is_of_server
-from quorum.domain.calls.tool_aliases import translate_tool_name
+from quorum.domain.calls.tool_aliases import guess_meant_tool, means_an_answer, translate_tool_name
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.text.nearest import find_nearest_word
 
@@ -17,6 +17,8 @@ _NAME_CHARS = 100
 # What templates of models leave around a name.
 _DECORATION = re.compile(r"^(?:functions?|tools?)[.:/]|<\|.*$|[:(].*$", re.DOTALL)
 _RUN_COMMAND = "run_command"
+_TYPO = 0.85
+"""How much a name has to be like that of a tool to be taken for a slip: names of tools have much in common."""
 
 
 class OfferedTools(Struct, frozen=True):
@@ -42,7 +44,7 @@ class OfferedTools(Struct, frozen=True):
             lack = f"no MCP server offers {shown} any longer, and it was not run"
         elif name not in self.withheld:
             lack = f"there is no tool named {shown!r}"
-        remedy = self._find_remedy(_DECORATION.sub("", name))
+        remedy = "" if is_of_server(name) else self._find_remedy(_DECORATION.sub("", name))
         return f"{lack}{remedy}; the tools are: {', '.join(self.names) or 'none'}"
 
     def _find_remedy(self, name: str) -> str:
@@ -55,6 +57,11 @@ class OfferedTools(Struct, frozen=True):
         can_run = _RUN_COMMAND in self.names
         if can_run and traits.program:
             return f"; use {_RUN_COMMAND} with {traits.program}"
-        if meant not in self.withheld and (near := find_nearest_word(name, self.names)) is not None:
+        is_withheld = meant in self.withheld
+        if not is_withheld and (near := find_nearest_word(name, self.names, alike=_TYPO)) is not None:
             return f"; use {near}"
+        if means_an_answer(name):
+            return "; answer in words instead"
+        if not is_withheld and (guess := guess_meant_tool(name)):
+            return f"; use {guess}" if guess in self.names else ""
         return f"; if it is a program, use {_RUN_COMMAND} with its command line" if can_run else ""

@@ -11,11 +11,11 @@ _NAMES_ALIKE = 0.7
 _LONGEST = 80  # letters that are compared; the cost grows with their square
 
 
-def find_nearest_word(word: str, known: Sequence[str]) -> str | None:
-    """Return the known word most similar to a wrong one, ignoring case, or None if none is similar."""
+def find_nearest_word(word: str, known: Sequence[str], *, alike: float = ALIKE) -> str | None:
+    """Return the known word most similar to a wrong one, ignoring case, or None if none is so much `alike`."""
     wrong = word[:_LONGEST].lower()
     best = max(known, key=lambda each: measure_likeness(wrong, each.lower()), default="")
-    return best if measure_likeness(wrong, best.lower()) >= ALIKE else None
+    return best if measure_likeness(wrong, best.lower()) >= alike else None
 
 
 def list_similar_names(name: str, known: Sequence[str], *, most: int) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from quorum.domain.text.json_text import name_json_type
@@ -18,6 +19,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 _SHORTEST_NEAR_NAME = 4
 _DEEPEST = 20
+_COMMAND = "command"
 # Names that models know from other tools, for one meaning each.
 _ALIASES = tuple(
     frozenset(names.split())
@@ -33,9 +35,14 @@ _ALIASES = tuple(
         "offset start startline fromline",
         "limit maxlines linelimit numlines count",
         "timeoutsecs timeout timeoutseconds",
+        "workingdir workdir workingdirectory cwd directory dir",
+        "background isbackground runinbackground",
         "replaceall all replaceallmatches global",
     )
 )
+
+# What models say to tools of other agents to explain a call; it changes nothing of what the call does.
+_EXPLAINING = frozenset({"description", "explanation", "reason", "rationale", "justification", "thought"})
 
 
 def repair_arguments(schema: JsonObject, arguments: JsonObject) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
@@ -79,13 +86,23 @@ def _repair_object(
     repaired: dict[str, JsonValue] = {}
     for name, each in given.items():
         below = properties.get(name)
-        if not isinstance(below, Mapping):
+        is_closed = schema.get("additionalProperties") is False
+        if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
+            repairs.append(f"{place}{name}: the explanation was left out")
+        elif not isinstance(below, Mapping):
             repaired[name] = each
+        elif name == _COMMAND and _list_kinds(below) == ["string"] and _are_words(each):
+            repairs.append(f"{place}{name}: its words were joined")
+            repaired[name] = shlex.join(map(str, each if isinstance(each, list | tuple) else ()))
         elif each is None and name not in required and not _accepts(below, None):
             repairs.append(f"{place}{name}: null was left out")
         else:
             repaired[name] = _repair_value(below, each, f"{place}{name}", repairs, depth + 1)
     return repaired
+
+
+def _are_words(value: JsonValue) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(each, str) for each in value)
 
 
 def _rename(

@@ -30,6 +30,34 @@ def test_an_error_names_what_does_the_work_among_the_offered_tools(
     assert set(message.rpartition("the tools are: ")[2].split(", ")) == offered
 
 
+_USUAL = (*_ALL, "write_file", "glob_search", "grep_search", "update_plan")
+
+
+@pytest.mark.parametrize(
+    ("called", "remedy"),
+    [
+        ("list_files", "; use list_directory"),
+        ("delete_file", "; use run_command"),
+        ("moveFile", "; use run_command"),
+        ("search_files", "; use grep_search"),
+        ("file_search", "; use glob_search"),
+        ("create_file", "; use write_file"),
+        ("str_replace_based_edit_tool", "; use edit_file"),
+        ("view", "; use read_file"),
+        ("write_todos", "; use update_plan"),
+        ("attempt_completion", "; answer in words instead"),
+        ("web_search", ""),
+        ("mcp__db__query", ""),
+    ],
+)
+def test_an_invented_name_leads_to_what_it_means_not_to_what_has_its_letters(called: str, remedy: str) -> None:
+    message = OfferedTools(_USUAL).explain_absence(called)
+
+    said = message.partition("; the tools are: ")[0]
+    assert said.endswith(remedy)
+    assert (";" in said) == bool(remedy)
+
+
 def test_a_withheld_tool_is_told_from_one_that_does_not_exist() -> None:
     tools = OfferedTools.choose(_ALL, {"read_file"})
 

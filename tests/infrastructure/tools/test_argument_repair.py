@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.calls.tool import ToolDefinition
+from quorum.domain.calls.tool import ToolDefinition, ToolParameter
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.json_schema import JsonSchema
 
@@ -39,6 +39,27 @@ def test_a_plain_meaning_is_read_and_told(given: JsonObject, read: JsonObject) -
 
     assert repaired == read
     assert repairs
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ({"command": "ls", "description": "Lists files"}, {"command": "ls"}),
+        ({"command": ["ls", "-l", "a b"]}, {"command": "ls -l 'a b'"}),
+        ({"command": ["bash", "-lc", "make test"]}, {"command": "bash -lc 'make test'"}),
+        ({"command": "ls", "workdir": "src"}, {"command": "ls", "working_dir": "src"}),
+        ({"command": "make", "is_background": True}, {"command": "make", "background": True}),
+    ],
+)
+def test_a_command_in_the_form_of_another_agents_tool_is_read(given: JsonObject, read: JsonObject) -> None:
+    names = {"command": "string", "working_dir": "string", "background": "boolean"}
+    parameters = tuple(ToolParameter(name=name, type=kind, description="d") for name, kind in names.items())
+    tool = ToolDefinition(name="run_command", description="d", parameters=parameters)
+    repaired, repairs = JsonSchema().repair(tool, given)
+
+    assert repaired == read
+    assert repairs
+    assert JsonSchema().find_problems(tool, repaired) == ()
 
 
 @pytest.mark.parametrize(
