@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from quorum.domain.calls.git_files import is_git_folder, makes_git_run
+_GIT_DATA = ("refs", "logs", "objects")
 
 
 class ChangeKind(StrEnum):
@@ -176,3 +176,14 @@ def is_declared(declared: frozenset[str], path: str) -> bool:
         for root in declared
         if path.startswith(root.rstrip("/") + "/")
     )
+
+
+def is_git_folder(path: str) -> bool:
+    """Whether git keeps a repository there, or what a linked working tree has of its own."""
+    return ".git" in path.rstrip("/").split("/")
+
+
+def makes_git_run(name: str) -> bool:
+    """Whether a file, named from the folder of a repository, can make git run programs: a hook or settings."""
+    parts = name.split("/")
+    return parts[0] not in _GIT_DATA and ("hooks" in parts or parts[-1] in ("config", "config.worktree"))

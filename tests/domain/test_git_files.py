@@ -1,7 +1,6 @@
 import pytest
 
-from quorum.domain.calls.effects import is_declared
-from quorum.domain.calls.git_files import makes_git_run
+from quorum.domain.calls.effects import is_declared, makes_git_run
 
 
 @pytest.mark.parametrize("name", ["index", "HEAD", "refs/heads/hooks/config", "logs/HEAD", "COMMIT_EDITMSG"])

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
-from quorum.domain.review.started_commands import list_started_commands
 from quorum.domain.shell.command_line import (
     JudgedCommand,
     Redirect,
@@ -107,6 +106,8 @@ class ShellGate:
 
 
 def _list_started(command: str, cwd: Path, *, is_exact: bool) -> StartedCommands:
+    from quorum.domain.review.started_commands import list_started_commands  # for commands alone
+
     paths = {"HOME": os.path.expanduser("~"), "PWD": os.path.abspath(cwd)}
     return list_started_commands(command, read_script, paths, is_exact=is_exact)
 

@@ -28,7 +28,7 @@ async def list_ignored(root: Path, written: dict[str, str], *, declared: str = "
     for name, content in written.items():
         write(root / name, content)
     effects = await rig.keeper.find_changes(kept, frozenset({str(root / declared)} if declared else ()))
-    return {change.path.removeprefix(f"{root}/"): change.ignored for change in effects.changes}
+    return {change.path.removeprefix(f"{root}/"): bool(change.ignored) for change in effects.changes}
 
 
 async def test_files_that_git_ignores_are_told_from_the_sources(root: Path) -> None:
