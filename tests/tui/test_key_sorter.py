@@ -32,6 +32,7 @@ USED = frozenset("ynreaAdvo ")
 
 OPENED_BY_A_KEY = {
     "AccountSheet",
+    "BoardScreen",
     "AgentsScreen",
     "ChangesScreen",
     "ChatScreen",

@@ -10,7 +10,7 @@ GROUPS: tuple[tuple[str, str], ...] = (
     ("Work", "plan ensemble strategy fast mode model image steer retry compact init"),
     ("Undo", "undo rewind redo diff"),
     ("Ask", "ask discuss debate review findings"),
-    ("Look", "status context cost timeline jobs inbox find copy output export fold clear"),
+    ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
     ("Sessions", "new resume fork tab worktree result close"),
     ("Set up", "permissions config mcp skills agents add-dir read-calls"),
     ("App", "help theme layout quit"),
