@@ -48,8 +48,8 @@ def take_over(findings: Sequence[TakeoverItem], *, rules: RuleFile, settings: Co
         if isinstance(table, dict)
         for key, value in table.items()
     }
-    for name, new in list_new_paths(findings, settings.path).items():
-        values["review", name] = [*_read_list(settings.path, name), *new]
+    for name, paths in list_new_paths(findings, settings.path).items():
+        values["review", name] = [*_read_list(settings.path, name), *paths]
     if values:
         settings.set_all(values, seen=settings.preview(values))
     files, problems = _copy_files(each for each in findings if each.target)

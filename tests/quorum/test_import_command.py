@@ -92,6 +92,7 @@ def test_denied_paths_are_shown_before_they_are_added_to_the_default_lists_of_re
     assert f"review.protected in {file} gets *.lock\n" in shown
 
     assert run_command(["import", "claude", "--yes"], tmp_path) == 0
+    assert "taken over: 3 rules" in capsys.readouterr().out
     review = tomllib.loads(file.read_text())["review"]
     assert review == {"sensitive": ["...", "secrets"], "protected": ["...", "*.lock"]}
 
