@@ -171,7 +171,8 @@ def restrict_files(patterns: tuple[str, ...], answer: Answer, *, tools: tuple[st
     runs = list_name_runs(patterns) if answer is Answer.DENY else ()
     is_rule_alone = answer is Answer.DENY and all(map(is_anchored, patterns))
     setting = "review.sensitive" if is_read else "review.protected"
-    why = f"by this rule alone: {setting} cannot hold an absolute path" if is_rule_alone else ""
+    found = ", so searches of folders above find it" if is_read else ""
+    why = f"by this rule alone: {setting} cannot hold an absolute path{found}" if is_rule_alone else ""
     return TranslatedRule(
         answer=answer,
         rules=rules,
