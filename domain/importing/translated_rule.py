@@ -185,7 +185,8 @@ def restrict_files(patterns: tuple[str, ...], answer: Answer, *, tools: tuple[st
 def list_server_tools(server: str, tool: str = "*") -> tuple[str, ...]:
     """The patterns of the tools of an MCP server, by its name there and by the one that it gets here."""
     servers = (server, name_server(server)) if "*" not in server else (server.lower(), server)
-    names = (f"mcp__{name}__{tool}" if "*" not in name else f"mcp__{name}" for name in servers)
+    is_whole = "*" in server and tool == "*"
+    names = (f"mcp__{name}" if is_whole else f"mcp__{name}__{tool}" for name in servers)
     return tuple(dict.fromkeys(_UNFIT_IN_NAME.sub("?", name) for name in names))
 
 

@@ -27,6 +27,7 @@ def _translate(text: str, answer: Answer = Answer.DENY) -> tuple[str, ...]:
         ("mcp__github", "mcp__github__*"),
         ("mcp__github__create_issue", "mcp__github__create_issue"),
         ("mcp__*", "mcp__*"),
+        ("mcp__*__delete", "mcp__*__delete"),
         ("*", "*"),
         ("Read(*.pem)", "read_file(*.pem)"),
         ("Read(//etc/shadow)", "read_file(/etc/shadow)"),
