@@ -13,7 +13,9 @@ from quorum.domain.importing.translated_rule import (
     EVERY_TOOL,
     TranslatedRule,
     find_flaw,
+    is_every_path,
     list_server_tools,
+    restrict_all,
     restrict_files,
     restrict_paths,
     translate_command,
@@ -87,9 +89,8 @@ def _translate(tool: str, content: str, answer: Answer, places: RulePlaces) -> T
         return TranslatedRule(answer=answer, why=_ASKS)
     if tool == "WebFetch" and content.startswith("domain:"):
         return _restrict_host(content.removeprefix("domain:").strip(), answer)
-    why = "wider: every call of the tool" if content not in _EVERYTHING else ""
     if tool in _OTHERS:
-        return TranslatedRule(answer=answer, rules=(_OTHERS[tool],), why=why)
+        return restrict_all((_OTHERS[tool],), answer, "" if content in _EVERYTHING else "call of the tool")
     named = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "?" for char in tool)
     return TranslatedRule(answer=answer, rules=(f"caller__{named}",), why=_NO_TOOL)
 
@@ -122,7 +123,7 @@ def _translate_command(content: str, answer: Answer) -> TranslatedRule:
     if content.partition(":")[0] in _PARAMETERS and not content.endswith(":*"):
         if answer is Answer.ALLOW:
             return TranslatedRule(answer=answer, why=_ASKS)
-        return TranslatedRule(answer=answer, rules=(COMMAND_TOOL,), why="wider: every command")
+        return restrict_all((COMMAND_TOOL,), answer, "command")
     return translate_command(content, answer)
 
 
@@ -133,10 +134,11 @@ def _translate_files(tool: str, content: str, answer: Answer, places: RulePlaces
     if content.startswith("!"):
         why = "a pattern that begins with ! takes nothing away here: what others deny stays denied"
         return TranslatedRule(answer=answer, why=why)
-    if content in _EVERYTHING:
-        return restrict_files((), answer, tools=tools)
     patterns = restrict_paths(content, folder=places.folder, home=places.home)
-    if tool in ("Glob", "Grep", "LS") and patterns:
+    if not patterns or content in _EVERYTHING:
+        is_all = content in _EVERYTHING or is_every_path(content)
+        return restrict_all(tools, answer, "" if is_all else "path")
+    if tool in ("Glob", "Grep", "LS"):
         tools = ALL_READERS
     return restrict_files(patterns, answer, tools=tools)
 
@@ -159,6 +161,6 @@ def _allow_files(tool: str, content: str) -> TranslatedRule:
 def _restrict_host(host: str, answer: Answer) -> TranslatedRule:
     name = host.removeprefix("*.")
     if not re.fullmatch(r"[A-Za-z0-9.-]+", name):
-        return TranslatedRule(answer=answer, rules=("web_fetch",), why="wider: every address")
+        return restrict_all(("web_fetch",), answer, "address")
     rule = TranslatedRule(answer=answer, rules=(f"web_fetch(url=*{name}*)",))
     return replace(rule, why="wider: every address that holds the name")

@@ -9,7 +9,7 @@ from itertools import product
 
 from msgspec import Struct
 
-from quorum.domain.importing.translated_rule import TranslatedRule, translate_command
+from quorum.domain.importing.translated_rule import TranslatedRule, restrict_all, translate_command
 from quorum.domain.review.permissions import COMMAND_TOOL, Answer
 
 _ANSWERS = {"allow": Answer.ALLOW, "prompt": Answer.ASK, "forbidden": Answer.DENY}
@@ -91,8 +91,10 @@ def _translate_prefix(pattern: object, decision: object) -> TranslatedRule:
                 answer=answer, why="it cannot be allowed here with the same meaning, so it asks"
             )
         return TranslatedRule(answer=answer, rules=tuple(rule for each in found for rule in each.rules))
+    if not kept:
+        return restrict_all((COMMAND_TOOL,), answer, "command")
     texts = [" ".join(map(shlex.quote, each)) for each in product(*kept)]
-    rules = tuple(f"{COMMAND_TOOL}({text} *)" if text else COMMAND_TOOL for text in texts)
+    rules = tuple(f"{COMMAND_TOOL}({text} *)" for text in texts)
     return TranslatedRule(
         answer=answer, rules=rules, why="" if len(kept) == len(words) else "wider: all that begins so"
     )

@@ -9,7 +9,9 @@ from quorum.domain.importing.translated_rule import (
     EVERY_TOOL,
     TranslatedRule,
     find_flaw,
+    is_every_path,
     list_server_tools,
+    restrict_all,
     restrict_files,
     restrict_paths,
     translate_command,
@@ -73,8 +75,10 @@ def _translate(tool: str, pattern: str, answer: Answer, places: RulePlaces) -> T
     if set(tools) <= {*ALL_READERS, *ALL_WRITERS}:
         paths = restrict_paths(widen_crossing(pattern), folder=places.folder, home=places.home)
         family = ALL_WRITERS if set(tools) <= set(ALL_WRITERS) else ALL_READERS
-        return restrict_files(paths, answer, tools=family if paths else tools)
-    return TranslatedRule(answer=answer, rules=tools, why="wider: every call of the tool")
+        if not paths:
+            return restrict_all(tools, answer, "" if is_every_path(pattern) else "path")
+        return restrict_files(paths, answer, tools=family)
+    return restrict_all(tools, answer, "call of the tool")
 
 
 def _translate_unknown(tool: str, answer: Answer) -> TranslatedRule:
@@ -83,7 +87,9 @@ def _translate_unknown(tool: str, answer: Answer) -> TranslatedRule:
         return TranslatedRule(answer=answer, why=_ASKS)
     name = tool.removeprefix("mcp_").strip("_")
     server, _, rest = name.partition("__" if "__" in name else "_")
-    rules = list_server_tools(server, rest or "*") if "*" not in server else ("mcp__*",)
+    if "*" in server:
+        return restrict_all(("mcp__*",), answer, "call of an MCP server")
+    rules = list_server_tools(server, rest or "*")
     return TranslatedRule(answer=answer, rules=rules, why="taken for the tools of an MCP server")
 
 
@@ -91,7 +97,7 @@ def _restrict_address(pattern: str, answer: Answer) -> TranslatedRule:
     found = _HOST.fullmatch(pattern)
     host = (found["host"] if found is not None else "").rpartition("*")[2].strip(".")
     if not host:
-        return TranslatedRule(answer=answer, rules=("web_fetch",), why="wider: every address")
+        return restrict_all(("web_fetch",), answer, "address")
     rule = f"web_fetch(url=*{host}*)"
     return TranslatedRule(answer=answer, rules=(rule,), why="wider: every address that holds the name")
 

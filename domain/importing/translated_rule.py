@@ -76,9 +76,19 @@ def _restrict_command(text: str, answer: Answer) -> TranslatedRule:
     if words and rest and not plain[-1:].isspace():
         words[-1] += "*"
     if not words:
-        return TranslatedRule(answer=answer, rules=(COMMAND_TOOL,), why="wider: every command")
+        is_all = not text.strip("*")
+        return restrict_all((COMMAND_TOOL,), answer, "" if is_all else "command")
     rule = f"{COMMAND_TOOL}({' '.join(words)} *)"
     return TranslatedRule(answer=answer, rules=(rule,), why="" if is_same else "wider: all that begins so")
+
+
+def restrict_all(rules: tuple[str, ...], answer: Answer, some_of: str = "") -> TranslatedRule:
+    """Rules about every call of tools. They stand for some of these calls alone where `some_of` says of what,
+    and ask then rather than deny all of them."""
+    if answer is Answer.DENY and some_of:
+        why = f"it denies only some and cannot be written exactly, so every {some_of} asks"
+        return TranslatedRule(answer=Answer.ASK, rules=rules, why=why)
+    return TranslatedRule(answer=answer, rules=rules, why=f"wider: every {some_of}" if some_of else "")
 
 
 def _match_plain(text: str) -> str:
@@ -124,10 +134,20 @@ def _widen(pattern: str) -> tuple[str, ...]:
     return () if all(not name.strip("*") for name in kept) else (lead + "/".join(kept),)
 
 
+def is_every_path(pattern: str) -> bool:
+    """Whether a pattern as in ignore files covers every path, at least of the working directory."""
+    return not pattern.strip("*/.")
+
+
 def list_name_runs(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """The same paths as `[review]` names them: by a run of names at any depth, and all below."""
+    """The same paths as `[review]` names them: by a run of names at any depth, and all below.
+
+    An absolute path is none of them: its names would cover other files at any depth of the workspace.
+    """
     found: list[str] = []
     for pattern in patterns:
+        if is_anchored(pattern):
+            continue
         names = [name for name in pattern.split("/") if name]
         while names and not names[-1].strip("*"):
             del names[-1]
@@ -138,14 +158,21 @@ def list_name_runs(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def restrict_files(
-    patterns: tuple[str, ...], answer: Answer, *, tools: tuple[str, ...], why: str = ""
-) -> TranslatedRule:
-    """Rules about these paths for tools that read or write files; about every path where there are none."""
-    family = "read_file" if set(tools) <= READERS else "write_file"
-    rules = tuple(f"{family}({pattern})" for pattern in patterns) if patterns else tools
+def is_anchored(pattern: str) -> bool:
+    """Whether a pattern holds below one place of the machine alone."""
+    return pattern.startswith("/") and not pattern.startswith("/**/")
+
+
+def restrict_files(patterns: tuple[str, ...], answer: Answer, *, tools: tuple[str, ...]) -> TranslatedRule:
+    """Rules about these paths for tools that read or write files."""
+    is_read = set(tools) <= READERS
+    family = "read_file" if is_read else "write_file"
+    rules = tuple(f"{family}({pattern})" for pattern in patterns)
     runs = list_name_runs(patterns) if answer is Answer.DENY else ()
-    is_read = family == "read_file"
+    is_rule_alone = answer is Answer.DENY and all(map(is_anchored, patterns))
+    setting = "review.sensitive" if is_read else "review.protected"
+    found = ", so searches of folders above find it" if is_read else ""
+    why = f"by this rule alone: {setting} cannot hold an absolute path{found}" if is_rule_alone else ""
     return TranslatedRule(
         answer=answer,
         rules=rules,
@@ -158,7 +185,8 @@ def restrict_files(
 def list_server_tools(server: str, tool: str = "*") -> tuple[str, ...]:
     """The patterns of the tools of an MCP server, by its name there and by the one that it gets here."""
     servers = (server, name_server(server)) if "*" not in server else (server.lower(), server)
-    names = (f"mcp__{name}__{tool}" if "*" not in name else f"mcp__{name}" for name in servers)
+    is_whole = "*" in server and tool == "*"
+    names = (f"mcp__{name}" if is_whole else f"mcp__{name}__{tool}" for name in servers)
     return tuple(dict.fromkeys(_UNFIT_IN_NAME.sub("?", name) for name in names))
 
 

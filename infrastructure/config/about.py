@@ -30,6 +30,9 @@ class ProjectRule(StrEnum):
     NARROW = "narrow"
 
 
+DEFAULTS_ENTRY = "..."
+
+
 class About(Struct, frozen=True, kw_only=True):
     """What stands beside a type in the schema.
 
@@ -38,7 +41,8 @@ class About(Struct, frozen=True, kw_only=True):
     `secret` values are never shown; a wrong value of an `unquoted` key is not repeated in the error, because
     it may be a key pasted in the wrong place; `problem` answers what is wrong as a whole with a table of an
     array, or with one of a free name, or None; `names` is the pattern of the free names of a table,
-    `names_expected` its wording, and `names_example` stands for such a name in the reference.
+    `names_expected` its wording, and `names_example` stands for such a name in the reference. In a list that
+    is `extensible`, the entry `DEFAULTS_ENTRY` stands for the default.
     """
 
     description: str
@@ -46,6 +50,7 @@ class About(Struct, frozen=True, kw_only=True):
     expected: str | None = None
     accepts: Callable[[str], bool] | None = None
     flaw: Callable[[object], str | None] | None = None
+    extensible: bool = False
     secret: bool = False
     unquoted: bool = False
     problem: Callable[[Mapping[str, object]], str | None] | None = None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
+from itertools import chain
 from typing import Annotated, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -13,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import FieldInfo
 
 from quorum.domain.text.nearest import ALIKE, measure_likeness
-from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.about import DEFAULTS_ENTRY, About, ProjectRule
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text
 
@@ -42,6 +43,13 @@ class Key(Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError:
             return False
         return self.about.accepts is None or (isinstance(value, str) and self.about.accepts(value))
+
+    def expand(self, value: object) -> object:
+        """The value, with the default in place of the entry that stands for it."""
+        if not self.about.extensible or not isinstance(value, tuple) or not isinstance(self.default, tuple):
+            return value
+        parts = (self.default if entry == DEFAULTS_ENTRY else (entry,) for entry in value)
+        return tuple(dict.fromkeys(chain.from_iterable(parts)))
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -63,8 +63,9 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         About(
             description="Paths that are asked about before they are written, in every mode. "
             "Patterns as in .gitignore, not case-sensitive. A list here replaces the "
-            "default.",
+            'default; its entry "..." stands for the default.',
             project=ProjectRule.ADD,
+            extensible=True,
             flaw=_find_flaw,
         ),
     ] = PROTECTED
@@ -74,6 +75,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             description="Paths that are asked about even before they are read. Same patterns, same rule. "
             "Only a pattern without wildcards covers .env.example, .env.sample, .env.template and .env.dist.",
             project=ProjectRule.ADD,
+            extensible=True,
             flaw=_find_flaw,
         ),
     ] = SENSITIVE

@@ -53,7 +53,8 @@ def check_source(data: Mapping[str, object], *, origin: str, place: PlaceOf) -> 
             result.named_tables[path] = place
         else:
             plain = tuple(value) if isinstance(value, list) else value
-            result.assignments.append(Assignment(path, plain, origin))
+            expanded = node.expand(plain) if node is not None else plain
+            result.assignments.append(Assignment(path, expanded, origin))
         if len(result.problems) >= MOST_PROBLEMS:
             break
     return result

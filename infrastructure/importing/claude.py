@@ -19,11 +19,12 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.execution.shell.git_index import read_index
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
+from quorum.infrastructure.importing.named_settings import CLAUDE, CLAUDE_READ, list_tables, name_settings
 from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_instructions
 
 _MANAGED = Path("/etc/claude-code/managed-settings.json")
 _SERVER_KEYS = frozenset({"type", "command", "args", "env", "url", "headers", "timeout", "alwaysLoad", "oauth"})
-_KNOWN = ("$schema", "permissions", "sandbox", "hooks", "model", "env")
+_KNOWN = ("$schema", "hooks", "model", "env")
 _READ_HERE = "read here where it lies"
 
 
@@ -36,10 +37,12 @@ def read_claude(places: ImportPlaces) -> AgentSetup:
             found.add(find_claude_rules(file, RulePlaces(home=str(places.home))))
             found.add(find_hooks(file))
             found.add(_find_model(file))
-            found.name_other_keys(file, _KNOWN)
+            found.add(name_settings(file, CLAUDE, CLAUDE_READ))
+            found.name_other_keys(file, (*_KNOWN, *list_tables(CLAUDE)))
     own = places.root / ".claude/settings.local.json"
     if folder != own.parent and (file := found.read(read_json_file, own)) is not None:
         found.add(_find_local_rules(file, places))
+        found.add(name_settings(file, CLAUDE, CLAUDE_READ))
     state = folder / ".claude.json" if "CLAUDE_CONFIG_DIR" in places.environ else places.home / ".claude.json"
     if (file := found.read(read_json_file, state)) is not None:
         for servers in (file.data, read_table(file.data, "projects", str(places.root))):

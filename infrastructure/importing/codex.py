@@ -16,6 +16,7 @@ from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import name_memories
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
+from quorum.infrastructure.importing.named_settings import CODEX, list_tables, name_settings
 from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
 
 _SERVER_KEYS = frozenset(
@@ -47,7 +48,8 @@ def read_codex(places: ImportPlaces) -> AgentSetup:
         for name, server in read_table(file.data, "mcp_servers").items():
             found.add(find_server(_read_server(file, name, server), places.servers))
         found.add(_find_rest(file))
-        found.name_other_keys(file, _KNOWN)
+        found.add(name_settings(file, CODEX))
+        found.name_other_keys(file, (*_KNOWN, *list_tables(CODEX)))
     for name in ("AGENTS.override.md", "AGENTS.md"):
         if (folder / name).is_file():
             found.add(find_instructions(folder / name, places.own))

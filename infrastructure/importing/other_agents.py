@@ -30,6 +30,15 @@ from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable, shorten_text
 from quorum.infrastructure.importing.claude import find_hooks, read_claude_server
 from quorum.infrastructure.importing.given_server import GivenServer, find_server, read_texts
+from quorum.infrastructure.importing.named_settings import (
+    COPILOT,
+    GEMINI,
+    GEMINI_READ,
+    KIMI,
+    KIMI_READ,
+    list_tables,
+    name_settings,
+)
 from quorum.infrastructure.importing.places import Collector, ImportPlaces, find_files, find_instructions
 
 _NO_COMMAND = "not taken over: quorum reads commands in Markdown alone; write it anew: docs/custom-commands.md"
@@ -91,9 +100,9 @@ def read_gemini(places: ImportPlaces) -> AgentSetup:
                 found.add(find_server(_read_gemini_server(file, name, table), places.servers))
             found.add(find_hooks(file))
             found.add(_find_model(file))
-            found.name_other_keys(
-                file, ("mcpServers", "tools", "excludeTools", "allowedTools", "mcp", "hooks", "model")
-            )
+            found.add(name_settings(file, GEMINI, GEMINI_READ))
+            known = ("mcpServers", "excludeTools", "allowedTools", "hooks", "model", *list_tables(GEMINI))
+            found.name_other_keys(file, known)
     found.add(find_instructions(folder / "GEMINI.md", places.own))
     found.add(find_files(TakeoverKind.SKILL, folder / "skills", places.own / "skills", "*/SKILL.md"))
     found.add(_name_files(folder, "commands/**/*.toml", TakeoverKind.COMMAND, _NO_COMMAND))
@@ -125,7 +134,9 @@ def read_copilot(places: ImportPlaces) -> AgentSetup:
             found.add(find_copilot_rules(file, RulePlaces(home=str(places.home))))
             found.add(find_hooks(file))
             found.add(_find_model(file))
-            found.name_other_keys(file, ("deniedUrls", "allowedUrls", "hooks", "model"))
+            found.add(name_settings(file, COPILOT))
+            known = ("deniedUrls", "allowedUrls", "hooks", "model", *list_tables(COPILOT))
+            found.name_other_keys(file, known)
     if (file := found.read(read_json_file, folder / "mcp-config.json")) is not None:
         for name, table in read_table(file.data, "mcpServers").items():
             found.add(find_server(_read_copilot_server(file, name, table), places.servers))
@@ -165,7 +176,8 @@ def _read_kimi_folder(folder: Path, found: Collector, places: ImportPlaces) -> N
             why = "hooks of other agents never run here; write your own: docs/hooks.md"
             there, place = f"hooks ({len(hooks)})", file.locate("hooks")
             found.findings.append(TakeoverItem(kind=TakeoverKind.HOOK, there=there, place=place, why=why))
-        found.name_other_keys(file, ("permission", "default_model", "hooks"))
+        found.add(name_settings(file, KIMI, KIMI_READ))
+        found.name_other_keys(file, ("default_model", "hooks", *list_tables(KIMI)))
     if (file := found.read(read_json_file, folder / "mcp.json")) is not None:
         for name, table in read_table(file.data, "mcpServers").items():
             found.add(find_server(_read_kimi_server(file, name, table), places.servers))

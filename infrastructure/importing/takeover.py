@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +16,7 @@ from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.domain.review.permissions import Answer, Rule
 from quorum.domain.review.saved_rule import SavedRule
+from quorum.infrastructure.config.about import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.paths import is_present
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
@@ -47,7 +48,8 @@ def take_over(findings: Sequence[TakeoverItem], *, rules: RuleFile, settings: Co
         if isinstance(table, dict)
         for key, value in table.items()
     }
-    values |= _extend_lists(findings, settings)
+    for name, paths in list_new_paths(findings, settings.path).items():
+        values["review", name] = [*_read_list(settings.path, name), *paths]
     if values:
         settings.set_all(values, seen=settings.preview(values))
     files, problems = _copy_files(each for each in findings if each.target)
@@ -71,25 +73,25 @@ def select_new_rules(findings: Iterable[TakeoverItem], file: RuleFile) -> list[S
     return sorted(new, key=lambda saved: order.index(saved.rule.answer))
 
 
-def _extend_lists(findings: Iterable[TakeoverItem], settings: ConfigFile) -> dict[KeyPath, object]:
-    """The lists of paths of `[review]` in the person's own file, with those that are denied."""
-    added = {
-        name: [path for each in findings if each.rule for path in getattr(each.rule, name)] for name in _LISTS
-    }
-    values: dict[KeyPath, object] = {}
-    for name in _LISTS:
-        present = _read_list(settings.path, name)
-        new = [path for path in dict.fromkeys(added[name]) if path not in present]
-        if new:
-            values["review", name] = [*present, *new]
-    return values
+def list_new_paths(findings: Iterable[TakeoverItem], file: Path) -> Mapping[str, Sequence[str]]:
+    """What the lists of paths of `[review]` in the person's own file get, by their names. Blocks. Raises
+    ConfigError."""
+    rules = [each.rule for each in findings if each.rule is not None]
+    found: dict[str, Sequence[str]] = {}
+    for name, usual in _LISTS.items():
+        listed = _read_list(file, name)
+        present = {*listed, *(usual if DEFAULTS_ENTRY in listed else ())}
+        denied = dict.fromkeys(path for rule in rules for path in getattr(rule, name))
+        if new := [path for path in denied if path not in present]:
+            found[name] = new
+    return found
 
 
 def _read_list(path: Path, name: str) -> Sequence[str]:
-    """The list in the file; the usual one where it has none."""
+    """The list in the file; the entry for the usual one where it has none."""
     review = TomlFile.read(path).data.get("review") if is_present(path) else None
     given = review.get(name) if isinstance(review, dict) else None
-    return given if isinstance(given, list) else _LISTS[name]
+    return given if isinstance(given, list) else [DEFAULTS_ENTRY]
 
 
 def _copy_files(findings: Iterable[TakeoverItem]) -> tuple[int, list[str]]:

@@ -17,7 +17,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder with settings of Claude Code and Codex."""
     home = tmp_path / "home"
     monkeypatch.setenv("HOME", str(home))
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "QUORUM_CONFIG", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+    for name in (
+        "XDG_CONFIG_HOME",
+        "XDG_STATE_HOME",
+        "QUORUM_CONFIG",
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COLUMNS",
+    ):
         monkeypatch.delenv(name, raising=False)
     (home / ".codex/rules").mkdir(parents=True)
     (home / ".claude").mkdir()
@@ -62,8 +69,7 @@ def test_rules_and_servers_are_written_once(home: Path, tmp_path: Path, capsys: 
     ]
     settings = tomllib.loads((home / ".config/quorum/quorum.toml").read_text())
     assert settings["mcp"]["servers"] == {"gh": {"command": ["gh-mcp"], "pass_env": ["T"]}}
-    assert settings["review"]["sensitive"][-1] == f"{home}/private".lstrip("/")
-    assert ".env" in settings["review"]["sensitive"]
+    assert "review" not in settings  # its lists hold no absolute path
     written = _read_texts(home)
     assert {name: written[name] for name in theirs} == theirs
 
@@ -71,6 +77,45 @@ def test_rules_and_servers_are_written_once(home: Path, tmp_path: Path, capsys: 
     assert run_command(["import", "--yes"], tmp_path) == 0
     assert "nothing is left to take over" in capsys.readouterr().out
     assert _read_texts(home) == written
+
+
+def test_denied_paths_are_shown_before_they_are_added_to_the_default_lists_of_review(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    rules = {"deny": ["Read(//etc/**)", "Read(secrets/**)", "Write(**/*.lock)"]}
+    (home / ".claude/settings.json").write_text(json.dumps({"permissions": rules}))
+    file = home / ".config/quorum/quorum.toml"
+
+    assert run_command(["import", "claude", "--dry-run"], tmp_path) == 0
+    shown = capsys.readouterr().out
+    assert f"review.sensitive in {file} gets secrets\n" in shown
+    assert f"review.protected in {file} gets *.lock\n" in shown
+
+    assert run_command(["import", "claude", "--yes"], tmp_path) == 0
+    assert "taken over: 3 rules" in capsys.readouterr().out
+    review = tomllib.loads(file.read_text())["review"]
+    assert review == {"sensitive": ["...", "secrets"], "protected": ["...", "*.lock"]}
+
+
+def test_paths_are_added_to_a_list_of_the_persons_own(home: Path, tmp_path: Path):
+    (home / ".claude/settings.json").write_text(json.dumps({"permissions": {"deny": ["Read(a)", "Read(b)"]}}))
+    file = home / ".config/quorum/quorum.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text('[review]\nsensitive = ["a"]\n')
+
+    run_command(["import", "claude", "--yes"], tmp_path)
+
+    assert tomllib.loads(file.read_text())["review"]["sensitive"] == ["a", "b"]
+
+
+def test_the_table_is_as_wide_as_the_terminal_also_into_a_pipe(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+
+    run_command(["import", "claude", "--dry-run", "--no-sessions"], tmp_path)
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
 
 
 def test_one_agent_alone_can_be_named(home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):

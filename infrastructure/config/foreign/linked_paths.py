@@ -24,7 +24,8 @@ def add_linked_paths(rule: TranslatedRule, folder: str) -> TranslatedRule:
             found[f"{family}{led})"] = None
     if not (added := [text for text in found if text not in rule.rules]):
         return rule
-    runs = list_name_runs(tuple(text.partition("(")[2][:-1] for text in added))
+    begin = f"{folder.rstrip('/')}/" if folder else ""
+    runs = list_name_runs(tuple(text.partition("(")[2][:-1].removeprefix(begin) for text in added))
     return replace(
         rule,
         rules=(*rule.rules, *added),

@@ -83,14 +83,21 @@ def find_gemini_policies(file: ForeignFile, places: RulePlaces) -> Iterator[Take
         for name, prefix in ((name, prefix) for name in names for prefix in prefixes):
             rule = _translate_policy(table, name, prefix, answer, places)
             if conditions:
-                why = f"wider: it does not depend on {', '.join(conditions)}"
-                rule = (
-                    TranslatedRule(answer=answer, why="it depends on what cannot be told here, so it asks")
-                    if (answer is Answer.ALLOW)
-                    else TranslatedRule(answer=rule.answer, rules=rule.rules, why=why)
-                )
+                rule = _drop_conditions(rule, ", ".join(conditions))
             shown = " ".join(filter(None, [str(table.get("mcpName") or ""), name, prefix]))
             yield build_rule_finding(file, prefix or name or shown, rule, answer, there=f"{answer} {shown}")
+
+
+def _drop_conditions(rule: TranslatedRule, conditions: str) -> TranslatedRule:
+    """The rule without its conditions, which asks where it would deny every call of a tool."""
+    if rule.answer is Answer.ALLOW:
+        return TranslatedRule(answer=Answer.ALLOW, why="it depends on what cannot be told here, so it asks")
+    if rule.answer is Answer.DENY and any("(" not in text for text in rule.rules):
+        why = f"it denies only some, depending on {conditions}, so every call asks"
+        return TranslatedRule(answer=Answer.ASK, rules=rule.rules, why=why)
+    return TranslatedRule(
+        answer=rule.answer, rules=rule.rules, why=f"wider: it does not depend on {conditions}"
+    )
 
 
 def _translate_policy(

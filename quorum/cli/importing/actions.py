@@ -18,20 +18,22 @@ from quorum.cli.importing.table import render_setup
 from quorum.domain.errors import ConfigError
 from quorum.domain.importing.takeover_item import AgentSetup
 from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.config.mcp_table import McpServerTable
 from quorum.infrastructure.config.paths import locate_user_file
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.importing.agents import read_setups
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.session_files import SessionSource
 from quorum.infrastructure.importing.sessions import SessionsReport, import_sessions, list_sources
-from quorum.infrastructure.importing.takeover import select_new_rules, take_over
+from quorum.infrastructure.importing.takeover import list_new_paths, select_new_rules, take_over
 from quorum.infrastructure.permissions.in_force import open_rule_file
 from quorum.infrastructure.storage import open_storage
 from quorum.settings import load, open_own_file
 
-_WIDTH = 160
+_WIDTH = 160  # where neither a terminal nor COLUMNS says it
 _DEFAULTS = msgspec.to_builtins(McpServerTable())
 
 
@@ -62,10 +64,15 @@ def import_from_agents(options: ImportOptions, root: Path) -> int:
     _print_setups(setups)
     complain(problems)
     findings = [finding for setup in setups for finding in setup.findings if finding.is_taken_over]
+    paths = list_new_paths(findings, settings.path)
+    for name, new in paths.items():
+        print(f"review.{name} in {escape_path(settings.path)} gets {', '.join(map(make_printable, new))}\n")
     if sources:
         size = format_size(sum(source.size for source in sources))
         print(f"sessions: {format_amount(len(sources), 'session')} of {size}; what is here stays as it is\n")
-    elif not any(each.server or each.target for each in findings) and not select_new_rules(findings, rules):
+    elif not (
+        paths or any(each.server or each.target for each in findings) or select_new_rules(findings, rules)
+    ):
         print("nothing is left to take over")
         return int(bool(problems))
     if options.dry_run or not (options.accepted or _ask()):
@@ -108,7 +115,8 @@ class _Progress:
 
 
 def _print_setups(setups: Sequence[AgentSetup]) -> None:
-    width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    usual = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else _WIDTH
+    width = get_terminal_size((usual, 0)).columns  # also into a pipe
     for setup in setups:
         print("\n".join((*render_setup(setup, width), "")))
     if not setups:

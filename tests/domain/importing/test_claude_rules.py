@@ -27,6 +27,7 @@ def _translate(text: str, answer: Answer = Answer.DENY) -> tuple[str, ...]:
         ("mcp__github", "mcp__github__*"),
         ("mcp__github__create_issue", "mcp__github__create_issue"),
         ("mcp__*", "mcp__*"),
+        ("mcp__*__delete", "mcp__*__delete"),
         ("*", "*"),
         ("Read(*.pem)", "read_file(*.pem)"),
         ("Read(//etc/shadow)", "read_file(/etc/shadow)"),
@@ -72,6 +73,38 @@ def test_what_may_not_be_read_is_kept_from_searches_and_what_may_not_be_written_
 def test_every_tool_that_reads_or_writes_is_denied_with_the_bare_name():
     assert set(_translate("Read")) == {"read_file", "list_directory", "glob_search", "grep_search"}
     assert set(_translate("Edit")) == {"write_file", "edit_file", "apply_patch"}
+
+
+@pytest.mark.parametrize("text", ["Read(//etc/**)", "Read(~/.ssh/**)", "Edit(//srv/*/data)", "Read(//a/**/b)"])
+def test_names_of_an_absolute_path_cover_nothing_in_the_workspace(text: str):
+    translated = translate_claude_rule(text, Answer.DENY, _PLACES)
+    assert (translated.sensitive, translated.protected) == ((), ())
+    assert "cannot hold an absolute path" in translated.why
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "what"),
+    [
+        ("Bash(* --force)", ("run_command",), "every command asks"),
+        ("Bash(?m x)", ("run_command",), "every command asks"),
+        ("Bash(CI=1 *)", ("run_command",), "every command asks"),
+        ("Bash(run_in_background:true)", ("run_command",), "every command asks"),
+        ("Agent(Explore)", ("task",), "every call of the tool asks"),
+        ("WebFetch(domain:a b)", ("web_fetch",), "every address asks"),
+        ("Write({a/b,c}/d)", ("apply_patch", "edit_file", "write_file"), "every path asks"),
+    ],
+)
+def test_a_denial_of_some_calls_that_would_deny_all_of_them_asks_and_says_why(
+    text: str, rules: tuple[str, ...], what: str
+):
+    translated = translate_claude_rule(text, Answer.DENY, _PLACES)
+    assert (translated.answer, translated.rules) == (Answer.ASK, rules)
+    assert what in translated.why
+
+
+@pytest.mark.parametrize("text", ["Bash", "Bash(**)", "Bash(***)", "Read(./**)", "Edit(//**)", "Agent(*)", "*"])
+def test_a_denial_of_all_calls_denies_them(text: str):
+    assert translate_claude_rule(text, Answer.DENY, _PLACES).answer is Answer.DENY
 
 
 @pytest.mark.parametrize("text", ["Bash(git", "", "a b(c)", "(x)"])

@@ -207,3 +207,9 @@ def test_variables_that_are_no_settings_are_left_alone(machine: Machine):
     machine.environ |= {"QUORUM_WIRE": "/x", "QUORUM_HOME": "/y", "OTHER__KEY": "1"}
 
     assert machine.load().settings == Settings()
+
+
+def test_an_entry_of_a_list_of_paths_stands_for_the_default(machine: Machine):
+    machine.environ["QUORUM_REVIEW__SENSITIVE"] = '["...", "notes"]'
+
+    assert machine.load().settings.review.sensitive == (*Settings().review.sensitive, "notes")

@@ -110,7 +110,7 @@ def test_gemini_cli(machine: Machine):
     assert _rules(findings) == {
         *("deny run_command(rm -rf *)", "deny apply_patch", "deny edit_file", "deny write_file"),
         *("allow run_command(git status *)", "deny mcp__bad__*", "deny mcp__gh__delete_repo"),
-        *("deny run_command(npm publish* *)", "deny grep_search", "ask mcp__db__*"),
+        *("deny run_command(npm publish* *)", "ask grep_search", "ask mcp__db__*"),
     }
     assert _servers(findings) == {"gh": {"command": ["npx", "x"]}, "new": {"url": "https://a.example/mcp"}}
     assert "type sse" in next(each.why for each in findings if each.there.startswith("old"))

@@ -141,4 +141,13 @@ def test_a_path_that_leads_over_a_link_is_denied_where_it_leads(machine: Machine
     loaded = machine.load()
 
     assert f"read_file({machine.home}/vault/keys/**)" in loaded.settings.permissions.deny
-    assert f"{machine.home}/vault/keys".lstrip("/") in loaded.settings.review.sensitive
+    assert "secrets/keys" in loaded.settings.review.sensitive
+    assert f"{machine.home}/vault/keys".lstrip("/") not in loaded.settings.review.sensitive
+
+
+def test_a_path_that_leads_over_a_link_in_the_workspace_is_sensitive_where_it_leads(machine: Machine):
+    (machine.repository / "vault/keys").mkdir(parents=True)
+    (machine.repository / "secrets").symlink_to(machine.repository / "vault")
+    _write(machine, {"permissions": {"deny": ["Read(./secrets/keys/**)"]}})
+
+    assert "vault/keys" in machine.load().settings.review.sensitive
