@@ -11,11 +11,13 @@ from quorum.application.export.account import CallCard
 from quorum.application.export.masked_json import mask_json
 from quorum.application.export.wording import DECISIONS, NO_OUTCOME, OUTCOMES
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.events.event import CallFinished, CallStarted, ReviewRequested
+from quorum.domain.events.event import CallFinished, CallStarted, ReviewDecided, ReviewRequested
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 
 _UNDECIDED = "nothing is recorded about it"
+_UNANSWERED = "put to review, and no answer is recorded"
 
 
 class ExportedCall(Struct, kw_only=True):
@@ -41,6 +43,11 @@ class ExportedCall(Struct, kw_only=True):
     def record_review(self, event: ReviewRequested) -> None:
         """It was put to review: with this diff, if it is an edit."""
         self._diff = event.packet.seal.diff or self._diff
+        self.decision = _UNANSWERED
+
+    def record_decision(self, event: ReviewDecided) -> None:
+        """It was decided about; this stands where no end of the call is recorded."""
+        self.decision = DECISIONS[event.decision]
 
     def record_start(self, event: CallStarted) -> None:
         """It began to run, perhaps with other arguments than the model's."""
@@ -49,7 +56,10 @@ class ExportedCall(Struct, kw_only=True):
             self._ran_with = event.arguments
 
     def record_end(self, event: CallFinished) -> None:
-        self.outcome, self.decision = OUTCOMES[event.outcome], DECISIONS[event.decision]
+        """It ended. The end that is recorded for a killed process knows no decision, but its review does."""
+        self.outcome = OUTCOMES[event.outcome]
+        if event.decision is not DecisionLabel.NONE or self.decision == _UNDECIDED:
+            self.decision = DECISIONS[event.decision]
         self.duration_secs, self._output = event.duration_secs, event.output
 
     def record_result(self, result: ToolResultMessage) -> None:

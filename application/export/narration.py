@@ -205,13 +205,15 @@ class _Narration:
             case ReviewRequested():
                 self._find_call(event.context, event.packet.call.tool_name).record_review(event)
                 self._find_call(event.context).history.append(describe_review_request(event))
+            case ReviewDecided():
+                self._find_call(event.context).record_decision(event)
+                self._find_call(event.context).history.append(describe_call_event(event))
             case EffectsObserved():
                 self._find_call(event.context).history.extend(describe_effects(event.effects))
             case (
                 PlanReviewStarted()
                 | VoteCast()
                 | QuorumConcluded()
-                | ReviewDecided()
                 | FilesKept()
                 | OutputStored()
                 | SubagentStarted()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from quorum.tui.widgets.empty_prompt import PLACEHOLDER
 from tests.support.terminal import CTRL_C, ENTER, Terminal
 
 F2 = "\x1bOQ"
@@ -58,3 +59,23 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
     assert left == {"elsewhere", "home"}
     assert not list((tmp_path / "elsewhere").iterdir())
     assert not [path for path in (tmp_path / "home").rglob("*") if re.search("quorum", path.name)]
+
+
+@pytest.mark.long
+def test_a_cleared_prompt_of_the_tour_comes_back(tmp_path: Path) -> None:
+    with the_tour(tmp_path) as terminal:
+        terminal.wait_for("after the tour: quorum")
+        terminal.wait_until_ready()
+        terminal.type(ENTER)
+        terminal.wait_for("2/8")
+        terminal.wait_for("2 matches in 2 of 3 files")
+        with terminal.fresh():
+            terminal.type(CTRL_C)
+            terminal.wait_for("again quits")
+        with terminal.fresh():
+            terminal.type("\x15")
+            terminal.wait_for(PLACEHOLDER[1:12])
+            terminal.type(ENTER)
+            terminal.wait_for("price + quantity")
+        terminal.type(ENTER)
+        terminal.wait_for("3/8")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
-from quorum.domain.events.event import BatchPlanned, CallFinished, Event, PlannedLane, ReviewRequested
+from quorum.domain.events.event import (
+    BatchPlanned,
+    CallFinished,
+    Event,
+    PlannedLane,
+    ReviewDecided,
+    ReviewRequested,
+)
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import NewSession
 from quorum.domain.text.json_value import JsonObject
@@ -42,13 +50,21 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _fill(root: Path, *calls: tuple[str, DecisionLabel], cwd: Path | None = None) -> None:
     """Record a session of these commands."""
+    records = (
+        _record("run_command", {"command": command}, decision, number)
+        for number, (command, decision) in enumerate(calls)
+    )
+    _fill_with(root, *chain.from_iterable(records), cwd=cwd)
+
+
+def _fill_with(root: Path, *events: Event, cwd: Path | None = None) -> None:
+    """Record a session of these events."""
 
     async def write() -> None:
         opened = await asyncio.to_thread(database.open_session, NewSession(), cwd=str(cwd or root))
         assert opened.ledger is not None
-        for number, (command, decision) in enumerate(calls):
-            for event in _record("run_command", {"command": command}, decision, number):
-                await opened.ledger.append(event)
+        for event in events:
+            await opened.ledger.append(event)
         await opened.ledger.aclose()
 
     database = Database(root.parent / "state" / "quorum" / "ledger.sqlite")
@@ -62,6 +78,18 @@ def _replay(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> Json
     assert run_command(["permissions", "replay", "--json", *words], root) == 0
     found: JsonObject = json.loads(capsys.readouterr().out)
     return found
+
+
+def test_a_call_that_was_approved_and_whose_end_nothing_records_is_counted(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned, ended = _record("run_command", {"command": "make"}, DecisionLabel.NONE, 1)
+    assert isinstance(ended, CallFinished)
+    decided = ReviewDecided(context=ended.context, digest="d", decision=DecisionLabel.APPROVED, reason=None)
+    _fill_with(root, planned, decided)
+    _fill_with(root, planned, decided, ended)
+
+    assert _replay(root, capsys)["calls"] == 2
 
 
 def test_calls_of_all_sessions_of_this_folder_are_replayed(

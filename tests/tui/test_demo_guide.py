@@ -46,3 +46,12 @@ async def test_the_tour_says_what_became_of_the_change(event: CallFinished | Non
         shown = str(guide.render())
         assert shown.startswith("4/8 ")
         assert says in shown
+
+
+async def test_skipping_a_change_leaves_out_the_step_about_its_review():
+    async with GuidedApp().run_test() as pilot:
+        guide = pilot.app.query_one(Guide)
+        guide.advance()
+        guide.skip()
+
+        assert str(guide.render()).startswith("4/8 No change was made")

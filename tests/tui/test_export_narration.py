@@ -13,6 +13,7 @@ from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import (
     BatchPlanned,
+    CallFinished,
     CallStarted,
     DiagnosticsReported,
     Event,
@@ -20,12 +21,15 @@ from quorum.domain.events.event import (
     MemoryApproved,
     MessageAdded,
     ResponseCompleted,
+    ReviewDecided,
     SessionRewound,
     TurnStarted,
     UserCommandFinished,
     UserCommandStarted,
 )
 from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.replacing import replace
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import LedgerRecord
 from tests.support.builders import a_call, calls_response
 from tests.support.past_sessions import START_MS, a_summary, a_turn, an_eventful_session, records_of
@@ -139,6 +143,22 @@ def test_a_call_without_an_end_on_record_says_so() -> None:
         "no recorded end; the model read of it",
         "gone",
     )
+
+
+def test_a_call_that_was_approved_and_killed_tells_of_the_approval_also_after_its_recovery() -> None:
+    records = an_eventful_session("x")
+    decided = next(n for n, each in enumerate(records) if isinstance(each.event, ReviewDecided))
+    end = next(each for each in records if isinstance(each.event, CallFinished))
+    assert isinstance(end.event, CallFinished)
+    unknown = replace(end.event, outcome=Outcome.UNKNOWN, decision=DecisionLabel.NONE)
+
+    asked = the_card(account_from(records[:decided]))
+    killed = the_card(account_from(records[: decided + 1]))
+    recovered = the_card(account_from((*records[: decided + 1], replace(end, event=unknown))))
+
+    assert asked.decision == "put to review, and no answer is recorded"
+    assert (killed.outcome, killed.decision) == ("no recorded end", "approved by a person")
+    assert recovered.decision == "approved by a person"
 
 
 def test_a_message_that_is_not_the_persons_prompt_is_distinguished() -> None:

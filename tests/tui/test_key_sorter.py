@@ -143,6 +143,8 @@ class Typist:
         for key in keys:
             if key.key == "backspace":
                 self.draft = self.draft[:-1]
+            elif key.key == "ctrl+u":
+                self.draft = ""
             elif key.key == "enter":
                 self.draft += "\n" if self.draft and not self.draft.endswith("\n") else ""
             else:
@@ -303,6 +305,27 @@ def test_backspace_edits_what_is_typed_and_tab_marks_nothing_meanwhile():
     typist.press("tab", last + 0.1)
 
     assert (typist.draft, typist.answers) == ("when", [])
+
+
+def test_keys_that_edit_a_draft_edit_it_also_after_a_pause():
+    typist = Typist(draft="abc")
+    typist.open(0.0)
+    typist.press("ctrl+u", 2.0)
+    typist.type("wef", 4.0)
+    typist.press("backspace", 6.0)
+
+    assert (typist.draft, typist.answers) == ("we", [])
+
+
+def test_a_key_that_edits_takes_back_a_letter_that_did_nothing_yet():
+    typist = Typist()
+    typist.open(0.0)
+    typist.press("y", 0.1)
+    typist.wait(1.0)
+    typist.press("backspace", 2.0)
+    typist.type("ok", 4.0)
+
+    assert (typist.draft, typist.answers) == ("ok", [])
 
 
 def test_letters_that_came_at_once_are_text_however_long_after():

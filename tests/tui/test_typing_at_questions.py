@@ -56,6 +56,32 @@ async def test_a_prompt_that_is_being_typed_as_a_review_opens_stays_whole_and_un
 
 
 @pytest.mark.long
+async def test_lines_that_were_each_ended_with_enter_at_a_question_are_sent_as_one_only_at_a_second_enter(
+    tmp_path,
+):
+    clock = Clock()
+    clock.now = 100.0
+    async with on_stage(tmp_path, review(a_request(MAKE)), clock=clock, pace=TYPING_PACE) as stage:
+        await stage.send("go")
+        await stage.asked()
+        stage.prompt.replace_text("typed early")
+        await stage.press_at("ctrl+u", 103.0)
+        await type_at(stage, "/help\n", 105.0)
+        await stage.press_at("escape", 110.0)
+        await stage.unasked()
+        clock.now = 120.0
+        await type_at(stage, "/model", 120.0)
+        assert stage.prompt.text == "/help\n/model"
+
+        await stage.press_at("enter", 130.0)
+        await stage.shows("enter again sends them as one")
+        assert stage.agent.prompts == ["go"]
+
+        await stage.press_at("enter", 132.0)
+        await stage.until(lambda: stage.prompt.text == "")
+
+
+@pytest.mark.long
 async def test_words_after_a_pause_and_a_paste_are_added_to_the_prompt_of_an_open_review(tmp_path):
     clock = Clock()
     clock.now = 100.0

@@ -12,7 +12,7 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
 from quorum.tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
-from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.keys.keyboard_guard import Guarded, is_line_break
 from quorum.tui.keys.line_fields import fit_to_field
 from quorum.tui.tabs.tabbed_app import TabbedApp
 
@@ -21,6 +21,7 @@ _WINDOW_SECS = 5.0
 _TYPING_SECS = 1.0
 """The longest pause between two letters of one word: what follows sooner makes the first one text."""
 _REPEAT_SECS = 0.4
+_LINES_JOINED = "your prompt holds lines that you ended with enter at a question: enter again sends them as one"
 _ALWAYS = frozenset({"escape", "ctrl+c"})
 """Keys that act in every state of a question."""
 
@@ -81,6 +82,8 @@ class GatedApp(TabbedApp):
         self._trailing = TrailingKeys()
         self._sorter = KeySorter()
         self._key_clock: Callable[[], float] = time.monotonic
+        self._has_joined_lines = False
+        """Whether an Enter that the person pressed at a question stands in the prompt as a new line."""
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
     def pop_screen(self) -> AwaitComplete:
@@ -170,6 +173,8 @@ class GatedApp(TabbedApp):
         prompt = self.chat.prompt
         if self.screen is not self.chat or not prompt.has_focus:
             return False
+        if not prompt.text:
+            self._has_joined_lines = False
         character = event.character if event.is_printable else None
         before = self._trailing.admit(event.key, character, event.time)
         if before is None:
@@ -177,7 +182,15 @@ class GatedApp(TabbedApp):
             return True
         if before:
             prompt.insert(before)
-        return False
+        return event.key == "enter" and self._keeps_joined_lines()
+
+    def _keeps_joined_lines(self) -> bool:
+        """Whether Enter is not to send yet: lines that were each ended with Enter would go as one."""
+        has_joined, self._has_joined_lines = self._has_joined_lines, False
+        if not has_joined or "\n" not in self.chat.prompt.text.strip():
+            return False
+        self.chat.say(_LINES_JOINED)
+        return True
 
     def _say_left_over(self, key: str) -> None:
         self.chat.say(f"{key} was not typed: it came after its question had closed")
@@ -288,5 +301,9 @@ class GatedApp(TabbedApp):
 
     async def _type(self, *keys: events.Key) -> None:
         """Do in the prompt what these keys do there, but send nothing."""
+        prompt = self.chat.prompt
         for key in keys:
-            await self.chat.prompt.press_behind(key)
+            before = prompt.text
+            await prompt.press_behind(key)
+            if key.key == "enter" and prompt.text != before and not is_line_break(key):
+                self._has_joined_lines = True

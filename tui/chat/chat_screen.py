@@ -326,6 +326,7 @@ class ChatScreen(DrawnOnce):
     def start_guide(self, guide: Widget, handle: Callable[[Event], None]) -> None:
         """Have a guide lead through what is seen here; it receives all events."""
         self._guide_handle = handle
+        self.status.welcome.tell_of_tour()
         self.mount(guide, before=self._main)
 
     @on(EventsArrived)
@@ -363,8 +364,7 @@ class ChatScreen(DrawnOnce):
         self.status.use_vim_mode(message.mode)
 
     @on(Prompt.SentNothing)
-    def _send_nothing(self, message: Prompt.SentNothing) -> None:
-        message.stop()
+    def _send_nothing(self) -> None:
         self.sending.send_nothing()
 
     @on(Prompt.AttachmentDropped)

@@ -58,6 +58,7 @@ class Welcome(VerticalGroup):
         self._examples: tuple[str, ...] = ()
         self._servers: tuple[int, ...] = ()
         self._last: SessionSummary | None = None
+        self._is_in_tour = False
 
     def compose(self) -> ComposeResult:
         """Where it works, the ways to a model, and what can be done."""
@@ -80,6 +81,12 @@ class Welcome(VerticalGroup):
         """On a low screen it stands at the bottom, without what can be done without."""
         self.set_class(self.app.size.height < _LOW, "-low")
         self.set_class(self.app.size.height < _SHORT, "-short")
+        if self._shown:
+            self._draw()
+
+    def tell_of_tour(self) -> None:
+        """Say what to do after the tour, instead of how to start it."""
+        self._is_in_tour = True
         if self._shown:
             self._draw()
 
@@ -141,7 +148,10 @@ class Welcome(VerticalGroup):
             yield Content.assemble(f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}: ", (keys, "bold"), " uses it")
         if not self._servers:
             yield Content.assemble("a local server: ", ("[providers.NAME]", "bold"), " in quorum.toml")
-        yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
+        if self._is_in_tour:
+            yield Content.assemble("after the tour: ", ("quorum", "bold"), " in your project's folder")
+        else:
+            yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
 
     def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
         if self._last is not None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import Static
 
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.demo.tour import TOUR, TourStep
+from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import Event
@@ -52,10 +54,19 @@ class Guide(Static):
         if event.type == self.step.on:
             self.advance()
 
-    def advance(self) -> None:
-        """To the next step; the last one stays."""
-        if self._place + 1 < len(TOUR):
-            self._place += 1
+    def repeat(self) -> None:
+        """Suggest the prompt of this step again."""
+        if self.step.prompt:
+            self._suggest(self.step.prompt)
+
+    def skip(self) -> None:
+        """To the next step that does not explain a review: without one there is nothing to see in it."""
+        self.advance(2 if self.step.on == "review_requested" else 1)
+
+    def advance(self, steps: int = 1) -> None:
+        """To a later step; the last one stays."""
+        if self._place + steps < len(TOUR):
+            self._place += steps
             self._show()
             self._is_changed = self._is_rejected = False
 
@@ -70,8 +81,7 @@ class Guide(Static):
         number = Content(f"{self._place + 1}/{len(TOUR)} ").stylize("bold $text-accent")
         skip = Content(" F2 skips." if self.step.on else "").stylize("$text-muted")
         self.update(number + Content(self._render_text()) + skip)
-        if self.step.prompt:
-            self._suggest(self.step.prompt)
+        self.repeat()
 
 
 class DemoApp(QuorumApp):
@@ -90,4 +100,16 @@ class DemoApp(QuorumApp):
 
     def action_next_step(self) -> None:
         """Leave out what the step asks for."""
-        self._guide.advance()
+        self._guide.skip()
+
+    def action_copy_or_stop(self) -> None:
+        """As elsewhere; but a prompt that was cleared holds what the tour suggests again."""
+        super().action_copy_or_stop()
+        if not self.chat.prompt.text:
+            self._guide.repeat()
+
+    @on(Prompt.SentNothing)
+    def _suggest_again(self) -> None:
+        """Enter in an empty prompt does so, too, unless it had another use."""
+        if not self.chat.prompt.text and not self.chat.turns.running:
+            self._guide.repeat()

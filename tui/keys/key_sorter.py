@@ -18,7 +18,8 @@ ESC_AGAIN = "esc ended your typing; esc again leaves the question"
 _EDITING = frozenset(
     (
         *("backspace", "ctrl+h", "ctrl+w", "alt+backspace", "ctrl+backspace", "ctrl+u", "ctrl+k"),
-        *("delete", "alt+d", "ctrl+delete", "left", "right", "home", "end", "ctrl+left", "ctrl+right"),
+        *("delete", "alt+d", "alt+delete", "ctrl+delete", "ctrl+shift+k", "super+backspace", "ctrl+underscore"),
+        *("left", "right", "home", "end", "ctrl+left", "ctrl+right", "ctrl+a", "ctrl+e"),
         *("ctrl+j", "shift+enter", "alt+enter"),
     )
 )
@@ -88,7 +89,8 @@ class KeySorter:
       it is text; so is what follows text without a pause, also where that began before the question appeared.
     - Where the prompt holds text, a key that answers has to be pressed twice. What was pressed once is text as
       soon as other text follows.
-    - Enter soon after text begins a new line of it, and the keys that edit text edit it.
+    - Enter soon after text begins a new line of it, and the keys that edit text edit it. Later, too, those of
+      them edit it that the question has no use for.
     - Esc and Ctrl+C act at once. But in the middle of text Esc only ends that, where the question is hardly in
       sight or the prompt itself has a use for Esc.
     """
@@ -198,7 +200,10 @@ class KeySorter:
             return self._held is not None or 0 <= key.time - self._enter_at < self._pace.enter_secs
         if key.is_printable:
             return self._is_in_burst(key) or not question.knows(key)
-        return key.key in _EDITING and self._is_in_burst(key)
+        if key.key not in _EDITING:
+            return False
+        has_text = question.has_draft or bool(self._waiting)
+        return self._is_in_burst(key) or (has_text and not question.knows(key))
 
     def _sort_text(self, key: events.Key, question: OpenQuestion) -> SortedKeys:
         text = (*self.take_unplaced(), key)
