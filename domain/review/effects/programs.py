@@ -219,7 +219,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         values=(
             "-a --append-output -o --output-file -t -T -w -U --user-agent -P --directory-prefix -l "
             "-A -R -D -X -I -Q --tries --timeout --method --limit-rate -e --user --password "
-            "--referer --ca-certificate"
+            "--referer --ca-certificate --config"
         ),
         writes="-O --output-document",
         sends="--post-file --body-file",

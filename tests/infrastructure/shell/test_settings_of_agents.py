@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from quorum.infrastructure.execution.shell.script import read_script
 
 from quorum.domain.review.effects.reduction import reduce_command
 from quorum.domain.review.effects.side_effect import EffectKind
+from quorum.infrastructure.execution.shell.script import read_script
 
 
 def _persists(command: str) -> bool:
