@@ -17,6 +17,7 @@ from quorum.domain.review.effects.side_effect import (
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.review.hazards.python_code import NestedShell
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
@@ -93,7 +94,9 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     _judge_calls(text, around, program)
     if _WRITES.search(text):
         homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
-        for word in filter(starts_by_itself, (*words, *homes)):
+        for word in (*words, *homes):
+            if not starts_by_itself(word) and not governs_agents(word):
+                continue
             around.write_file(word, NO_DATA)
     is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
     shown = held if is_shown else incoming

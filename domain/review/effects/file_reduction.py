@@ -20,6 +20,7 @@ from quorum.domain.review.effects.side_effect import (
 )
 from quorum.domain.review.effects.used_program import REMOTE, UsedProgram, drop_kind
 from quorum.domain.review.effects.word_judgement import SECRET_WORDS, search_for_secrets
+from quorum.domain.review.hazards.places import governs_agents
 
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
@@ -69,6 +70,8 @@ def copy(used: UsedProgram) -> Data:
         if is_record(path) or (used.name == "mv" and any(map(is_record, sources))):
             used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     for source in sources:
+        if used.name == "mv" and governs_agents(source):
+            reducer.write_file(source, NO_DATA)  # what is not at its place any more holds nobody
         _judge_new_name(used, source, target)
     return NO_DATA
 

@@ -22,8 +22,13 @@ _FTP = frozenset({"ftp", "lftp", "tftp", "smbclient", "sftp"})
 _PUTS = re.compile(r"\b(m?put|mirror\s+-\w*R|reput)\b")
 _HTTPIE = frozenset({"http", "https", "xh", "xhs", "httpie"})
 _RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "kdig", "delv", "ping", "getent"})
+_NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
+_CONFIGURATIONS = frozenset({"-K", "--config"})
+_CONFIGURED = frozenset({"curl", "wget", "wget2"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
+_FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
+_NAMED_FILE = re.compile(r"[^=@]*@(.+)", re.DOTALL)
 _NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
 _FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\w.-]+\.[a-z]{2,}/\S+@")
 
@@ -36,7 +41,8 @@ def connect(used: UsedProgram) -> Data:
         reducer.send(used.piped if is_input else used.read(path), host)
     for option, text in used.words.values:
         if option in used.row.posts.split():
-            post(used, text, host, is_header=option in _HEADERS)
+            post(used, text, host, option)
+        _judge_configuration(used, option, text)
     for word in used.words.operands:
         data = used.find_data(word)
         if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
@@ -56,6 +62,12 @@ def connect(used: UsedProgram) -> Data:
     if used.name in _FTP and _PUTS.search(f"{used.run.text or ''} {' '.join(used.run.arguments)}"):
         reducer.send(frozenset({Datum(DataKind.FILE, "files of this machine")}), host)
     return _fetch(used, host)
+
+
+def _judge_configuration(used: UsedProgram, option: str, path: str) -> None:
+    if used.name in _CONFIGURED and option in _CONFIGURATIONS and path != "/dev/null":
+        does = f"takes addresses and files to send from a configuration that is not shown: {path}"
+        used.scope.add(EffectKind.SEND, does, path)
 
 
 def _find_host(used: UsedProgram) -> str:
@@ -93,14 +105,14 @@ def _read_socat_files(used: UsedProgram) -> Data:
     return used.read(*(each for each in found if not each.startswith("/dev/tty")))
 
 
-def post(used: UsedProgram, text: str, host: str, *, is_header: bool = False) -> None:
+def post(used: UsedProgram, text: str, host: str, option: str = "") -> None:
     """Take a text that is sent, or the file that it names."""
     data = used.find_data(text)
-    if is_header:  # a key goes to its own service in a header
+    if option in _HEADERS and not text.startswith("@"):  # a key goes to its own service in a header
         data = frozenset(
             each for each in data if each.kind is not DataKind.SECRET or not each.origin.startswith("$")
         )
-    elif found := re.match(r"(?:[^=@]*=)?[@<](.+)", text, re.DOTALL):
+    elif found := (_NAMED_FILE if option in _NAMED_FILES else _FILE).match(text):
         path = found[1].partition(";")[0]
         if path in ("-", "/dev/stdin", "."):
             data |= used.piped

@@ -39,7 +39,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="sed gsed awk gawk mawk nawk jq yq gojq xq tomlq dasel xmllint xmlstarlet perl ruby mlr csvcut",
         source="sed(1) 4.8, gawk(1) 5.2, jq(1) 1.6",
-        values="-F -v -e -i --expression --arg --argjson",
+        values="-F -v -e --expression --arg --argjson",
         shows="-f --file --rawfile --slurpfile",
         first=1,
         operands=_O.SHOW,
@@ -205,7 +205,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         writes="-o --output -D --dump-header",
         sends="-T --upload-file",
         posts=(
-            "-d --data --data-binary --data-raw --data-ascii --data-urlencode --json -F --form "
+            "-d --data --data-binary --data-raw --data-ascii --data-urlencode --json -F --form --variable "
             "--form-string -H --header -b --cookie --url-query -u --user -Q --quote"
         ),
         hosts="--url",
@@ -219,7 +219,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         values=(
             "-a --append-output -o --output-file -t -T -w -U --user-agent -P --directory-prefix -l "
             "-A -R -D -X -I -Q --tries --timeout --method --limit-rate -e --user --password "
-            "--referer --ca-certificate"
+            "--referer --ca-certificate --config"
         ),
         writes="-O --output-document",
         sends="--post-file --body-file",

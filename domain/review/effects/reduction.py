@@ -5,6 +5,7 @@ Nothing is run and no file is looked at. What cannot be told is unknown, and say
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
@@ -29,7 +30,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import Output, WrittenText
-from quorum.domain.review.hazards.places import belongs_to_system, is_device
+from quorum.domain.review.hazards.places import belongs_to_system, governs_agents, is_device
 from quorum.domain.shell.script import ReadScript
 
 _DEEPEST = 6
@@ -65,6 +66,7 @@ class Reducer:
         self.roots = roots
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
+        self.folder = ""
         self._read_script = read_script
         self._files: dict[str, WrittenText] = {}
         self._texts = 0
@@ -110,6 +112,10 @@ class Reducer:
 
     # ---------------------------------------------------------------- files
 
+    def change_folder(self, path: str) -> None:
+        """Take paths that follow as relative to another folder."""
+        self.folder = self._place(path)
+
     def read_file(self, path: str) -> Data:
         """The data that a file holds."""
         if found := self._files.get(_shorten(path)):
@@ -132,7 +138,7 @@ class Reducer:
             self.send(data, found[1])
             return
         self.add(SideEffect(EffectKind.WRITE, f"writes {path}", path))
-        if starts_by_itself(path):
+        if starts_by_itself(self._place(path)):
             self.add(
                 SideEffect(
                     EffectKind.PERSIST,
@@ -140,6 +146,9 @@ class Reducer:
                     path,
                 )
             )
+        if governs_agents(self._place(path)):
+            does = f"changes the settings or records that hold an agent to asking: {path}"
+            self.add(SideEffect(EffectKind.PERSIST, does, path))
         is_far = path.startswith(("/", "~", "$HOME")) or ".." in path
         secret = find_kind(data, DataKind.SECRET)
         if len(path) < _LONGEST_PATH and (is_device(path) or belongs_to_system(path)):
@@ -158,6 +167,9 @@ class Reducer:
             self.add(SideEffect(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end"))
         known = self._files.get(_shorten(path))
         self._files[_shorten(path)] = WrittenText(data | (known.data if known else NO_DATA), text)
+
+    def _place(self, path: str) -> str:
+        return path if path.startswith(("/", "~", "$")) else posixpath.join(self.folder, path)
 
     def take_text(self, path: str) -> str | None:
         """The text of a file, if it is known; once, since a text may run itself."""

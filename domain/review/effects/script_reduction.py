@@ -320,6 +320,9 @@ class ScriptReduction(Struct):
             if number == _MOST_STARTED:
                 break
             starter = run.wrappers[-1] if run.wrappers else whole.program if number else ""
+            if run.program in ("cd", "pushd"):
+                folders = (word for word in run.arguments if not word.startswith("-"))
+                self.reducer.change_folder(next(folders, "~"))
             if starter:
                 run = replace(run, arguments=self._fill_in(run, starter, whole, names))
                 self._judge_started_shell(run, starter)

@@ -44,6 +44,10 @@ class CommandReduction(Protocol):
         """The same, with what is known of the text that it prints."""
         ...
 
+    def change_folder(self, path: str) -> None:
+        """Take paths that follow as relative to another folder."""
+        ...
+
     def read_file(self, path: str) -> Data:
         """The data that a file holds."""
         ...

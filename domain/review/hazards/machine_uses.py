@@ -131,6 +131,12 @@ MACHINE_USES = (
         "takes packages from elsewhere",
         guard="network",
     ),
+    HarmfulUse(
+        "npx|pnpx|bunx|uvx",
+        r"(--\w+=)?(git\+.+|(github|gitlab|bitbucket|gist):.+|(https?|git|ssh)://.+\.(tgz|tar\.gz|zip|whl|git)([#?].*)?)",
+        "runs a package from elsewhere",
+        guard="network",
+    ),
     HarmfulUse("pip|pip3", r"https?://.*", "takes packages from elsewhere", guard="network"),
     HarmfulUse(
         "pip|pip3 config set", r".*(index-url|trusted-host)", "takes packages from elsewhere", guard="network"

@@ -6,6 +6,10 @@ import posixpath
 import re
 
 _HOME = re.compile(r"^(?:\$HOME|\$\{HOME\}|~[a-z_][a-z0-9_-]*|~|/root|/home/[^/]+|/Users/[^/]+)(?=/|$)")
+_BASE_FOLDER = re.compile(
+    r"^\$(?:XDG_(CONFIG|STATE|DATA)_HOME|\{XDG_(CONFIG|STATE|DATA)_HOME(?::?[-=][^}]*)?\})(?=/|$)"
+)
+_BASE_FOLDERS = {"CONFIG": "~/.config", "STATE": "~/.local/state", "DATA": "~/.local/share"}
 
 # Paths below a home folder begin with `~`. Each pattern is matched from the beginning of the path.
 _CREDENTIALS = re.compile(
@@ -42,6 +46,13 @@ _RUNS_ON_ITS_OWN = re.compile(
     """,
     re.VERBOSE,
 )
+_GOVERNS_AGENTS = re.compile(
+    r"""
+      ~/\.(config|local/state|local/share)/quorum(?!/worktrees/)(/|$) | (.*/)?quorum/(quorum|permissions)\.toml$
+    | ~/\.(claude|codex|gemini|cursor)/(settings|config|hooks|mcp)[\w.]*(/|$) | ~/\.claude\.json$
+    """,
+    re.VERBOSE,
+)
 _SYSTEM = re.compile(r"/(etc|usr|bin|sbin|lib\w*|boot|sys|proc|dev|var|System|Library|Windows)(/|$)")
 _OPEN_TO_ALL = re.compile(r"/dev/(null|stdout|stderr|stdin|tty|fd/\d+|zero|full|shm(/.*)?)$|/var/tmp(/|$)")
 _DEVICE = re.compile(r"/dev/(sd|nvme|hd|vd|xvd|mmcblk|mapper/|disk|rdisk|mem$|kmem$|md\d|loop\d|port$)")
@@ -60,6 +71,7 @@ def normalize(word: str) -> str:
     path = re.sub(r"/{2,}", "/", path)
     if ".." in path or "/./" in path:
         path = posixpath.normpath(path)
+    path = _BASE_FOLDER.sub(lambda found: _BASE_FOLDERS[found[1] or found[2]], path, count=1)
     return _HOME.sub("~", path, count=1)
 
 
@@ -71,6 +83,11 @@ def holds_credentials(word: str) -> bool:
 def runs_on_its_own(word: str) -> bool:
     """Whether what stands at a path runs, or lets somebody in, without being asked for again."""
     return bool(_RUNS_ON_ITS_OWN.match(normalize(word)))
+
+
+def governs_agents(word: str) -> bool:
+    """Whether a path is that of the settings, rules or records by which a coding agent is held to asking."""
+    return bool(_GOVERNS_AGENTS.match(normalize(word)))
 
 
 def belongs_to_system(word: str) -> bool:

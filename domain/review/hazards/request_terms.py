@@ -8,7 +8,13 @@ import re
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.places import belongs_to_system, holds_credentials, normalize, runs_on_its_own
+from quorum.domain.review.hazards.places import (
+    belongs_to_system,
+    governs_agents,
+    holds_credentials,
+    normalize,
+    runs_on_its_own,
+)
 from quorum.domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms
@@ -206,7 +212,9 @@ def _may_be_asked_for(name: str, paths: PathPolicy) -> bool:
     path = posixpath.normpath(posixpath.join(root, name))
     if _VARIABLE.fullmatch(name):
         return True
-    if paths.is_protected(path) or paths.is_sensitive(path) or holds_credentials(name) or runs_on_its_own(name):
+    if paths.is_protected(path) or paths.is_sensitive(path):
+        return False
+    if holds_credentials(name) or runs_on_its_own(name) or governs_agents(name):
         return False
     if name.startswith("~") or not paths.is_inside(path):
         place = normalize(path if name[:1] != "~" else name).rstrip("/")

