@@ -143,7 +143,7 @@ def test_an_unknown_theme_is_refused_with_the_known_ones(tmp_path):
 async def test_the_first_run_says_what_is_missing_the_ways_on_and_what_works(tmp_path):
     async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
         await stage.shows("No model yet: three ways on")
-        await stage.shows("quorum keys set anthropic")
+        await stage.shows("export ANTHROPIC_API_KEY=…")
         await stage.shows("quorum --demo")
         await stage.shows("offline/offline · works without a model, in plain requests")
         await stage.send("read a.py")
@@ -233,7 +233,7 @@ async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_pa
     for line in (
         "/mode MODE",
         "ctrl+o",
-        "Interrupt the turn",
+        "Interrupt; twice",
         "ctrl+j, shift+enter",
         "Approve: run exactly this",
     ):
@@ -263,7 +263,7 @@ async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(
         "/mode auto",
         "/theme",
         "/quit",
-        "Interrupt the turn; twice: clear or rewind",
+        "Interrupt; twice: clear, leave a mode or rewind",
         "Redraw the screen",
     } <= set(offered)
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.sessions.past_session import SessionSummary
 from quorum.tui.chat import welcome
-from quorum.tui.chat.welcome import Welcome, find_local_servers, suggest_prompts
+from quorum.tui.chat.welcome import Welcome, find_local_servers, suggest_prompts, suggest_requests
 from quorum.tui.keys.choices import describe_reviews
 from tests.support.app_stage import on_stage
 
@@ -73,6 +73,18 @@ async def test_a_local_server_is_found_on_its_port_and_nothing_is_sent_to_it(mon
     server.close()
 
 
+def test_what_is_offered_without_a_model_is_there_to_be_read(tmp_path):
+    folder = project(tmp_path / "app")
+    (folder / ".git").mkdir(exist_ok=True)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README.md").write_text("notes")
+    (tmp_path / "empty").mkdir()
+
+    assert suggest_requests(folder) == ("read src/core.py", "find TODO", "run git status")
+    assert suggest_requests(tmp_path / "notes") == ("read README.md",)
+    assert suggest_requests(tmp_path / "empty") == suggest_requests(tmp_path / "gone") == ("list .",)
+
+
 async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tmp_path, monkeypatch):
     async def found() -> tuple[int, ...]:
         return (11434,)
@@ -80,7 +92,7 @@ async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tm
     monkeypatch.setattr(welcome, "find_local_servers", found)
     async with on_stage(tmp_path, size=(80, 24), model="offline/offline") as stage:
         await stage.shows("No model yet: three ways on")
-        await stage.shows("quorum keys set anthropic")
+        await stage.shows("export ANTHROPIC_API_KEY=…  then start again")
         await stage.shows("Ollama on 127.0.0.1:11434: Enter uses it")
         await stage.shows("quorum --demo")
 

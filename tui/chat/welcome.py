@@ -104,10 +104,11 @@ class Welcome(VerticalGroup):
     async def _look_around(self, session: Session) -> None:
         from quorum.domain.errors import QuorumError
 
-        if session.facts.model.startswith(_OFFLINE):
+        has_model = not session.facts.model.startswith(_OFFLINE)
+        if not has_model:
             self._servers = await find_local_servers()
-        else:
-            self._examples = await asyncio.to_thread(suggest_prompts, self._workspace)
+        suggest = suggest_prompts if has_model else suggest_requests
+        self._examples = await asyncio.to_thread(suggest, self._workspace)
         try:
             sessions = await session.agent.record.archive.list_sessions()
         except QuorumError:
@@ -142,12 +143,12 @@ class Welcome(VerticalGroup):
         self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
 
     def _render_ways(self) -> Iterator[Content]:
-        yield Content.assemble(("quorum keys set anthropic", "bold"), "  keeps an API key")
+        yield Content.assemble(("export ANTHROPIC_API_KEY=…", "bold"), "  then start again")
         for number, port in enumerate(self._servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
             yield Content.assemble(f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}: ", (keys, "bold"), " uses it")
         if not self._servers:
-            yield Content.assemble("a local server: ", ("[providers.NAME]", "bold"), " in quorum.toml")
+            yield Content.assemble("a local server: start it, then ", ("quorum", "bold"), " again")
         if self._is_in_tour:
             yield Content.assemble("after the tour: ", ("quorum", "bold"), " in your project's folder")
         else:
@@ -160,9 +161,7 @@ class Welcome(VerticalGroup):
             title = make_printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
             when = format_age(self._last.updated_ms, int(time.time() * 1000))
             yield Content.assemble(("Enter resumes: ", "bold $text-accent"), f"{title} · {when}")
-        examples = self._examples if has_model else ("read a.py and b.py", "find TODO in src", "run pytest")
-        if not has_model and self.has_class("-low"):
-            examples = ()
+        examples = () if not has_model and self.has_class("-low") else self._examples
         yield from (Content.assemble(("› ", "$text-primary"), each) for each in examples)
         yield Content(_HINTS).stylize("$foreground 60%")
 
@@ -202,6 +201,18 @@ def suggest_prompts(workspace: Path) -> tuple[str, ...]:
     elif ".git" in names:
         prompts.append("review the changes since the last commit")
     return tuple(prompts)
+
+
+def suggest_requests(workspace: Path) -> tuple[str, ...]:
+    """Up to three requests that work without a model and fit what is in a folder."""
+    names, source = _survey_folder(workspace)
+    texts = [source, *(name for name in _PROJECT_FILES if name in names)]
+    requests = [f"read {next(filter(None, texts))}" if any(texts) else "list ."]
+    if source:
+        requests.append("find TODO")
+    if ".git" in names:
+        requests.append("run git status")
+    return tuple(requests)
 
 
 def _survey_folder(workspace: Path) -> tuple[set[str], str]:

@@ -12,7 +12,7 @@ from quorum.domain.text.ages import shorten_home
 from quorum.domain.text.amounts import format_duration, format_elapsed
 from quorum.tui.chat.controllers.views import list_subagents
 from quorum.tui.screens.board.board_screen import BoardScreen
-from quorum.tui.screens.board.rows import BoardRow, GoThere, Part, make_lines
+from quorum.tui.screens.board.rows import BoardRow, BoardSection, GoThere, make_lines
 
 if TYPE_CHECKING:
     from quorum.application.view.followed_subagent import FollowedSubagent
@@ -66,13 +66,13 @@ def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> Boa
     async def stop() -> str:
         return f"tab {number} is stopping" if turns.interrupt() else "nothing runs there any more"
 
-    part, state = Part.ENDED, "at rest"
+    part, state = BoardSection.ENDED, "at rest"
     if tab.mark == "!":
-        part, state = Part.WAITING, "answer needed"
+        part, state = BoardSection.WAITING, "answer needed"
     elif turns.running:
-        part, state = Part.RUNNING, f"{turns.does} {format_elapsed(turns.elapsed)}"
+        part, state = BoardSection.RUNNING, f"{turns.does} {format_elapsed(turns.elapsed)}"
     elif turns.own.running:
-        part, state = Part.RUNNING, f"your command {format_elapsed(turns.own.elapsed)}"
+        part, state = BoardSection.RUNNING, f"your command {format_elapsed(turns.own.elapsed)}"
     model = session.facts.model_with_effort if session is not None else "starting"
     return BoardRow(
         part=part,
@@ -82,7 +82,7 @@ def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> Boa
         state=f"{state}, here" if is_front else state,
         about=make_lines(tab.title, f"{model} · {shorten_home(str(tab.folder))}"),
         go=go,
-        stop="nothing runs there" if part is Part.ENDED else stop,
+        stop="nothing runs there" if part is BoardSection.ENDED else stop,
     )
 
 
@@ -93,7 +93,7 @@ def _build_job_row(job: JobView, session: Session, number: int, go: GoThere, now
     running = f"running {format_duration(job.count_seconds(now))}"
     state = running if job.is_running else job.ending
     return BoardRow(
-        part=Part.RUNNING if job.is_running else Part.ENDED,
+        part=BoardSection.RUNNING if job.is_running else BoardSection.ENDED,
         key=f"{number} {job.job_id}",
         name=job.job_id,
         text=job.command,
@@ -110,7 +110,7 @@ def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -
         tab.chat.views.action_show_subagent(task.session_id)
 
     return BoardRow(
-        part=Part.RUNNING if task.is_live else Part.ENDED,
+        part=BoardSection.RUNNING if task.is_live else BoardSection.ENDED,
         key=task.session_id,
         name="task",
         text=task.title,

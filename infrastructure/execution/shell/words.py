@@ -63,7 +63,7 @@ class Opaque(Exception):
     """The text is more than plain commands; the message says why."""
 
 
-class Misread(Opaque):
+class UnclearText(Opaque):
     """The grammar may have read it otherwise than the shell would."""
 
 

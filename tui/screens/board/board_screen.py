@@ -17,7 +17,7 @@ from textual.widgets import Static
 from quorum.application.inbox.board import SessionBoard
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.board.rows import BoardRow, GoThere, Part, list_elsewhere, render_board_row
+from quorum.tui.screens.board.rows import BoardRow, BoardSection, GoThere, list_elsewhere, render_board_row
 from quorum.tui.screens.inbox.answering import InboxAnswers
 from quorum.tui.widgets.closing import ClosesItself
 from quorum.tui.widgets.dialog_parts import DialogFrame
@@ -116,7 +116,7 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
             return
         kept = self._marked.key if self._is_settled and self._marked is not None else ""
         elsewhere = list_elsewhere(self._board, self._attach_to, cwd=self._cwd, now_ms=self._now_ms())
-        order = list(Part)
+        order = list(BoardSection)
         self._rows = tuple(sorted((*self._list_here(), *elsewhere), key=lambda row: order.index(row.part)))
         place = next((place for place, row in enumerate(self._rows) if row.key == kept), 0)
         self.query_one(LineList).show(len(self._rows), self._render_row, marked=place)

@@ -25,7 +25,7 @@ _LEAST_TEXT = 24
 _QUIET = "$foreground 60%"
 
 
-class Part(Enum):
+class BoardSection(Enum):
     """How something stands, in the order of the board: what it is called there, its mark and style."""
 
     WAITING = ("waits", "!", "bold $text-warning")
@@ -52,7 +52,7 @@ class BoardRow:
     came of that, in a sentence; where it is a sentence itself, it says why it cannot be stopped.
     """
 
-    part: Part
+    part: BoardSection
     key: str
     name: str
     text: str
@@ -75,7 +75,7 @@ def list_elsewhere(
     folder in which it continues."""
     for review in board.waiting:
         yield BoardRow(
-            part=Part.WAITING,
+            part=BoardSection.WAITING,
             key=review.digest,
             name="decision",
             text=name_call(review),
@@ -88,7 +88,7 @@ def list_elsewhere(
         is_open = session.open_in is not None
         about = describe_session(session, now_ms, is_here=session.cwd == cwd, present="")
         yield BoardRow(
-            part=Part.RUNNING if is_open else Part.ENDED,
+            part=BoardSection.RUNNING if is_open else BoardSection.ENDED,
             key=session.id,
             name="session",
             text=session.title,
