@@ -22,7 +22,7 @@ CHECK_CODES = {"allow": 0, "deny": 1, "ask": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckCallOptions(StartOptions):
-    """The call to decide about: a tool and its arguments, as JSON."""
+    """The call to decide about: a tool and its arguments, as JSON, or the text of a command alone."""
 
     tool: str = ""
     arguments: str = ""
@@ -73,17 +73,22 @@ def _compose(options: StartOptions, root: Path, *, needs_project: bool) -> Conta
 
 def _check_call(options: CheckCallOptions, root: Path) -> int:
     import asyncio
+    import json
 
     from quorum.infrastructure.permissions.trial import try_call
 
     # Without a project's file that cannot be read no answer about a call holds.
     container = _compose(options, root, needs_project=True)
     complain(container.parts().calls.choice.notices)
+    tools = container.tools()
+    tool, arguments = options.tool, options.arguments
+    if not arguments and tool not in tools:
+        tool, arguments = "run_command", json.dumps({"command": tool})
     answer, account = asyncio.run(
         try_call(
-            options.tool,
-            options.arguments,
-            tools=container.tools(),
+            tool,
+            arguments or "{}",
+            tools=tools,
             schema=container.parts().calls.schema,
             review=container.review(),
             rules=container.rules().rules,
@@ -156,11 +161,14 @@ COMMAND = CommandGroup(
                 *MODELS,
                 MODE,
                 *PLACES,
-                argument("tool", metavar="TOOL", help="the name of the tool"),
-                argument("arguments", metavar="JSON", help="its arguments, an object"),
+                argument("tool", metavar="TOOL", help="the name of a tool, or a command in quotes"),
+                argument(
+                    "arguments", metavar="JSON", nargs="?", default="", help="the tool's arguments, an object"
+                ),
             ),
             examples=(
-                ('quorum permissions check run_command \'{"command": "git push"}\'', "a command"),
+                ('quorum permissions check "git push origin main"', "a command"),
+                ('quorum permissions check read_file \'{"path": ".env"}\'', "a call of another tool"),
                 (
                     'quorum permissions check --mode accept-edits write_file \'{"path": "a", "content": ""}\'',
                     "an edit in another review mode",

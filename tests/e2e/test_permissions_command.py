@@ -48,6 +48,16 @@ def _write(path: str) -> str:
     return json.dumps({"path": path, "content": ""})
 
 
+def test_a_command_is_checked_by_its_text_alone(home: Path, project: Path) -> None:
+    configure(home, '[permissions]\ndeny = ["run_command(git push *)"]\n')
+    pushed = _permissions("check", "git push origin main", home=home, project=project)
+    looked = _permissions("check", "ls -l", home=home, project=project)
+    called = _permissions("check", "list_directory", home=home, project=project)
+
+    assert (pushed.code, looked.code, called.code) == (1, 0, 0)
+    assert "git push *" in pushed.out
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "decision"),
@@ -131,7 +141,8 @@ def test_a_command_is_looked_at_as_in_a_run(home: Path, project: Path) -> None:
         (("check", "write_file", "{"), "the arguments are no JSON"),
         (("check", "write_file", "[]"), "the arguments must be a JSON object"),
         (("check", "write_file", "{}"), "these arguments do not fit write_file: 'path' is a required property"),
-        (("check", "write_file"), "the following arguments are required: JSON"),
+        (("check", "write_file"), "these arguments do not fit write_file: 'path' is a required property"),
+        (("check",), "the following arguments are required: TOOL"),
         (("remove", "1"), "there is no saved rule 1; there are none"),
         (("remove", "one"), "'one' is not the number of a rule"),
         pytest.param(("remove", "9" * 5000), "is not the number of a rule", id="more digits than Python reads"),
