@@ -17,7 +17,7 @@ from quorum.domain.review.questions import ApproveRest, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from quorum.tui.screens.review.edit import NotEditable, apply_edit, render_editable
+from quorum.tui.screens.review.edit import EditedPart, NotEditable, apply_edit, render_editable
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from quorum.tui.screens.review.text.objections import collect_quotes
 from quorum.tui.screens.review.text.plan import find_plan
@@ -65,7 +65,7 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
 
     assert plain(render_substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
     (warning,) = plain(fold(collect_facts(shown, NOTHING).dangers, 200))
-    assert warning.startswith("! secrets are drawn as [secret:NAME]; what runs")
+    assert warning.startswith("! secrets are shown as [secret:NAME]; the call runs")
     assert any(packet.digest in line for line in plain(fold(list_details(shown), 200)))
     assert collect_facts(a_request(packet), NOTHING).dangers == []
 
@@ -183,7 +183,7 @@ def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
     dangers, arguments = (plain(fold(part, 120)) for part in collect_facts(request, NOTHING))
 
     assert dangers == ["! what was approved is no longer what would run; this is how it stands now"]
-    assert arguments == ["with          timeout_secs = 5"]
+    assert arguments == ["also          ended after 5 s"]
     assert plain(fold(list_details(request), 120)) == [
         "asks because  high risk, and the mode is ask",
         "tool          run_command",
@@ -230,8 +230,8 @@ CHANGE = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,1 +1,2 @@\n-one\n+uno\n+due\n"
         (an_edit(CHANGE, path="/w/src/x.py"), "Edit src/x.py  +2 −1"),
         (an_edit(CHANGE, path="/elsewhere/x.py"), "Edit /elsewhere/x.py  +2 −1"),
         (an_edit("binary: 4 → 3 bytes\n", path="/w/logo.png"), "Edit logo.png"),
-        (a_command("make", cwd="/w"), "Run in ."),
-        (a_command("make", cwd="/w/sub"), "Run in sub"),
+        (a_command("make", cwd="/w"), "Run a command"),
+        (a_command("make", cwd="/w/sub"), "Run a command in sub/"),
         (a_packet("read_file", {"path": ".env"}, Seal(cwd="/w")), "Read .env"),
         (a_packet("deploy", {"to": "prod"}, Seal(cwd="/w")), "deploy"),
         (a_packet("read_file", {"path": "a\u202eb\x1b"}, Seal(cwd="/w")), "Read a⟨U+202E⟩b␛"),
@@ -259,9 +259,9 @@ def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
 
     title = build_request_title(request, Earlier(is_edited=True), "/w")
 
-    assert title.fit(80) == "Edit src/x.py  +2 −1   2 of 3   asked again   your edit"
+    assert title.fit(80) == "Edit src/x.py  +2 −1 · call 2 of 3 · asked again · your edit"
     assert not title.is_cut(80)
-    assert title.fit(50) == "Edit sr…  +2 −1   2 of 3   asked again   your edit"
+    assert title.fit(56) == "Edit sr…  +2 −1 · call 2 of 3 · asked again · your edit"
 
 
 def test_of_a_title_that_does_not_fit_the_target_is_cut_and_the_counts_stay():
@@ -304,7 +304,7 @@ def test_arguments_a_diff_does_not_show_are_shown_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "with          create_dirs = true" in plain(
+    assert "also          makes its folder" in plain(
         fold(collect_facts(a_request(packet), NOTHING).arguments, 80)
     )
 
@@ -317,7 +317,7 @@ def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_alwa
         "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
         "ends"
     ]
-    assert any("background = true" in line for line in arguments)
+    assert not any("background" in line for line in arguments), "it is said once"
     waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)
     assert waited_for.dangers == []
 
@@ -333,7 +333,7 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
         plain(list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80, NO_FOLDER))
     )
 
-    assert "1 of 2   Run in ." in text
+    assert "1 of 2   Run a command" in text
     assert "$ one" in text
     assert "2 of 2   Edit src/retry.py  +1 −1" in text
     assert "1 + b" in text
@@ -342,27 +342,27 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
 def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
     packet = a_command("make", timeout_secs=5)
 
-    assert render_editable(packet) == ("make", True)
-    assert apply_edit(packet, "make -k", is_command=True) == {"command": "make -k", "timeout_secs": 5}
+    assert render_editable(packet) == ("make", EditedPart.TEXT)
+    assert apply_edit(packet, "make -k", EditedPart.TEXT) == {"command": "make -k", "timeout_secs": 5}
 
 
 def test_a_command_with_hidden_characters_is_edited_as_json_that_shows_them():
     packet = a_command(EVIL)
 
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
-    assert not is_command
+    assert part is EditedPart.ARGUMENTS
     assert not {"\x1b", "\x07", "\u202e", "\u200b", "\x9b"} & set(text)
-    assert apply_edit(packet, text, is_command=False) == packet.call.arguments
+    assert apply_edit(packet, text, part) == packet.call.arguments
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none()))
 def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
     packet = a_packet("tool", arguments, Seal(cwd="/w"))
 
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
-    assert apply_edit(packet, text, is_command=is_command) == arguments
+    assert apply_edit(packet, text, part) == arguments
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_unchanged_arguments_come_back_from_the_editor_as_they_were(arguments):
 )
 def test_what_is_no_json_is_refused_with_its_place(text, expected):
     with pytest.raises(NotEditable, match=expected):
-        apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, is_command=False)
+        apply_edit(a_packet("tool", {}, Seal(cwd="/w")), text, EditedPart.ARGUMENTS)
 
 
 # -- what changed, and whose edit it is ------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
 def test_an_edit_says_that_votes_on_other_bytes_do_not_count():
     lines = plain(fold(collect_facts(a_request(a_command("make")), Earlier(is_edited=True)).dangers, 120))
 
-    assert lines == ["your edit: these are other bytes than those voted on; your word alone decides"]
+    assert lines == ["you changed this call, so no vote counts for it: your answer alone decides"]
 
 
 # -- files that are no text ------------------------------------------------------------------------------------
@@ -706,20 +706,20 @@ def test_unchanged_empty_lines_around_a_hunk_take_no_rows():
 
 
 def test_a_plan_is_edited_as_markdown_and_a_task_whose_box_is_empty_is_left_out():
-    text, is_command = render_editable(a_plan())
-    edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), is_command=is_command)
+    text, part = render_editable(a_plan())
+    edited = apply_edit(a_plan(), text.replace("[x] tell", "[ ] tell"), part)
 
     assert [task["id"] for task in edited["tasks"]] == ["read"]
     with pytest.raises(NotEditable, match="line 21: the task tell depends on read, whose box is not checked"):
-        apply_edit(a_plan(), text.replace("[x] read", "[ ] read"), is_command=is_command)
+        apply_edit(a_plan(), text.replace("[x] read", "[ ] read"), part)
 
 
 def test_a_plan_with_hidden_characters_is_edited_as_json_that_shows_them():
     packet = a_plan(objective="a \u202eparser")
-    text, is_command = render_editable(packet)
+    text, part = render_editable(packet)
 
     assert "\u202e" not in text
-    assert apply_edit(packet, text, is_command=is_command) == packet.call.arguments
+    assert apply_edit(packet, text, part) == packet.call.arguments
 
 
 def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each():

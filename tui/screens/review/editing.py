@@ -9,7 +9,7 @@ from textual.widgets import TextArea
 from quorum.domain.review.questions import Edit
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.review.card import ReviewCard
-from quorum.tui.screens.review.edit import NotEditable, apply_edit, name_editable, render_editable
+from quorum.tui.screens.review.edit import EditedPart, NotEditable, apply_edit, name_editable, render_editable
 from quorum.tui.screens.review.kept_place import KeepsPlace
 from quorum.tui.screens.review.widgets import Rows
 
@@ -38,11 +38,11 @@ class EditsCall(_ScrollsCall):
 
     card: ReviewCard
     root: str
-    _edits_command = False
+    _edited_part = EditedPart.ARGUMENTS
 
     async def action_edit(self) -> None:
         """Let the person change what would run."""
-        text, self._edits_command = render_editable(self.request.packet)
+        text, self._edited_part = render_editable(self.request.packet)
         await self._edit_text(text)
 
     async def _edit_text(self, text: str) -> None:
@@ -60,7 +60,7 @@ class EditsCall(_ScrollsCall):
             self.card.say(str(problem))
 
     def _submit(self, text: str) -> None:
-        self.dismiss(Edit(apply_edit(self.request.packet, text, is_command=self._edits_command)))
+        self.dismiss(Edit(apply_edit(self.request.packet, text, self._edited_part)))
 
     # -- in the person's own editor -----------------------------------------------------------------------
 
@@ -69,13 +69,13 @@ class EditsCall(_ScrollsCall):
         if self.card.stage == "editing":
             text = self.query_one("#editor", TextArea).text
         else:
-            text, self._edits_command = render_editable(self.request.packet)
+            text, self._edited_part = render_editable(self.request.packet)
         self.run_worker(self._edit_outside(text), group="editor", exclusive=True)
 
     async def _edit_outside(self, text: str) -> None:
         from quorum.tui.prompt_box.outside_editor import EditorFailed, edit_in_editor
 
-        asked, name = self.request, name_editable(self.request.packet, is_command=self._edits_command)
+        asked, name = self.request, name_editable(self.request.packet, self._edited_part)
         try:
             edited = await edit_in_editor(self.app, text, workspace=Path(self.root), name=name)
         except EditorFailed as problem:
