@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 
 _writable: list[Sequence[str]] = []
 _MOST_LINKS = 40

@@ -15,6 +15,7 @@ from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
 from quorum.domain.conversation.response import LlmResponse, StopKind
 from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.late_pattern import compile_late
 
@@ -46,8 +47,9 @@ async def ask_in_form(
 ) -> _Answer:
     """Ask a question in the session of a conversation, and once more where the answer cannot be read.
 
-    `count` is given each response; with `tools` the model may look around before it answers. Raises Unreadable
-    where the second answer cannot be read either or one is too long, ProviderError and SpendCapReached.
+    `count` is given each response; with `tools` a model that calls any may look around before it answers.
+    Raises Unreadable where the second answer cannot be read either or one is too long, ProviderError and
+    SpendCapReached.
     """
     try:
         async with limit_answer(_ignore_event) as on_event:
@@ -67,9 +69,14 @@ async def _ask(
 ) -> _Answer:
     forced: ToolChoice = ("tool", form.tool)
     offered = (*tools.schemas, form.schema) if tools is not None else (form.schema,)
-    response = await session.send_with_tools(
-        question, offered, tool_choice=forced if tools is None else "auto", on_event=on_event
-    )
+    try:
+        response = await session.send_with_tools(
+            question, offered, tool_choice=forced if tools is None else "auto", on_event=on_event
+        )
+    except ProviderError as refused:
+        if not refused.only_answers:
+            raise
+        response = await session.send_with_tools(None, offered, tool_choice=forced, on_event=on_event)
     await count(response)
     rounds = 0
     while tools is not None and rounds < tools.most_rounds and _looks_around(conversation, form.tool):

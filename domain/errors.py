@@ -205,7 +205,7 @@ class ProviderError(QuorumError):
     `retryable` says whether the same request may succeed later; `retry_after` is the provider's wish in
     seconds; `partial` tells that part of an answer had already arrived, so that nothing may retry silently.
     `may_be_length`: it is refused in words that fit its length, of no known wording. `is_loading`: the server
-    loads the model, and answers once it has.
+    loads the model, and answers once it has. `only_answers`: it was offered tools, and calls none.
     """
 
     def __init__(
@@ -220,8 +220,10 @@ class ProviderError(QuorumError):
         partial: bool = False,
         may_be_length: bool = False,
         is_loading: bool = False,
+        only_answers: bool = False,
     ) -> None:
         super().__init__(message)
+        self.only_answers = only_answers
         self.is_loading = is_loading
         self.kind = kind
         self.may_be_length = may_be_length

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import quorum
 from quorum.domain.review.path_policy import OwnCode
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.provider_types import split_program
 
 _SYSTEM_PREFIXES = frozenset({"/", "/usr", "/usr/local"})
 _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
@@ -227,7 +228,7 @@ def _list_declared_commands(settings: Settings, environ: Mapping[str, str]) -> I
     yield from (tool.command for tool in settings.tools.custom.values() if not tool.sandbox)
     yield from (table.command for table in settings.diagnostics)
     yield from (server.command for server in settings.mcp.servers.values())
-    yield from ((table.program,) for table in settings.providers.values() if table.program)
+    yield from (split_program(table.type, table.program) for table in settings.providers.values())
     yield settings.tui.statusline
     yield from (environ.get(name, "").split() for name in _PROGRAM_VARIABLES)
 

@@ -9,7 +9,9 @@ from typing import Literal, TypeAlias, assert_never, get_args
 
 from msgspec import Struct
 
-ProviderType: TypeAlias = Literal["anthropic", "openai", "openai-chat", "copilot", "offline"]
+ProviderType: TypeAlias = Literal[
+    "anthropic", "openai", "openai-chat", "copilot", "claude-cli", "codex", "acp", "offline"
+]
 CloudClient: TypeAlias = Literal["", "bedrock", "vertex", "azure"]
 
 PROVIDER_TYPES: tuple[ProviderType, ...] = get_args(ProviderType)
@@ -34,16 +36,33 @@ class PublicService(Struct, frozen=True, kw_only=True):
     local_needs_no_key: bool = False
 
 
+class ProviderProgram(Struct, frozen=True, kw_only=True):
+    """The program through which models are asked. `name` is what people call it, `default` the command that is
+    looked up on PATH, "" where the settings must name it; `install` and `sign_in` are what a person runs.
+    `login_env` are the environment variables that say who asks, and are passed on to it alone.
+    """
+
+    name: str
+    default: str
+    install: str
+    sign_in: str
+    login_env: tuple[str, ...] = ()
+
+
 class ProviderTraits(Struct, frozen=True, kw_only=True):
     """What is to be known of a type of provider.
 
     `meaning` explains it in the reference of the settings. `package` is the Python package that it needs, None
     for none. `public` is the service of its vendor, None where there is none with an address and a key.
+    `program` is the program of the vendor that is asked. A provider that `only_answers` calls no tools, and is
+    paid by the plan of the program.
     """
 
     meaning: str
     package: str | None
     public: PublicService | None = None
+    program: ProviderProgram | None = None
+    only_answers: bool = False
 
 
 _ANTHROPIC = PublicService(
@@ -61,6 +80,34 @@ _OPENAI = PublicService(
 )
 
 
+_COPILOT = ProviderProgram(
+    name="the GitHub Copilot CLI",
+    default="copilot",
+    install="npm install -g @github/copilot",
+    sign_in="`copilot login`",
+)
+_CLAUDE = ProviderProgram(
+    name="Claude Code",
+    default="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    sign_in="`claude auth login`",
+    login_env=("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"),
+)
+_CODEX = ProviderProgram(
+    name="Codex",
+    default="codex",
+    install="npm install -g @openai/codex",
+    sign_in="`codex login`",
+    login_env=("CODEX_HOME",),
+)
+_ACP = ProviderProgram(
+    name="the ACP agent",
+    default="",
+    install="install it as its vendor says",
+    sign_in="the agent's own command",
+)
+
+
 def get_traits(type: ProviderType) -> ProviderTraits:
     """All that is to be known of a type of provider."""
     match type:
@@ -75,7 +122,27 @@ def get_traits(type: ProviderType) -> ProviderTraits:
                 public=_OPENAI,
             )
         case "copilot":
-            return ProviderTraits(meaning="the GitHub Copilot CLI, a separate program", package="copilot")
+            return ProviderTraits(
+                meaning="the GitHub Copilot CLI, a separate program", package="copilot", program=_COPILOT
+            )
+        case "claude-cli":
+            return ProviderTraits(
+                meaning="Claude Code, only for votes and answers",
+                package=None,
+                program=_CLAUDE,
+                only_answers=True,
+            )
+        case "codex":
+            return ProviderTraits(
+                meaning="Codex, for votes and answers", package=None, program=_CODEX, only_answers=True
+            )
+        case "acp":
+            return ProviderTraits(
+                meaning="an agent over ACP, for votes and answers",
+                package=None,
+                program=_ACP,
+                only_answers=True,
+            )
         case "offline":
             return ProviderTraits(meaning="no model", package=None)
         case _:
@@ -85,3 +152,15 @@ def get_traits(type: ProviderType) -> ProviderTraits:
 def find_public_service(type: ProviderType) -> PublicService:
     """The service of the vendor; one without an address or a key where there is none."""
     return get_traits(type).public or PublicService(vendor="", address="", address_env="", key_env="")
+
+
+def split_program(type: ProviderType, program: str) -> tuple[str, ...]:
+    """The program of the settings and its arguments, which that of the type `acp` alone may have."""
+    if type != "acp":
+        return (program,) if program else ()
+    import shlex
+
+    try:
+        return tuple(shlex.split(program))
+    except ValueError:  # a quotation mark is not closed
+        return tuple(program.split())

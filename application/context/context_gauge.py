@@ -18,6 +18,8 @@ from quorum.domain.conversation.context_account import (
 from quorum.domain.conversation.context_size import ContextMeter, estimate_bytes
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, list_attachments
 
+_USUAL_WINDOW = 200_000
+_PART_FOR_TOOLS = 10
 _USUAL_LIMIT = 0.8
 _NO_BOUND = 1 << 40
 # Below this, a request that is refused as too long says nothing about the window.
@@ -127,6 +129,10 @@ class ContextGauge:
     def estimate_tokens(self, size: int) -> int:
         """How many tokens so many bytes of a conversation take."""
         return round(size * self._meter.per_byte)
+
+    def compute_room_for_tools(self, model: str) -> int:
+        """How many bytes the tools of servers may take in each request: a tenth of the window."""
+        return self.estimate_bytes((self.find_window(model) or _USUAL_WINDOW) / _PART_FOR_TOOLS)
 
     def compute_room_for_files(self, model: str) -> int:
         """How many bytes may be attached to the next message: half of what is left below the limit, and a

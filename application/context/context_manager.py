@@ -116,6 +116,11 @@ class ContextManager:
         if window is not None:
             self.gauge.take_served_window(model, window)
 
+    async def learn_whether_small(self, model: str) -> bool:
+        """The same as `has_small_window`, once the model's server was asked."""
+        await self._learn_window(model)
+        return self.has_small_window(model)
+
     def has_small_window(self, model: str) -> bool:
         """Whether the usual tools would take too much of this model's window."""
         return 0 < self.gauge.find_window(model) <= _SMALL_WINDOW

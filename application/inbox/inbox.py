@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from quorum.application.ports.storage import AnswerStore, SessionArchive
 from quorum.domain.calls.packet import ReviewPacket
@@ -12,6 +12,7 @@ from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
     WaitingReview,
@@ -42,26 +43,40 @@ class Inbox:
         answered_by: str,
         restore: Callable[[MaskedPacket, str], ReviewPacket] = lambda packet, _cwd: packet,
     ) -> None:
-        self._archive = archive
+        self.archive = archive
         self._answers = answers
         self._clock = clock
         self._answered_by = answered_by
         self._restore = restore
+        self._found: dict[SessionSummary, tuple[WaitingReview, ...]] = {}  # as long as a session stays as it is
 
-    async def list_waiting(self) -> tuple[WaitingReview, ...]:
-        """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError."""
+    async def list_waiting(self, without: Collection[str] = ()) -> tuple[WaitingReview, ...]:
+        """The reviews that wait for an answer, the one that waits longest first. Raises LedgerError.
+
+        Sessions of the ids `without`, and their subagents, are left out.
+        """
+        in_review = await self.archive.list_in_review()
+        listed = [one for one in in_review if one.id not in without and one.owner not in without]
+        self._found = {one: found for one, found in self._found.items() if one in listed}
         waiting: list[WaitingReview] = []
-        for session in await self._archive.list_in_review():
+        for session in listed:
             try:
-                records = await self._archive.read(session.id)
+                reviews = await self._find_in(session)
             except LedgerError:
-                if session.id in {one.id for one in await self._archive.list_in_review()}:
+                if session.id in {one.id for one in await self.archive.list_in_review()}:
                     raise
                 continue  # it was deleted since it was listed
-            for review in find_waiting_reviews(session, records):
+            for review in reviews:
                 if await self._answers.find(session.id, review.digest) is None:
                     waiting.append(await self._make_whole(review))
         return tuple(sorted(waiting, key=lambda review: (review.since_ms, review.digest)))
+
+    async def _find_in(self, session: SessionSummary) -> tuple[WaitingReview, ...]:
+        """The reviews of a session; its records are read again only once it has changed."""
+        if (found := self._found.get(session)) is None:
+            found = find_waiting_reviews(session, await self.archive.read(session.id))
+            self._found[session] = found
+        return found
 
     async def _make_whole(self, review: WaitingReview) -> WaitingReview:
         packet, cwd = review.packet, review.session.cwd
@@ -121,17 +136,17 @@ class Inbox:
 
     async def find_decision(self, review: WaitingReview) -> ReviewDecided | None:
         """What its session has recorded as the decision, if it has by now. Raises LedgerError."""
-        return find_decision(await self._archive.read(review.session.id), review.digest)
+        return find_decision(await self.archive.read(review.session.id), review.digest)
 
     async def _explain(self, digest: str) -> str:
         """Why no decision waits under this name."""
         remedy = "quorum inbox lists those that wait"
         if not _DIGEST.fullmatch(digest):
             return f"no decision waits under {digest[:70]!a}; {remedy}"
-        session = await self._archive.find_review(digest)
+        session = await self.archive.find_review(digest)
         if session is None:
             return f"no packet with the digest {digest} was ever put to review here; {remedy}"
-        records = await self._archive.read(session.id)
+        records = await self.archive.read(session.id)
         named = f"the decision {digest[:MIN_DIGEST]} of session {session.id} does not wait any more"
         for review in find_waiting_reviews(session, records):
             if review.digest.startswith(digest):

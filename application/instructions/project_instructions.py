@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from msgspec import Struct
+
 from quorum.application.events.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.ports.instructions import (
@@ -28,14 +30,25 @@ from quorum.domain.instructions.skill import Skill
 from quorum.domain.replacing import replace
 
 
+async def _is_not_small() -> bool:
+    return False
+
+
+class PromptLimits(Struct, frozen=True):
+    """How much is said before the conversation: at most `max_bytes` of instructions, in bytes of UTF-8, and a
+    short text in a session whose first model has a small window."""
+
+    max_bytes: int
+    is_window_small: Callable[[], Awaitable[bool]] = _is_not_small
+
+
 class ProjectInstructions:
     """Reads the files anew before each prompt, and looks below the working directory for those that lie beside
     a file which the model has seen. It also tells the model of the `folders` of the workspace.
 
     The text of the `prompt` stays what it was when the session began; what changes is said in messages of the
-    conversation. `apply` has requests carry another text; it is called between requests only. `max_bytes`
-    bounds all texts together, in bytes of UTF-8. `skills` are those that the model may load, and `agents` those
-    to which it may give tasks.
+    conversation. `apply` has requests carry another text; it is called between requests only. `skills`
+    are those that the model may load, and `agents` those to which it may give tasks.
     """
 
     def __init__(
@@ -47,7 +60,7 @@ class ProjectInstructions:
         events: EventBus,
         pending_messages: PendingMessages,
         apply: Callable[[], Awaitable[None]],
-        max_bytes: int,
+        limits: PromptLimits,
         skills: SkillPort | None = None,
         agents: AgentDefinitions | None = None,
         folders: Sequence[str] = (),
@@ -63,7 +76,7 @@ class ProjectInstructions:
         self._events = events
         self._pending_messages = pending_messages
         self._apply = apply
-        self._max_bytes = max_bytes
+        self._limits = limits
         self._is_described = False
         self._sent: tuple[PromptPart, ...] = ()
         self._recorded: tuple[InstructionFile, ...] = ()
@@ -78,10 +91,11 @@ class ProjectInstructions:
         offered, more = await self._skills.refresh() if self._skills is not None else ((), ())
         agents, of_agents = await self._agents.refresh() if self._agents is not None else ((), ())
         await self._record(files, (*notices, *more, *of_agents), offered, agents)
-        self._prompt.instruct(fit_instructions(files, self._max_bytes))
+        self._prompt.instruct(fit_instructions(files, self._limits.max_bytes))
         self._prompt.offer_skills(offered)
         self._prompt.offer_agents(agents)
         self._prompt.set_folders(self._folders[1:])
+        await self._choose_length()
         await self._fix_prompt()
         self._tell_changes()
 
@@ -92,9 +106,13 @@ class ProjectInstructions:
             known = {file.file for file in self._recorded}
             new = tuple(file for file in files if file.file not in known)
             await self._record((*self._recorded, *new), notices)
-            self._prompt.instruct(fit_instructions(self._recorded, self._max_bytes))
+            self._prompt.instruct(fit_instructions(self._recorded, self._limits.max_bytes))
         self._prompt.set_folders(self._folders[1:])
         self._tell_changes()
+
+    async def _choose_length(self) -> None:
+        if not self._events.state.system_prompt and await self._limits.is_window_small():
+            self._prompt.shorten()
 
     async def _fix_prompt(self) -> None:
         """Have requests carry the system prompt that the session began with.
@@ -144,7 +162,7 @@ class ProjectInstructions:
             LoadedInstruction(
                 file=file.file, sha256=file.digest, left_out=sum(part.left_out for part in cut.parts)
             )
-            for file, cut in zip(files, fit_instructions(files, self._max_bytes), strict=True)
+            for file, cut in zip(files, fit_instructions(files, self._limits.max_bytes), strict=True)
         )
         listed = tuple(OfferedSkill(name=s.name, folder=s.folder, sha256=s.digest) for s in skills)
         named = tuple(OfferedAgent(name=a.name, file=a.file, sha256=a.digest) for a in agents)

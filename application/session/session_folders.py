@@ -13,7 +13,8 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.workspace import FolderCheck
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import FolderAdded, FolderOrigin
-from quorum.domain.review.workspace_roots import WorkspaceRoots, is_below_any
+from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.text.paths import is_below_any
 
 
 class WantedFolder(Struct, frozen=True, kw_only=True):

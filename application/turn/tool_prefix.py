@@ -15,6 +15,7 @@ from quorum.domain.calls.server_tools import (
     list_callable,
     list_tools,
     render_unread_changes,
+    select_listed,
 )
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events.event import ToolsListed
@@ -45,7 +46,8 @@ class ToolPrefix:
     is told in a message. Another model and other tools of quorum's own, as in another mode, have another list;
     tools of servers that the settings do not name any more (`is_wanted`) are in none.
 
-    `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one.
+    `schemas` are the tools as they are now; `offers` says whether a model, by its full name, is offered one,
+    and `compute_room` how many bytes of JSON the tools of servers may take in its requests.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ToolPrefix:
         offers: Callable[[str, str], bool] = lambda _tool, _model: True,
         is_wanted: Callable[[str], bool] = lambda _tool: True,
         has_small_window: Callable[[str], bool] = lambda _model: False,
+        compute_room: Callable[[str], int] = lambda _model: 1 << 30,
     ) -> None:
         self._choice = choice
         self._list_schemas = schemas
@@ -66,42 +69,35 @@ class ToolPrefix:
         self._offers = offers
         self._is_wanted = is_wanted
         self._has_small_window = has_small_window
+        self._compute_room = compute_room
         self._small_windows: dict[str, bool] = {}
         self._refused: set[tuple[str, str]] = set()
         self.callable: frozenset[str] = frozenset()
         self.schemas: tuple[JsonObject, ...] = ()
-        self.short_bytes: int | None = None
+        self.listed_bytes: int | None = None
 
     async def choose(self) -> tuple[JsonObject, ...]:
         """Return the tools of the next request. Of the calls in its answer, those of `callable` may run."""
-        current = self._list_current()
-        model = self._choice.model
-        is_small = self._find_size(current)
-        if is_small is None:
-            is_small = self._has_small_window(model)
-        self._small_windows[model] = is_small
-        if is_small:
-            current = _shorten(current)
-        self.short_bytes = count_json_bytes(current) if is_small else None
+        current = self._fit_current()
         by_digest = {compute_tool_digest(each): each for each in current}
         tools = list_tools(current)
         listed = self._find_listed(tools)
         if listed is None:
-            if tools:
-                await self._record(tools, by_digest)
-            listed = tools
+            listed = self._begin_list(current)
+            if listed:
+                await self._record(listed, by_digest)
         recorded = self._events.state.tool_schemas
         self.schemas = tuple(by_digest.get(each.sha256) or recorded[each.sha256] for each in listed)
+        self.listed_bytes = count_json_bytes(self.schemas)
         self.callable = list_callable([each.name for each in listed], [each.name for each in tools])
         return self.schemas
 
     def tell_changes(self) -> None:
         """Have the model read which tools of servers are not as the list says, where it has not read it yet."""
-        current = self._list_current()
-        is_small = self._find_size(current)
-        tools = list_tools(_shorten(current) if is_small else current)
+        current = self._fit_current()
+        tools = list_tools(current)
         listed = self._find_listed(tools)
-        changes = find_tool_changes(listed, tools) if listed is not None else None
+        changes = find_tool_changes(self._begin_list(current) if listed is None else listed, tools)
         if changes is None:
             return
         messages = self._events.state.messages
@@ -121,6 +117,18 @@ class ToolPrefix:
             for each in self._list_schemas()
             if self._offers(name := str(each.get("name")), model) and (serving, name) not in self._refused
         )
+
+    def _fit_current(self) -> tuple[JsonObject, ...]:
+        """The tools as they are now, in the length for the model."""
+        current, model = self._list_current(), self._choice.model
+        is_small = self._find_size(current)
+        if is_small is None:
+            is_small = self._has_small_window(model)
+        self._small_windows[model] = is_small
+        return _shorten(current) if is_small else current
+
+    def _begin_list(self, current: Sequence[JsonObject]) -> tuple[RecordedTool, ...]:
+        return list_tools(select_listed(current, self._compute_room(self._choice.model)))
 
     def _find_size(self, current: Sequence[JsonObject]) -> bool | None:
         """Whether the model gets the short tools, as it was decided with the first request: each change costs

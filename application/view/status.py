@@ -143,8 +143,7 @@ class SessionStatus:
     @property
     def reading_share(self) -> str:
         """How far the server has read the prompt, in words; empty where it does not say."""
-        progress = self.reading
-        return f"reading the prompt {progress.read * 100 // progress.total} %" if progress else ""
+        return f"reading the prompt {self.reading.percent} %" if self.reading else ""
 
     def read_prompt(self, event: PromptProgressed | None) -> None:
         """The server reads the prompt, or does so no more."""

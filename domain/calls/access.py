@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
+from quorum.domain.text.paths import is_below_any
+
 
 class Access(Struct, frozen=True, kw_only=True):
     """The resources a call touches: canonical absolute paths, or `state:<name>`.
@@ -74,8 +76,4 @@ def _touch(some: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def _overlap(one: str, other: str) -> bool:
-    return one == other or _contains(one, other) or _contains(other, one)
-
-
-def _contains(folder: str, path: str) -> bool:
-    return path.startswith(folder if folder.endswith("/") else folder + "/")
+    return is_below_any(one, (other,)) or is_below_any(other, (one,))

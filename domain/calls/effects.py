@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from quorum.domain.text.paths import is_below_any
+
 
 class ChangeKind(StrEnum):
     """What happened to a file."""
@@ -148,10 +150,5 @@ def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str])
             kind = ChangeKind.MODIFIED
         else:
             continue
-        found.append(FileChange(path=path, kind=kind, declared=is_declared(declared, path)))
+        found.append(FileChange(path=path, kind=kind, declared=is_below_any(path, declared)))
     return Effects(changes=tuple(sorted(found, key=lambda c: (c.declared, c.path))), complete=complete)
-
-
-def is_declared(declared: frozenset[str], path: str) -> bool:
-    """Whether a path is one of those declared, or lies below one."""
-    return path in declared or any(path.startswith(root.rstrip("/") + "/") for root in declared)

@@ -8,10 +8,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
+from quorum.domain.text.json_text import count_json_bytes
 from quorum.domain.text.json_value import JsonObject
 
 CALL_TOOL = "call_tool"
 FIND_TOOLS = "find_tools"
+
+MOST_TOOLS = 128
+"""What a request may list: some APIs refuse more."""
 
 _BEGINNING = "[quorum: the tools of MCP servers are told anew."
 _MOST_NAMES = 100
@@ -55,6 +59,32 @@ def compute_tool_digest(schema: JsonObject) -> str:
 def list_tools(schemas: Sequence[JsonObject]) -> tuple[RecordedTool, ...]:
     """These tools by name and digest, without what the record may have of them already."""
     return tuple(RecordedTool(name=str(each["name"]), sha256=compute_tool_digest(each)) for each in schemas)
+
+
+def select_listed(schemas: Sequence[JsonObject], room: int) -> tuple[JsonObject, ...]:
+    """The tools for a new list: all of quorum's own, and those of servers that fit into `room`, in bytes of
+    JSON, the tools of one server together and small ones first. The others are found with `find_tools`;
+    without `call_tool`, which calls them, all are listed."""
+    if all(each["name"] != CALL_TOOL for each in schemas):
+        return tuple(schemas)
+    by_server: dict[str, list[JsonObject]] = {}
+    for each in schemas:
+        if is_of_server(name := str(each["name"])):
+            by_server.setdefault(name.split("__")[1], []).append(each)
+    number = len(schemas) - sum(map(len, by_server.values()))
+    left_out: set[str] = set()
+    sizes = {server: count_json_bytes(tools) for server, tools in by_server.items()}
+    for server, size in sorted(sizes.items(), key=lambda each: each[1]):
+        tools = by_server[server]
+        if size > room or number + len(tools) > MOST_TOOLS:
+            left_out.add(server)
+        else:
+            room, number = room - size, number + len(tools)
+    return tuple(
+        each
+        for each in schemas
+        if not is_of_server(name := str(each["name"])) or name.split("__")[1] not in left_out
+    )
 
 
 def find_tool_changes(listed: Sequence[RecordedTool], current: Sequence[RecordedTool]) -> ToolChanges | None:

@@ -35,10 +35,15 @@ class LongPrompt(Struct, frozen=True, kw_only=True):
     price: Price
 
 
+_NOTHING = Price(input=Decimal(0), output=Decimal(0), cache_read=Decimal(0), cache_write=Decimal(0))
+
+
 class PriceTable(Struct, frozen=True):
-    """The known prices, each under "provider/model"."""
+    """The known prices, each under "provider/model". A request to one of the providers `by_plan` costs nothing
+    that is counted here."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
+    by_plan: frozenset[str] = frozenset()
 
     def find_price(self, model: str) -> Price | None:
         """The price of "provider/model", or None where it is not known.
@@ -46,8 +51,8 @@ class PriceTable(Struct, frozen=True):
         A name that is not in the table but ends in a date, -20261021 or -2026-10-21, has the price of the
         name without it. Nothing else is taken for the same: a wrong price is worse than none.
         """
-        found = self.prices.get(model)
-        return found if found is not None else self.prices.get(strip_date(model))
+        found = self.prices.get(model, self.prices.get(strip_date(model)))
+        return _NOTHING if found is None and model.partition("/")[0] in self.by_plan else found
 
     def compute_cost(self, model: str, usage: Usage) -> Decimal | None:
         """What one request to "provider/model" cost in USD, or None where its price is not known."""

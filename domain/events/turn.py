@@ -99,6 +99,11 @@ class PromptProgressed(Fact, frozen=True, kw_only=True, tag="prompt_progressed")
     read: int
     total: int
 
+    @property
+    def percent(self) -> int:
+        """How much of it that is, in hundredths; all of an empty one."""
+        return self.read * 100 // self.total if self.total else 100
+
 
 class RetryScheduled(Fact, frozen=True, kw_only=True, tag="retry_scheduled"):
     """A request failed before its first byte and will be sent again: for the `attempt`-th time of `attempts`.

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
+from quorum.domain.shell.command_line import UNKNOWN_WORDS, JudgedCommand, ShellVerdict
 from quorum.domain.shell.git_commands import GIT_COMMANDS
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import find_uncovered_word, has_writing_uses
@@ -66,7 +67,10 @@ ANY_WORDS = "*"
 """At the end of a pattern: any further words, but no option that may run a program or open a file."""
 ANY_WORDS_AND_OPTIONS = "**"
 """At the end of a pattern: any further words whatever."""
+_APPENDING = frozenset({"parallel", "xargs"})
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
+# What stands where a shell has its script, and is none, or need not be one.
+_NO_SCRIPTS = ("<(", "/dev/", "/proc/", "$", "`", UNKNOWN_WORDS)
 _ENDS_OF_WORDS = compile_late(r"[\s=;&|()'\"]+")
 _GIT_VALUED = frozenset(
     {
@@ -130,17 +134,52 @@ def fits_words(pattern: str, words: Sequence[str]) -> bool:
     )
 
 
-def may_touch(pattern: str, shell: ShellVerdict) -> bool:
-    """Whether anything in a command may be what a pattern that forbids or asks is about."""
-    if shell.unclear is not None:  # what cannot be taken apart may hold anything that the rule is about
-        return True
-    wanted = split_pattern(pattern)
-    return any(
-        runs is None or _match_words(wanted, runs) or _match_words(wanted, _lower_program(runs))
-        for part in shell.parts
+class Match(Enum):
+    """Whether a command is one that a pattern is about."""
+
+    NONE = "no"
+    POSSIBLE = "possible"
+    SURE = "sure"
+
+
+def match_command(pattern: str, shell: ShellVerdict) -> Match:
+    """Whether anything in a command is what a pattern that forbids or asks is about."""
+    wanted, started = split_pattern(pattern), shell.started
+    # What nobody took apart may hold anything.
+    is_possible = bool(started.doubt) if started is not None else shell.unclear is not None
+    lists = [*(part.command.words for part in shell.parts), *(started.commands if started is not None else ())]
+    for words in lists:
         # one word more than the pattern has tells whether a command is as long
-        for runs in _list_programs(part.command.words, len(wanted) + 1)
-    )
+        for runs in _list_programs(words, len(wanted) + 1):
+            if runs is None:
+                is_possible = is_possible or started is None
+                continue
+            for named in {runs, _lower_program(runs)}:
+                if _match_words(wanted, named) and not _has_unknown_words(wanted, named):
+                    return Match.SURE
+                is_possible = is_possible or _may_become(wanted, named)
+    return Match.POSSIBLE if is_possible else Match.NONE
+
+
+def _has_unknown_words(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether what a pattern names was compared with words that are not known."""
+    is_open = wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS)
+    return any(UNKNOWN_WORDS in word for word in (words[: len(wanted) - 1] if is_open else words))
+
+
+def _may_become(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether unknown words can be such that the command fits."""
+    is_open = wanted[-1] in (ANY_WORDS, ANY_WORDS_AND_OPTIONS)
+    fixed = wanted[:-1] if is_open else wanted
+    for place, word in enumerate(words):
+        start, unknown, _ = word.partition(UNKNOWN_WORDS)
+        if place >= len(fixed):
+            return is_open or (bool(unknown) and not start)
+        if unknown:  # what it begins with is known; all behind that may be anything
+            return fits(start, fixed[place][: len(start)])
+        if not fits(word, fixed[place]):
+            return False
+    return False
 
 
 def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] | None]:
@@ -156,7 +195,10 @@ def _list_programs(words: Sequence[str], most: int) -> Iterator[tuple[str, ...] 
             yield None
         if name not in WRAPPERS:
             return
-        yield from _list_wrapped_programs(rest[1:], most)
+        behind = _fill_in(name, rest[1:])
+        if _wraps_unknown_program(name, behind):
+            yield (UNKNOWN_WORDS,)
+        yield from _list_wrapped_programs(behind, most)
         return
 
 
@@ -164,6 +206,8 @@ def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[st
     """The program behind a wrapper may stand behind any of its options and values: every word could be it."""
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
+        if name.startswith(UNKNOWN_WORDS):
+            continue
         yield (name, *words[place + 1 : place + most])
         yield from _list_git_programs(name, words[place + 1 : place + 1 + _MOST_OPTIONS_OF_GIT + most], most)
         if name in SHELLS or name in _EVALUATING:
@@ -173,11 +217,68 @@ def _list_wrapped_programs(words: Sequence[str], most: int) -> Iterator[tuple[st
             yield from _list_wrapped_programs(_ENDS_OF_WORDS.split(word), most)
 
 
+def _fill_in(wrapper: str, words: Sequence[str]) -> list[str]:
+    """The words behind a wrapper, with unknown ones where it puts what it reads or finds."""
+    if wrapper not in _APPENDING:
+        return [UNKNOWN_WORDS if word == "{}" else word for word in words]
+    marks = {"{}"}
+    for place, word in enumerate(words):
+        if word == "-I":
+            marks.update(words[place + 1 : place + 2])
+        elif (found := re.match(r"-[Ii]|--replace=", word)) is not None:
+            marks.add(word[found.end() :])
+    pattern = "|".join(map(re.escape, filter(None, marks)))
+    return [
+        *(re.split(pattern, word)[0] + UNKNOWN_WORDS if re.search(pattern, word) else word for word in words),
+        UNKNOWN_WORDS,
+    ]
+
+
+def _wraps_unknown_program(name: str, words: Sequence[str]) -> bool:
+    """Whether a word that is not known stands where a wrapper has its program, and not among its arguments."""
+    from quorum.domain.review.hazards.invocation import Invocation, unwrap  # only a few commands need it
+
+    first = next((word for word in words if not word.startswith("-")), "")
+    runs = [run.program for run in unwrap(Invocation(program=name, arguments=tuple(words)))][1:]
+    return any(program.startswith(UNKNOWN_WORDS) for program in (runs or [first.rpartition("/")[2]]))
+
+
+def list_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """The words of each program that a plain command may run and that runs a text, its name first."""
+    if not words:
+        return
+    name = words[0].rpartition("/")[2]
+    if _evaluates(name, words[1:]):
+        yield (name, *words[1:])
+    if name in WRAPPERS and not (name == "command" and words[1:2] and words[1] in ("-v", "-V")):
+        yield from _list_wrapped_evaluations(_fill_in(name, words[1:]))
+
+
+def _list_wrapped_evaluations(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for place, word in enumerate(words):
+        name = word.rpartition("/")[2]
+        if _evaluates(name, words[place + 1 :]):
+            yield (name, *words[place + 1 :])
+        if any(map(str.isspace, word)):
+            inner = (each.rpartition("/")[2] for each in _ENDS_OF_WORDS.split(word))
+            yield from ((each, "-c", UNKNOWN_WORDS) for each in inner if each in SHELLS | _EVALUATING)
+
+
+def _evaluates(name: str, words: Sequence[str]) -> bool:
+    if name == "git":
+        options = words[: len(words) - len(_skip_git_options(words))]
+        return len(options) > _MOST_OPTIONS_OF_GIT or any("alias." in word.lower() for word in options)
+    return name in _EVALUATING or (name in SHELLS and _takes_command(words))
+
+
 def _takes_command(words: Sequence[str]) -> bool:
     """Whether a shell is given its commands by a word or by its input; otherwise it runs a script."""
     options = [word for word in words if word.startswith(("-", "+"))]
-    return len(options) == len(words) or any(
-        {"c", "s"} & set(word) for word in options if not word.startswith("--")
+    operand = next((word for word in words if not word.startswith(("-", "+"))), "")
+    return (
+        not operand
+        or operand.startswith(_NO_SCRIPTS)
+        or any({"c", "s"} & set(word) for word in options if not word.startswith("--"))
     )
 
 
@@ -197,7 +298,10 @@ def _list_git_programs(name: str, words: Sequence[str], most: int) -> Iterator[t
 def _skip_git_options(words: Sequence[str]) -> tuple[str, ...]:
     start = 0
     while start < len(words) and words[start].startswith("-"):
-        start += 2 if words[start] in _GIT_VALUED else 1
+        is_valued = words[start] in _GIT_VALUED
+        if UNKNOWN_WORDS in "".join(words[start : start + 1 + is_valued]):
+            return (UNKNOWN_WORDS,)  # it may hold the command as well
+        start += 1 + is_valued
     return tuple(words[start:])
 
 

@@ -20,7 +20,14 @@ from quorum.domain.review.ballot import Tally, Verdict
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.permissions import Answer, Rule, Subject, explain_uncovered_word, find_matching_rules
+from quorum.domain.review.permissions import (
+    Answer,
+    Rule,
+    Subject,
+    explain_doubt,
+    explain_uncovered_word,
+    find_matching_rules,
+)
 from quorum.domain.review.plain_request import Asked
 from quorum.domain.review.plan_terms import CREATE_PLAN, NO_PLAN, PlanTerms
 
@@ -136,7 +143,7 @@ def _decide(
 ) -> Decision:
     said = find_matching_rules(rules, subject, paths.roots)
     restricting = [
-        *(_judge_rule(rule) for rule in said if rule.answer is not Answer.ALLOW),
+        *(_judge_restricting_rule(rule, subject) for rule in said if rule.answer is not Answer.ALLOW),
         *_judge_paths(subject, paths),
         *_judge_outside(subject, paths),
         *_judge_leaving(subject),
@@ -182,6 +189,15 @@ def _select_strictest(voices: Sequence[_Voice]) -> Decision:
 def _judge_rule(rule: Rule) -> _Voice:
     verb = {Answer.ALLOW: "allows it", Answer.ASK: "asks about it", Answer.DENY: "denies it"}[rule.answer]
     return _Voice(rule.answer, f"rule {rule.id}", f"the rule {rule.text} {verb} ({rule.source})")
+
+
+def _judge_restricting_rule(rule: Rule, subject: Subject) -> _Voice:
+    """A rule that may be about a call and need not leaves the decision to the person."""
+    if not (doubt := explain_doubt(rule, subject)):
+        return _judge_rule(rule)
+    verb = "forbid it" if rule.answer is Answer.DENY else "ask about it"
+    reason = f"the rule {rule.text} may {verb} ({rule.source}): {doubt}"
+    return _Voice(Answer.ASK, f"rule {rule.id}", reason)
 
 
 def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:

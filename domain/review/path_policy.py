@@ -11,8 +11,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from quorum.domain.review.workspace_roots import is_below_any
 from quorum.domain.text.late_pattern import compile_late
+from quorum.domain.text.paths import is_below_any
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.

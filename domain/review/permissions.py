@@ -22,10 +22,11 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.command_pattern import (
     BadPattern,
+    Match,
     covers_part,
     find_word_in_the_way,
     fits,
-    may_touch,
+    match_command,
     split_pattern,
 )
 from quorum.domain.review.path_pattern import matches_path, never_matches
@@ -169,14 +170,31 @@ def _may_bind(rule: Rule, subject: Subject, roots: Sequence[str]) -> bool:
     if not fnmatchcase(subject.tool, rule.tool):
         return False
     if subject.command is not None:
-        return subject.shell is None or _may_bind_command(rule.pattern, subject.shell)
+        return _match_command(rule.pattern, subject.shell) is not Match.NONE
     return _other_binds(rule.pattern, subject, roots, strict=False)
 
 
-def _may_bind_command(pattern: str, shell: ShellVerdict) -> bool:
+def _match_command(pattern: str, shell: ShellVerdict | None) -> Match:
+    if shell is None:
+        return Match.POSSIBLE
     if pattern.strip() == READ_ONLY:
-        return shell.is_read_only
-    return may_touch(pattern, shell)
+        return Match.SURE if shell.is_read_only else Match.NONE
+    return match_command(pattern, shell)
+
+
+def explain_doubt(rule: Rule, subject: Subject) -> str:
+    """Why a rule that binds a command may be about it and need not, as a clause; empty where it surely is."""
+    is_about_commands = rule.pattern is not None and rule.tool not in WRITERS | READERS
+    if rule.pattern is None or not is_about_commands or subject.command is None:
+        return ""
+    if _match_command(rule.pattern, subject.shell) is Match.SURE:
+        return ""
+    shell = subject.shell
+    if shell is None:
+        return "the command was not looked at"
+    if shell.started is not None and shell.started.doubt:
+        return shell.started.doubt
+    return shell.unclear or "words of it are not known"
 
 
 # ---------------------------------------------------------------- rules that allow: only where they surely do

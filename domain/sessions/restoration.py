@@ -9,8 +9,8 @@ from msgspec import Struct, field
 from quorum.domain.calls.effects import FileChange, FileKind, FileState, KeptFiles, is_like, is_same
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.replacing import replace
-from quorum.domain.review.workspace_roots import is_below_any
 from quorum.domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.text.paths import is_below_any
 
 # A sentence names so many files of git; all of them are too many to read.
 _MOST_NAMED = 6

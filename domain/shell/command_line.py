@@ -64,17 +64,32 @@ class CommandLine(Struct, frozen=True):
     but their words are not those that programs get. Such a text is opaque unless it is proved read-only.
     `unclear` says why the text is more than that; it is then opaque, and `commands` are those that could be
     made out anywhere in it, words that need expansion as written. They are good for showing and for finding
-    something forbidden, never for allowing.
+    something forbidden, never for allowing. `is_misread` says that even these may be others.
     """
 
     commands: tuple[SimpleCommand, ...]
     unclear: str | None = None
     expanded: str | None = None
+    is_misread: bool = False
 
     @property
     def inexact(self) -> str | None:
         """Why the commands are not, word for word, what would run; None where they are."""
         return self.unclear or self.expanded
+
+
+UNKNOWN_WORDS = "\0"
+"""At the end of a word: the shell makes something else of what stands there, one word or more, or none."""
+
+
+class StartedCommands(Struct, frozen=True):
+    """What a text starts besides its plain commands, as words that may end in `UNKNOWN_WORDS`.
+
+    `doubt` is a clause that says why it may start others; empty where it does not.
+    """
+
+    commands: tuple[tuple[str, ...], ...] = ()
+    doubt: str = ""
 
 
 class ShellVerdictKind(StrEnum):
@@ -106,7 +121,7 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     close; None where it closes all of them, and where there is no sandbox.
     `is_confined` says that it would run inside a sandbox, without network; `leaves_sandbox` that there is one,
     and that the call asks to run outside it; `opens_git` that it asks to open `.git` to commands;
-    `offers_git` that an approval of it does that.
+    `offers_git` that an approval of it does that. `started` is None where nobody looked for more commands.
     """
 
     kind: ShellVerdictKind
@@ -121,6 +136,7 @@ class ShellVerdict(Struct, frozen=True, kw_only=True):
     leaves_sandbox: bool = False
     opens_git: bool = False
     offers_git: bool = False
+    started: StartedCommands | None = None
 
     @property
     def is_read_only(self) -> bool:

@@ -12,7 +12,7 @@ from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.custom_commands import CustomCommands
 from quorum.application.instructions.init_command import InitCommand
 from quorum.application.instructions.memory import Memory
-from quorum.application.instructions.project_instructions import ProjectInstructions
+from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
@@ -79,7 +79,7 @@ class ConversationParts:
             core.conversation,
             window=build_window_lookup(settings.providers, settings.context_budget.models),
             budget=budget,
-            tool_bytes=lambda: self.tool_prefix.short_bytes or calls.tool_set.count_schema_bytes(),
+            tool_bytes=lambda: self.tool_prefix.listed_bytes or calls.tool_set.count_schema_bytes(),
             instructions=lambda: models.system_prompt.sizes,
         )
         self.context_manager: Final = ContextManager(
@@ -126,6 +126,7 @@ class ConversationParts:
             offers=session_tools.build_tool_offer(settings),
             is_wanted=self.tool_servers.is_wanted,
             has_small_window=self.context_manager.has_small_window,
+            compute_room=self.gauge.compute_room_for_tools,
         )
         self.dialogue: Final = Dialogue(
             session=models.session,
@@ -156,7 +157,10 @@ class ConversationParts:
             events=core.events,
             pending_messages=calls.pending_messages,
             apply=models.session.reopen,
-            max_bytes=settings.agent.instructions_max_bytes,
+            limits=PromptLimits(
+                settings.agent.instructions_max_bytes,
+                lambda: self.context_manager.learn_whether_small(models.session.model),
+            ),
             skills=calls.skills,
             agents=session_tools.choose_offered_agents(calls.agents, calls.tools),
             folders=folders,

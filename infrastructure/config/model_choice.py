@@ -12,8 +12,10 @@ from quorum.domain.text.nearest import find_nearest_word
 from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import format_literal
+from quorum.infrastructure.provider_types import get_traits
 
 LIST_ROLES = ("decision_fallback", "review", "participants")
+_ANSWERING_ROLES = ("review", "participants", "moderator")
 ROLES = ("decision", "exploration", "ask", "moderator", *LIST_ROLES)
 DEFAULT_MODELS = {"anthropic": "anthropic/claude-sonnet-5-5", "openai": "openai/gpt-5.4"}
 OFFLINE_MODEL = "offline/offline"
@@ -74,7 +76,7 @@ def choose_model(
     """
     settings = loaded.settings
     if model := settings.models.decision:
-        if problem := _explain_unknown_provider(loaded, "decision", model):
+        if problem := _explain_unfit(loaded, "decision", model):
             raise ConfigError(problem)
         return ModelChoice(model, _explain_setting(loaded, "decision"))
     for name, model in _list_allowed_defaults(loaded):
@@ -123,7 +125,7 @@ def choose_roles(
         problem
         for role in ROLES
         for model in _read_setting(loaded.settings, role)
-        if (problem := _explain_unknown_provider(loaded, role, model))
+        if (problem := _explain_unfit(loaded, role, model))
     ]
     if problems:
         raise ConfigError("\n".join(dict.fromkeys(problems)))
@@ -199,6 +201,19 @@ def _explain_unknown_role(option: str, role: str) -> str:
     return f"{problem}; {hint}the roles are {', '.join(ROLES)}"
 
 
+def _explain_unfit(loaded: LoadedSettings, role: str, model: str) -> str | None:
+    """Why the model that is set for a role cannot have it."""
+    if problem := _explain_unknown_provider(loaded, role, model):
+        return problem
+    table = loaded.settings.providers[model.partition("/")[0]]
+    if role in _ANSWERING_ROLES or not get_traits(table.type).only_answers:
+        return None
+    return (
+        f"models.{role} = {format_literal(model)} ({loaded.origins[f'models.{role}']}) has to call tools, and "
+        f"this model only answers; it can be in {', '.join(f'models.{each}' for each in _ANSWERING_ROLES)}"
+    )
+
+
 def _explain_unknown_provider(loaded: LoadedSettings, role: str, model: str) -> str | None:
     """What is wrong where a role's model names a provider that does not exist."""
     name, _, own_name = model.partition("/")
@@ -221,6 +236,6 @@ def _list_configured(loaded: LoadedSettings) -> list[tuple[str, str]]:
     for name, table in loaded.settings.providers.items():
         changed = (loaded.origins[f"providers.{name}.{key}"] for key in _SIGNS_OF_A_SETUP)
         places = [origin for origin in changed if origin != DEFAULT_ORIGIN]
-        if places and table.type != "offline":
+        if places and table.type != "offline" and not get_traits(table.type).only_answers:
             found.append((name, places[0]))
     return found

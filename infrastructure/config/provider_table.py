@@ -77,7 +77,8 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     program: Annotated[
         str,
         About(
-            description="For copilot: the GitHub Copilot CLI, as a path or a name to look up in PATH.",
+            description="For copilot, claude-cli and codex: the program, as a path or a name to look up in "
+            "PATH. For acp: the agent with its arguments, as in a shell (docs/members.md).",
             project=_NEVER,
             expected="a path or the name of a program",
         ),
@@ -100,7 +101,8 @@ class ProviderTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         About(
             description="Name of the environment variable with the API key; never the key itself. "
             "Empty: the server needs no key, or, with client, the cloud's own "
-            "credentials are used.",
+            "credentials are used. For claude-cli, codex and acp: passed on to the program, which uses its own "
+            "login otherwise.",
             project=_NEVER,
             expected="the name of an environment variable (not the key itself)",
             unquoted=True,

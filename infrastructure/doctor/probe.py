@@ -23,6 +23,7 @@ from quorum.infrastructure.doctor.tool_probe import probe_tools, report_tools
 from quorum.infrastructure.managed_policy import build_model_check
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.provider_types import get_traits
 from quorum.infrastructure.settings_conversion import build_provider_settings
 
 LIMIT_SECS = 30.0
@@ -190,8 +191,8 @@ def _describe_remedy(question: Question, kind: ProviderErrorKind, settings: Prov
 
 
 def _explain_credentials(table: str, settings: ProviderTable) -> str:
-    if settings.type == "copilot":
-        return "sign in with `copilot login`"
+    if (program := get_traits(settings.type).program) is not None:
+        return f"sign in with {program.sign_in}"
     if settings.client in ("bedrock", "vertex"):
         return "see to the credentials that the cloud's own tools use"
     return f"put a valid key into the variable that api_key_env of {table} names"

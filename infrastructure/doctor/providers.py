@@ -26,11 +26,16 @@ from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.managed_policy import build_model_check
 from quorum.infrastructure.models.registry import ProviderRegistry
-from quorum.infrastructure.provider_types import find_public_service, get_traits
+from quorum.infrastructure.prices.model_figures import is_paid_by_plan
+from quorum.infrastructure.provider_types import (
+    ProviderProgram,
+    find_public_service,
+    get_traits,
+    split_program,
+)
 from quorum.infrastructure.settings_conversion import build_provider_settings
 
 _EXTRAS = {"bedrock": "boto3", "vertex": "google.auth"}
-_COPILOT_INSTALLATION = "npm install -g @github/copilot"
 
 
 class _ProviderFact(Struct, frozen=True):
@@ -130,8 +135,8 @@ def _list_facts(
             _check_extra(table.client, module),
             *_check_package(table),
         )  # the cloud's own SDK finds what shows who asks
-    if table.type == "copilot":
-        return (_check_copilot(table.program or "copilot", environ), *_check_package(table))
+    if (program := get_traits(table.type).program) is not None:
+        return (_check_program(table, program, environ), *_check_package(table))
     if table.client:
         return _check_package(table)
     return (_check_key(name, table, environ, stored_key), *_check_package(table))
@@ -168,11 +173,15 @@ def _check_key(
     )
 
 
-def _check_copilot(program: str, environ: Mapping[str, str]) -> _ProviderFact:
-    found = find_program(program, environ.get("PATH", ""))
-    if found is not None:
-        return _ProviderFact(f"the GitHub Copilot CLI is {escape_path(Path(found))}")
-    return _ProviderFact(explain_missing(program, environ.get("PATH", "")), _COPILOT_INSTALLATION)
+def _check_program(table: ProviderTable, about: ProviderProgram, environ: Mapping[str, str]) -> _ProviderFact:
+    name, *_ = split_program(table.type, table.program or about.default) or ("",)
+    if not name:
+        return _ProviderFact("names no program", 'set program to the agent, for example "gemini --acp"')
+    found = find_program(name, environ.get("PATH", ""))
+    if found is None:
+        return _ProviderFact(explain_missing(name, environ.get("PATH", "")), about.install)
+    plan = ", paid by its plan" if is_paid_by_plan(table) else ""
+    return _ProviderFact(f"{about.name} is {escape_path(Path(found))}{plan}")
 
 
 def _check_extra(extra: str, module: str) -> _ProviderFact:

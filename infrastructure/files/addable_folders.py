@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.files.workspace import escape_path
 
 

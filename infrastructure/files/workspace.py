@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from quorum.application.calls.decided_access import is_decided_path, list_granted_paths
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
-from quorum.domain.review.workspace_roots import WorkspaceRoots, is_below_any
+from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.files.held_files import refuse_held
 from quorum.infrastructure.files.opened_path import require_opened_at
 

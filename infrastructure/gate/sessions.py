@@ -6,9 +6,9 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Never, TypeAlias
+from typing import Never
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
@@ -33,6 +33,7 @@ from quorum.infrastructure.composition.session import SessionParts
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.gate.caller_tools import CallerTool, CallerWorld, build_caller_tool
+from quorum.infrastructure.remote.session_release import ask_residents_to_release
 from quorum.infrastructure.secrets.key_ring import KeyRing
 from quorum.infrastructure.settings_conversion import build_output_limits
 from quorum.infrastructure.storage import open_record
@@ -41,9 +42,6 @@ from quorum.infrastructure.trust.decisions import open_trust_decisions
 _SPACE = uuid.UUID("6f0f2c1c-6f0b-5d0e-9d3b-2f7d0a5b9c11")
 _PAUSE_SECS = 0.05
 _MOST_WAITING_SECS = 5.0  # another process takes no longer for a decision without models
-
-MakeRoom: TypeAlias = Callable[[str], Awaitable[None]]
-"""Asks whoever keeps the session with this id open, without deciding anything in it, to close it."""
 
 
 class NoSchema:
@@ -79,9 +77,7 @@ def identify_session(caller: str, session: str, root: Path) -> str:
     return str(uuid.uuid5(_SPACE, f"{caller}\0{session}\0{root}".encode("utf-8", "surrogateescape").hex()))
 
 
-async def open_caller_record(
-    loaded: LoadedSettings, root: Path, *, caller: str, session: str, make_room: MakeRoom
-) -> SessionRecord:
+async def open_caller_record(loaded: LoadedSettings, root: Path, *, caller: str, session: str) -> SessionRecord:
     """The record of a caller's session, begun or continued. A process that keeps it open is asked for it.
 
     One that decides in it is waited for, yet not for long: then the record is that of another session beside
@@ -89,13 +85,13 @@ async def open_caller_record(
     """
     session_id, until = identify_session(caller, session, root), time.monotonic() + _MOST_WAITING_SECS
     while True:
+        await asyncio.to_thread(ask_residents_to_release, session_id)  # sooner than they are found to have it
         record = await _open_record(loaded, root, session_id)
         if not record.in_use:
             return record
         await record.release()
         if time.monotonic() > until:
             break
-        await make_room(session_id)
         await asyncio.sleep(_PAUSE_SECS)
     beside = identify_session(caller, f"{session}\0{os.getpid()}", root)
     record = await _open_record(loaded, root, beside)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
+from quorum.domain.errors import ToolError
 from quorum.domain.mcp.offered_prompt import OfferedPrompt
 from quorum.domain.mcp.offered_resource import OfferedResource
 from quorum.domain.mcp.offered_tool import OfferedTool, make_offered_tool
@@ -36,7 +37,7 @@ NO_OFFER = ServerOffer(tools=(), version="")
 
 
 async def list_offer(server: str, client: Client, *, timeout_secs: float) -> ServerOffer:
-    """Ask for all lists. Raises MCPError, TimeoutError or ValueError where the server does not list its tools;
+    """Ask for all lists. Raises ToolError, TimeoutError or ValueError where the server does not list its tools;
     the others have `timeout_secs` each, and may fail with a notice."""
     notices: list[str] = []
     tools = await _list_tools(server, client, notices)
@@ -68,7 +69,7 @@ async def _list_tools(server: str, client: Client, notices: list[str]) -> tuple[
             ]
     except MCPError as error:
         if error.code != METHOD_NOT_FOUND or client.server_capabilities.tools is not None:
-            raise
+            raise ToolError(f"it did not list its tools: {describe_failure(error)}") from error
     notices += [f"the tools of the MCP server {server}: {reason}" for reason in reasons]
     return tuple(found)
 

@@ -30,6 +30,7 @@ _WITH_STDIN = 'exec <"$0"; exec "$@"'
 _LARGEST_MESSAGE = 16 << 20
 _MOST_WAITING = 64 << 20
 _PARSED_BESIDE = 1 << 16
+_LAST_LINES = 4
 _ERRORS_KEPT = 2_000
 _LEAVE_SECS = 2.0
 _REST_SECS = 2.0
@@ -54,7 +55,7 @@ class StdioTransport:
         self._partial_bytes = 0
         self._errors = b""
         self._fault = ""
-        self._is_over = False
+        self._is_over = self._is_left = False
         self._is_refused = False
         self._seen_bytes = 0
         self._news = asyncio.Event()
@@ -68,7 +69,10 @@ class StdioTransport:
     @property
     def problem(self) -> str:
         """What went wrong with the server so far; empty where nothing did."""
-        words = make_printable(self._errors.decode("utf-8", "replace")).strip()
+        printed = make_printable(self._errors.decode("utf-8", "replace")).strip().splitlines()
+        # indented are the frames and the code of a traceback
+        lines = [line for line in printed if not line.startswith((" ", "\t", "^"))] or printed
+        words = "\n".join(lines[-_LAST_LINES:])
         return f"{self._fault}; its last words: {words}" if self._fault and words else self._fault
 
     @property
@@ -110,6 +114,7 @@ class StdioTransport:
         await asyncio.shield(asyncio.ensure_future(self._close()))
 
     async def _close(self) -> None:
+        self._is_left = True
         self._close_input()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LEAVE_SECS):
@@ -215,7 +220,7 @@ class StdioTransport:
 
     async def _watch(self) -> None:
         ending = await self._process.wait()
-        if not self._fault:
+        if not self._fault and not self._is_left:
             how = ending.failure or (
                 f"it was ended by signal {-ending.exit_code}"
                 if ending.exit_code is not None and ending.exit_code < 0

@@ -195,6 +195,8 @@ class ProviderRegistry:
                 return CopilotProvider(
                     provider, settings, self._get_environment(provider, settings), self._contents
                 )
+            case "claude-cli" | "codex" | "acp":
+                client = self._build_member(provider, settings)
             case "offline":
                 from quorum.infrastructure.models.offline import OfflineApiClient
 
@@ -213,6 +215,11 @@ class ProviderRegistry:
             efforts=list_efforts(settings.type),
             pace=pace,
         )
+
+    def _build_member(self, provider: str, settings: ProviderSettings) -> ApiClient:
+        from quorum.infrastructure.models.members.opening import open_member
+
+        return open_member(provider, settings, self._get_environment(provider, settings))
 
     def _build_endpoint(self, provider: str, settings: ProviderSettings) -> Endpoint:
         environ, public = self._get_environment(provider, settings), find_public_service(settings.type)

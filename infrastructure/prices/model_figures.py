@@ -34,7 +34,13 @@ def build_price_table(
         for model, published in load_published_prices().items()
         if model.startswith(f"{vendor}/")
     }
-    return PriceTable(prices | {model: _build_price(table) for model, table in own.items()})
+    by_plan = frozenset(name for name, table in providers.items() if is_paid_by_plan(table))
+    return PriceTable(prices | {model: _build_price(table) for model, table in own.items()}, by_plan)
+
+
+def is_paid_by_plan(table: ProviderTable) -> bool:
+    """Whether the plan of a person's own program pays for what this provider serves: it is given no key."""
+    return get_traits(table.type).only_answers and not table.api_key_env
 
 
 def build_window_lookup(

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "List, show, diff, export, fork, verify, anchor, delete or resume sessions.",
     ),
     "inbox": ("quorum.cli.inbox", "List and answer decisions that wait in any session."),
+    "board": ("quorum.cli.board", "List what waits for you, which sessions are open, and which ended last."),
     "fleet": ("quorum.cli.fleet", "Have workers on one or several machines run many sessions."),
     "config": ("quorum.cli.config", "Show, check, find or change the settings; trust what a project asks for."),
     "permissions": ("quorum.cli.permissions", "Try, replay, list and remove permission rules."),

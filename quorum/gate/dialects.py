@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
+from quorum.gate.agent_forms import read_copilot, read_gemini, read_kimi, read_opencode, read_qwen
 from quorum.gate.caller_calls import translate_call
 from quorum.gate.hook_callers import HookCaller, recognize_caller
 from quorum.gate.own_calls import read_own_call
@@ -147,9 +148,10 @@ class ClaudeDialect:
     def __init__(self, caller: HookCaller = HookCaller.UNKNOWN) -> None:
         self._caller = caller
 
-    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> ClaudeDialect:
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> Dialect:
         """The form for the program that is recognized."""
-        return ClaudeDialect(recognize_caller(payload, environment))
+        caller = recognize_caller(payload, environment)
+        return _AGENTS.get(caller) or ClaudeDialect(caller)
 
     def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
@@ -202,6 +204,71 @@ class CodexDialect:
                 return _read_tool_use("deny", _forbid(decision, "this hook cannot ask you"))
 
 
+class AgentDialect:
+    """The hooks of another agent, whose calls are read in the form of Claude Code.
+
+    `translate` gives this form of a payload, or raises BadPayload.
+    """
+
+    def __init__(self, caller: HookCaller, translate: Callable[[JsonObject, str], JsonObject]) -> None:
+        self._caller, self._translate = caller, translate
+
+    def adapt(self, payload: JsonObject, environment: Mapping[str, str]) -> AgentDialect:
+        """The same for all callers."""
+        return self
+
+    def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
+        """What a hook is given on standard input. Raises BadPayload."""
+        # Those that do not set it may have it from another agent that started them.
+        sets_project = self._caller not in (HookCaller.KIMI, HookCaller.OPENCODE)
+        project = (sets_project and environment.get("CLAUDE_PROJECT_DIR")) or folder
+        try:
+            hook = self._translate(payload, folder)
+        except BadPayload as error:
+            raise BadPayload(f"this is no hook of {self._caller}: {error}", error.event) from error
+        return _read_hook(self._caller.value, hook, environment, project)
+
+    def reply(self, event: str, decision: GateDecision) -> Reply:
+        """Exit code 2, which all obey, where the caller cannot ask or what it sent could not be read."""
+        if event == PROMPT:
+            return Reply()
+        if decision.answer is Answer.ASK and not (event and self._caller.can_ask):
+            why = f"{self._caller} would run it if the answer were to ask" if event else "it could not be read"
+            decision = _forbid(decision, why)
+        if decision.answer is Answer.DENY:
+            return Reply(err=_show(decision), code=_BLOCKED)
+        match self._caller:
+            case HookCaller.GEMINI:
+                return Reply(out=json.dumps({"decision": "allow"}))
+            case HookCaller.KIMI | HookCaller.OPENCODE:
+                return Reply()
+            case HookCaller.QWEN if event == PERMISSION_REQUEST:
+                return _answer_permission(decision)
+            case _ if event == PERMISSION_REQUEST:
+                return Reply()  # the caller asks the person itself
+            case HookCaller.COPILOT:  # hooks of both forms read their own half
+                said = {
+                    "permissionDecision": decision.answer.value,
+                    "permissionDecisionReason": _show(decision),
+                }
+                both = json.loads(_read_tool_use(decision.answer.value, decision).out)
+                return Reply(out=json.dumps(said | both))
+            case _:
+                return _read_tool_use(decision.answer.value, decision)
+
+
+_AGENTS: dict[HookCaller, AgentDialect] = {
+    caller: AgentDialect(caller, translate)
+    for caller, translate in (
+        (HookCaller.COPILOT, read_copilot),
+        (HookCaller.GEMINI, read_gemini),
+        (HookCaller.KIMI, read_kimi),
+        (HookCaller.OPENCODE, read_opencode),
+        (HookCaller.QWEN, read_qwen),
+    )
+}
+
+
 def _forbid(decision: GateDecision, why: str) -> GateDecision:
     """What is to be asked about, where nobody can be asked."""
     remedy = f"{why}: approve such calls with a rule, or run quorum gate with --tui"
@@ -241,5 +308,10 @@ class QuorumDialect:
 DIALECTS: dict[str, Dialect] = {
     "claude": ClaudeDialect(),
     "codex": CodexDialect(),
+    "copilot": _AGENTS[HookCaller.COPILOT],
+    "gemini": _AGENTS[HookCaller.GEMINI],
+    "kimi": _AGENTS[HookCaller.KIMI],
+    "opencode": _AGENTS[HookCaller.OPENCODE],
+    "qwen": _AGENTS[HookCaller.QWEN],
     "quorum": QuorumDialect(),
 }

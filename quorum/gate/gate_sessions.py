@@ -18,7 +18,6 @@ from quorum.domain.review.permissions import Answer
 from quorum.gate.dialects import CallerRequest
 from quorum.gate.payload import BadPayload
 from quorum.gate.resident_key import select_common
-from quorum.gate.session_release import ask_residents_to_release
 from quorum.gate.unasked_approver import UnaskedApprover
 
 if TYPE_CHECKING:
@@ -52,6 +51,7 @@ class _SessionSlot:
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     open: _Open | None = None
     used: int = 0
+    until_closing: asyncio.TimerHandle | None = None
 
 
 class GateSessions:
@@ -84,10 +84,7 @@ class GateSessions:
         except (QuorumError, OSError) as error:
             return GateDecision.ask(str(error))
         finally:
-            slot.used += 1
-            task = asyncio.create_task(self._close_idle(slot, slot.used))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._close_later(slot)
         # A runtime that is cancelled brings its call to an end all the same.
         return late if time.monotonic() - started > timeout_secs else decision
 
@@ -96,6 +93,8 @@ class GateSessions:
         for task in tuple(self._closing):
             task.cancel()
         for slot in self._slots.values():
+            if slot.until_closing is not None:
+                slot.until_closing.cancel()
             async with slot.turn:
                 await _close(slot)
 
@@ -140,9 +139,7 @@ class GateSessions:
 
         caller = request.caller
         loaded = await asyncio.to_thread(self._load, self._options, root)
-        record = await open_caller_record(
-            loaded, root, caller=caller, session=request.session, make_room=ask_residents_to_release
-        )
+        record = await open_caller_record(loaded, root, caller=caller, session=request.session)
         try:
             gate = build_call_gate(
                 loaded,
@@ -157,9 +154,21 @@ class GateSessions:
             raise
         return _Open(gate, record, settings)
 
-    async def _close_idle(self, slot: _SessionSlot, used: int) -> None:
+    def _close_later(self, slot: _SessionSlot) -> None:
         """Let another process write the session when no call came for a while."""
-        await asyncio.sleep(self._idle_secs)
+        slot.used += 1
+        used = slot.used
+
+        def begin_closing() -> None:
+            task = asyncio.create_task(self._close_unused(slot, used))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+        if slot.until_closing is not None:
+            slot.until_closing.cancel()
+        slot.until_closing = asyncio.get_running_loop().call_later(self._idle_secs, begin_closing)
+
+    async def _close_unused(self, slot: _SessionSlot, used: int) -> None:
         async with slot.turn:
             if slot.used == used:
                 await _close(slot)

@@ -9,13 +9,14 @@ from quorum.domain.text.json_value import JsonObject
 
 
 class HookCaller(StrEnum):
-    """A program that runs hooks in the form of Claude Code. UNKNOWN is each that is not told apart."""
+    """A program that runs hooks. UNKNOWN is each that is not told apart."""
 
     CLAUDE_CODE = "Claude Code"
     CODEX = "Codex"
     COPILOT = "Copilot CLI"
     GEMINI = "Gemini CLI"
     KIMI = "Kimi Code"
+    OPENCODE = "opencode"
     QWEN = "Qwen Code"
     UNKNOWN = "an agent that cannot be told from others"
 

@@ -41,6 +41,7 @@ from quorum.domain.events.event import (
     PanelResumed,
     PanelReviewed,
     PanelStarted,
+    PromptProgressed,
     RetryScheduled,
     SessionFinished,
     SessionResumed,
@@ -80,6 +81,7 @@ class HeadlessPrinter:
         self._plan = PlanReport()
         self._final_review = FinalReviewReport()
         self._panels = PanelReport()
+        self._percent_told = 0
         self._on_lost: Callable[[], object] = lambda: None
         self.lost: OutputLost | None = None
 
@@ -114,6 +116,14 @@ class HeadlessPrinter:
         self._panels.follow_past(records)
         self._final_review.follow_past(records)
 
+    def _tell_reading(self, percent: int) -> None:
+        """Say how far the server has read the prompt, at each quarter of it but the last."""
+        if percent < self._percent_told:  # the next prompt
+            self._percent_told = 0
+        if percent < 100 and percent // 25 > self._percent_told // 25:
+            _tell(f"· reading the prompt {percent} %")
+        self._percent_told = percent
+
     def _say(self, event: Event) -> None:
         match event:
             case ErrorOccurred(message=message):
@@ -130,6 +140,8 @@ class HeadlessPrinter:
                 _tell(f"quorum: {make_printable(event.sentence)}")
             case RetryScheduled(reason=reason, delay_secs=delay) if not self._quiet:
                 _tell(f"quorum: {make_printable(reason)}; trying again in {delay:.0f} s")
+            case PromptProgressed() if not self._quiet:
+                self._tell_reading(event.percent)
             case CallStarted() if self._verbose:
                 arguments = make_printable(json.dumps(event.arguments, ensure_ascii=False))
                 _tell(f"· {make_printable(event.tool)} {arguments}")

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from quorum.gate.plain_arguments import DIALECTS
 from quorum.rpc.app_port import AppPort
 from quorum.rpc.approval import Hand, RemoteApproval
 from quorum.rpc.capture import Camera
@@ -16,7 +17,7 @@ from quorum.rpc.panes import find_tab, read_pane
 from quorum.rpc.parameters import TOKEN_PARAM, Param, fit_parameters
 from quorum.rpc.power import find_power
 from quorum.rpc.questions import respond
-from quorum.rpc.remote_gate import DIALECTS, MOST_SECS, RemoteGate
+from quorum.rpc.remote_gate import MOST_SECS, RemoteGate
 from quorum.rpc.settings import LiveSettings, LoadSettings, RemoteSetting
 from quorum.tui.keys.choices import LAYOUTS
 from quorum.tui.keys.commands import COMMANDS

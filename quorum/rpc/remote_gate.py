@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 OpenGate: TypeAlias = Callable[[], Awaitable["GateService"]]
 """Makes what decides, with the first call that comes."""
 
-DIALECTS = ("claude", "codex", "quorum")
 MOST_SECS = 86_400
 
 

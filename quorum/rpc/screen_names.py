@@ -8,6 +8,7 @@ from textual.screen import Screen
 
 SCREEN_NAMES: Mapping[str, str] = {
     "AgentsScreen": "agents",
+    "BoardScreen": "board",
     "ChangesScreen": "changes",
     "ChatScreen": "chat",
     "ContextScreen": "context",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
+from quorum.application.inbox.board import read_board
 from quorum.application.inbox.inbox import Inbox
 from quorum.application.inbox.inbox_approver import InboxApprover
 from quorum.application.inbox.inbox_question import build_request
@@ -36,7 +38,7 @@ from quorum.domain.review.questions import (
     ReviewRequest,
 )
 from quorum.domain.review.remote_answer import RemoteAnswer
-from quorum.domain.sessions.past_session import ContinuedSession, NewSession
+from quorum.domain.sessions.past_session import ContinuedSession, LedgerRecord, NewSession
 from quorum.tui.screens.review.hidden_parts import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response
 from tests.support.fake_answers import FakeAnswers
@@ -50,6 +52,10 @@ CALL = a_call("write", {"path": "a.txt", "text": "x"}, id_="one")
 def a_packet(command: str = "make") -> ReviewPacket:
     call = replace(CALL, arguments={"command": command})
     return ReviewPacket(call=call, context=a_context(call_id="one"), seal=Seal(cwd="/work"))
+
+
+def a_report(session_id: str) -> RunReport:
+    return RunReport(session_id=session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=1)
 
 
 def asks(packet: ReviewPacket) -> ReviewRequested:
@@ -105,6 +111,44 @@ async def test_what_waits_in_any_session_is_listed_with_the_longest_wait_first()
     assert [(each.session.id, each.is_open) for each in waiting] == [(first, False), (second, True)]
     assert [each.digest for each in waiting] == [a_packet("one").digest, a_packet("two").digest]
     assert waiting[0].reasons == ("it writes a file",)
+
+
+async def test_a_session_is_read_again_only_once_it_has_changed_and_those_left_out_are_not_read() -> None:
+    storage = FakeStorage()
+    kept, packet = await a_waiting_session(storage, a_packet("one")), a_packet("two")
+    changed = await a_waiting_session(storage, packet)
+    reads: list[str] = []
+    read = storage.archive.read
+
+    async def count(session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
+        reads.append(session_id)
+        return await read(session_id, types)
+
+    storage.archive.read = count  # type: ignore[method-assign]
+    inbox = inbox_of(storage)
+    assert [each.session.id for each in await inbox.list_waiting({kept})] == [changed]
+    assert reads == [changed]
+    await inbox.list_waiting()
+    await inbox.list_waiting()
+    assert reads == [changed, kept]
+
+    await add(storage, changed, decides(packet, "you"))
+    assert [each.session.id for each in await inbox.list_waiting()] == [kept]
+    assert reads == [changed, kept, changed]
+
+
+async def test_the_board_parts_sessions_that_wait_from_those_that_are_open_and_those_that_ended() -> None:
+    storage = FakeStorage()
+    asking = await a_waiting_session(storage, a_packet("one"))
+    here = await a_waiting_session(storage, a_packet("two"), is_open=True)
+    ended = await a_waiting_session(storage, a_packet("three"))
+    await add(storage, ended, TurnFinished(report=a_report(ended)))
+
+    board = await read_board(inbox_of(storage), storage.archive, without={here})
+
+    assert [review.session.id for review in board.waiting] == [asking]
+    assert board.open == ()
+    assert [session.id for session in board.ended] == [ended]
 
 
 async def test_the_reasons_that_only_the_mode_gives_come_last_and_are_no_dangers() -> None:
@@ -169,8 +213,7 @@ async def test_what_has_changed_or_gone_on_since_is_refused() -> None:
     with pytest.raises(AnswerRefused, match=f"has changed since, and {changed.digest[:16]} is its digest now"):
         await inbox_of(storage).answer(packet.digest, approves=True)
 
-    ended = RunReport(session_id=session_id, status=RunStatus.INTERRUPTED, stop_reason=None, text="", turns=1)
-    await add(storage, session_id, TurnFinished(report=ended))
+    await add(storage, session_id, TurnFinished(report=a_report(session_id)))
     with pytest.raises(AnswerRefused, match="its session continued or ended without it"):
         await inbox_of(storage).answer(changed.digest, approves=True)
     assert await inbox_of(storage).list_waiting() == ()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from quorum.application.events.event_bus import EventBus
+from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.tool_prefix import ToolPrefix
-from quorum.domain.calls.server_tools import CALL_TOOL
+from quorum.domain.calls.server_tools import CALL_TOOL, MOST_TOOLS
 from quorum.domain.events.event import ToolsListed
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
@@ -33,22 +34,27 @@ class Choice:
 class Rig:
     """A session; `reopen` is another process that continues it."""
 
-    def __init__(self, small: Sequence[str] = (), past: Sequence[LedgerRecord] = ()) -> None:
+    def __init__(
+        self, small: Sequence[str] = (), past: Sequence[LedgerRecord] = (), room: int = 1 << 30
+    ) -> None:
         self.seen = RecordingObserver()
         self.tools = list(OWN)
         self.choice = Choice()
-        self._past, self._small = list(past), list(small)
+        self._past, self._small, self._room = list(past), list(small), room
+        self.pending = PendingMessages()
         self.prefix = ToolPrefix(
             self.choice,
             schemas=lambda: self.tools,
             events=EventBus([self.seen], past=past),
+            pending_messages=self.pending,
             has_small_window=lambda model: model in self._small,
+            compute_room=lambda _model: room,
         )
 
     def reopen(self, small: Sequence[str] = ()) -> Rig:
         listed = self.seen.of(ToolsListed)
         new = [LedgerRecord(seq=n, at_ms=n, event=event) for n, event in enumerate(listed)]
-        return Rig(small, [*self._past, *new])
+        return Rig(small, [*self._past, *new], self._room)
 
     async def list_names(self) -> list[object]:
         return [each["name"] for each in await self.prefix.choose()]
@@ -115,3 +121,38 @@ async def test_an_order_of_keys_that_the_record_does_not_have_is_another_list() 
     again.tools[0] = dict(reversed(again.tools[0].items()))
     await again.prefix.choose()
     assert len(again.seen.of(ToolsListed)) == 1
+
+
+async def test_servers_whose_tools_do_not_fit_are_told_and_called_without_being_listed() -> None:
+    rig = Rig(room=600)
+    rig.tools += [schema(f"mcp__large__t{number}") for number in range(20)]
+    rig.tools += [schema("mcp__small__a"), schema("mcp__small__b")]
+
+    rig.prefix.tell_changes()
+    told = rig.pending.pop(steering=False)
+    names = await rig.list_names()
+
+    assert names == ["read_file", "jobs", CALL_TOOL, "mcp__small__a", "mcp__small__b"]
+    assert told is not None
+    assert "mcp__large__t0, mcp__large__t1" in told.said.text
+    assert "mcp__small__a" not in told.said.text
+    assert {"mcp__large__t19", "mcp__small__a"} <= rig.prefix.callable
+    again = rig.reopen()
+    again.tools = rig.tools
+    assert await again.list_names() == names
+
+
+async def test_no_request_lists_more_tools_than_every_api_takes() -> None:
+    rig = Rig()
+    for server in range(5):
+        rig.tools += [schema(f"mcp__s{server}__t{number}") for number in range(40)]
+
+    assert len(await rig.list_names()) == len(OWN) + 120 <= MOST_TOOLS
+    assert len(rig.prefix.callable) == len(OWN) + 200
+
+
+async def test_all_are_listed_where_no_other_can_be_called() -> None:
+    rig = Rig(room=0)
+    rig.tools = [schema("read_file"), schema("mcp__db__new")]
+
+    assert await rig.list_names() == ["read_file", "mcp__db__new"]

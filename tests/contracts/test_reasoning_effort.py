@@ -121,8 +121,8 @@ async def test_the_copilot_cli_opens_its_session_with_the_effort(tmp_path: Path)
 
 
 @pytest.mark.parametrize("type", PROVIDER_TYPES)
-def test_every_api_but_the_one_without_a_model_takes_an_effort(type: Any) -> None:
+def test_every_api_takes_an_effort_where_it_has_a_field_for_it(type: Any) -> None:
     efforts = list_efforts(type)
 
     assert list(efforts) == [each for each in Effort if each in efforts], "the least comes first"
-    assert (Effort.HIGH in efforts) == (Effort.DEFAULT in efforts) == (type != "offline")
+    assert (Effort.HIGH in efforts) == (Effort.DEFAULT in efforts) == (type not in ("acp", "offline"))

@@ -39,7 +39,9 @@ def test_an_empty_inbox_says_so_and_refuses_an_answer_to_nothing(project: Path, 
 
     listed = quorum("inbox", cwd=project, home=home)
     refused = quorum("inbox", "approve", "0" * 16, cwd=project, home=home)
+    board = quorum("board", cwd=project, home=home)
 
+    assert board.stdout.count("nothing\n") == len(("waits", "open", "ended"))
     assert (listed.returncode, listed.stdout) == (0, "")
     assert "no decision waits in any session" in listed.stderr
     assert refused.returncode == 2
@@ -59,6 +61,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
         terminal.submit("run echo made > made.txt")
         terminal.wait_for("y yes")
         (waiting,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).stdout)
+        board = json.loads(quorum("board", "--json", cwd=project, home=home).stdout)
         shown = quorum("inbox", "show", waiting["digest"][:16], cwd=project, home=home).stdout
         approved = quorum("inbox", "approve", waiting["digest"], cwd=project, home=home)
         terminal.wait_for("exit code 0")
@@ -71,6 +74,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
         terminal.process.wait()
 
     assert waiting["open_in"] is not None
+    assert board == {"waiting": [waiting], "open": [], "ended": []}
     assert "echo made > made.txt" in shown
     assert waiting["digest"] in shown
     assert "has recorded: approved: in the inbox, by " in approved.stdout, approved.stderr

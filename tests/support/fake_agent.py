@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -228,11 +228,11 @@ class FakeInbox:
         self.may_list = asyncio.Event()
         self.may_list.set()
 
-    async def list_waiting(self) -> tuple[WaitingReview, ...]:
+    async def list_waiting(self, without: Collection[str] = ()) -> tuple[WaitingReview, ...]:
         """Those that wait, once that may be told."""
         self.readings += 1
         await self.may_list.wait()
-        return tuple(self.reviews)
+        return tuple(review for review in self.reviews if review.session.id not in without)
 
     async def answer(self, digest: str, *, approves: bool, reason: str | None = None) -> WaitingReview:
         """Take note, and have it wait no more."""

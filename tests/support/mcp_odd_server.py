@@ -1,7 +1,7 @@
 """An MCP server on standard input and output that prints what it is told, byte for byte.
 
 Its argument is JSON: `call` is the answer to a call, with @ID for the id of the request; `result` its result;
-`tools` what it lists; `greeting` what it says of itself.
+`tools` what it lists; `greeting` what it says of itself; `refuses` what it answers to some methods as an error.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         request_id, method = request.get("id"), request.get("method")
+        if method in plan.get("refuses", {}):
+            error = {"code": -32603, "message": plan["refuses"][method]}
+            print(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}), flush=True)
+            continue
         if method == "initialize":
             version = request["params"]["protocolVersion"]
             result = {"protocolVersion": version, **plan.get("greeting", greeting)}

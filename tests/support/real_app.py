@@ -77,10 +77,12 @@ class RealApp(Stage):
         return [event.report for event in self.received.events if isinstance(event, TurnFinished)]
 
     async def answer(self, *keys: str) -> None:
-        """Press keys in the dialog that is there or comes next, and wait until what it asks is answered."""
+        """Press keys in the dialog that is there or comes next, each once all of it has been drawn, and wait
+        until what it asks is answered."""
         dialog = await self.asked()
         request = dialog.request
         for key in keys:
+            await self.until(lambda: not dialog.card.unseen)
             await self.pilot.press(key)
         await self.until(lambda: self._is_answered(dialog, request))
 

@@ -91,7 +91,7 @@ class ChatScreen(DrawnOnce):
             self.answer_needed, self.tool = answer_needed, tool
 
     class MarkChanged(Message):
-        """What is to be known of the session from another tab has changed."""
+        """What is to be known of the session beside it, and from another tab, has changed."""
 
     class SessionWanted(Message):
         """Another session is to be opened in this chat."""
@@ -265,7 +265,8 @@ class ChatScreen(DrawnOnce):
             return
         self.status.show()
         session = self.current.session
-        mark = (self.questions.asking, self.turns.running, session.facts.title if session is not None else "")
+        title = session.facts.title if session is not None else ""
+        mark = (self.questions.asking, self.turns.running, len(self.jobs.running), title)
         if mark != self._mark:
             self._mark = mark
             self.post_message(self.MarkChanged())

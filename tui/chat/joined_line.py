@@ -17,6 +17,7 @@ from quorum.tui.transcript.cells.lines import fit_text, fit_text_end
 _MODEL_CELLS, _PLACE_CELLS, _BRANCH_CELLS = 28, 32, 20
 _ROOM_FOR_WORDS = 80
 _BETWEEN = " · "
+_NOTHING = Content("")
 
 
 def join_line(
@@ -25,6 +26,7 @@ def join_line(
     urgent: Sequence[str],
     hints: Sequence[str],
     *,
+    elsewhere: Content = _NOTHING,
     context: Content,
     cost: str,
     width: int,
@@ -32,8 +34,8 @@ def join_line(
     """The line in at most `width` cells. `happening` is empty at rest; `urgent` are hints that belong to it and
     come before all that only describes the session, `hints` those that can be done without.
 
-    What happens, a loud mode and that there is no sandbox are never left out. How full the context is and a
-    mode that asks are left out only where what happens needs all of the line.
+    What happens, a loud mode and that there is no sandbox are never left out. `elsewhere`, how full the context
+    is and a mode that asks are left out only where what happens needs all of the line.
     """
     unsafe = label.sandbox.endswith("off")
     left = {
@@ -44,7 +46,7 @@ def join_line(
         "happening": happening,
         **{hint: Content(hint) for hint in (*urgent, *hints)},
     }
-    right = {"cost": Content(cost), "context": context}
+    right = {"elsewhere": elsewhere, "cost": Content(cost), "context": context}
     is_loud = label.read_only or bool(find_warning(label.mode))
     badge = draw_badge(label.mode, read_only=label.read_only, in_words=width >= _ROOM_FOR_WORDS)
 
@@ -56,7 +58,7 @@ def join_line(
             rest = Content(" " if is_loud else "· ") + rest
         return (badge or Content(" ")) + rest, Content(_BETWEEN).join(used) + " "
 
-    chosen = {"happening", "context"} | ({"sandbox"} if unsafe else set())
+    chosen = {"happening", "elsewhere", "context"} | ({"sandbox"} if unsafe else set())
     for name in (*urgent, "model", "sandbox", "cost", "place", "branch", *hints):
         longer = draw(chosen | {name})
         if sum(part.cell_length for part in longer) + 2 <= width:

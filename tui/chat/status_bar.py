@@ -22,6 +22,7 @@ from quorum.tui.widgets.layout import JOINED
 _BAR_CELLS, _ROOM_FOR_BAR = 8, 100
 _NOTICE_LINES, _LINES_PER_NOTICE_LINE = 3, 5
 _NOTICE_STYLE = "bold $text-warning"
+_BOARD = "/board"
 _FILLED, _FREE = "▆", "░"
 
 _LEVELS = ((0.85, "bold $text-error"), (0.6, "$text-warning"), (0.0, ""))
@@ -35,8 +36,9 @@ class Status(NamedTuple):
     its end; `does` is what runs, in a word; `context` holds the tokens used of the model's window and those
     there are, 0 where that is not known. `steering` counts what goes into the running turn next, `enter_steers`
     says that Enter adds to it. `own` counts the commands of the person's that run, the last one begun
-    `own_secs` ago; `jobs` those in the background. `cost` is that of the session, or its tokens where no price
-    is known; `label` is what a header says.
+    `own_secs` ago. `waits_elsewhere` counts what waits for the person in other sessions,
+    `runs_elsewhere` what runs in the background and in other tabs. `cost` is that of the session, or its tokens
+    where no price is known; `label` is what a header says.
     """
 
     ready: bool = False
@@ -59,7 +61,8 @@ class Status(NamedTuple):
     notice: str = ""
     own: int = 0
     own_secs: float = 0.0
-    jobs: int = 0
+    waits_elsewhere: int = 0
+    runs_elsewhere: int = 0
     cost: str = ""
     label: SessionLabel = SessionLabel()
 
@@ -122,9 +125,10 @@ class StatusBar(Widget):
         left = Content.assemble(" ", self._render_activity(status, plain=plain) or status.mode)
         if self.size.width >= _ROOM_FOR_BAR and not plain:
             context += render_context_bar(*status.context)
-        used = Content(" · ").join([part for part in (Content(status.used), context) if part]) + " "
+        badge = render_badge(status.waits_elsewhere, status.runs_elsewhere)
+        used = _join_parts(badge, Content(status.used), context)
         if left.cell_length + used.cell_length + 1 > self.size.width:
-            used = context + " "
+            used = _join_parts(badge, context)
         now, always = _list_hints(status)
         for hint in (*now, *always):
             longer = left + Content(f" · {fill_in_keys(hint, self.app)}")
@@ -141,6 +145,7 @@ class StatusBar(Widget):
             self._render_activity(status, plain=plain),
             now,
             always,
+            elsewhere=render_badge(status.waits_elsewhere, status.runs_elsewhere),
             context=context,
             cost=status.cost,
             width=self.size.width,
@@ -172,6 +177,18 @@ class StatusBar(Widget):
         return Content("")
 
 
+def _join_parts(*parts: Content) -> Content:
+    return Content(" · ").join([part for part in parts if part]) + " "
+
+
+def render_badge(waiting: int, running: int) -> Content:
+    """How much waits for the person elsewhere and runs in the background, and where to see it; nothing of 0."""
+    waits = Content(f"! {waiting} wait{'s' * (waiting == 1)}").stylize("bold $text-warning")
+    runs = Content(f"● {running} run{'s' * (running == 1)}").stylize("$text-accent")
+    parts = [*([waits] if waiting else []), *([runs] if running else [])]
+    return Content(" · ").join([*parts, Content(_BOARD)]) if parts else Content("")
+
+
 def render_context_level(tokens: int, window: int) -> Content:
     """How full the model's window is, the louder the fuller; where its size is not known, how many tokens."""
     if not tokens:
@@ -199,7 +216,6 @@ def _list_hints(status: Status) -> tuple[list[str], list[str]]:
         return [], []
     waiting = [f"{status.waiting} waiting (↑ takes back)"] if status.waiting else []
     below = [status.below] if status.below else []
-    jobs = [f"{status.jobs} in the background (/jobs)"] if status.jobs else []
     if status.answer_needed:
         return waiting, ["{scroll_up=pgup} and {scroll_down=pgdn} scroll the transcript"]
     if status.interrupting:
@@ -207,13 +223,13 @@ def _list_hints(status: Status) -> tuple[list[str], list[str]]:
     if status.retry:
         return ["esc stops", "/model switches", *waiting, *below], []
     if status.own:
-        return ["esc ends your command", *waiting, *below, *jobs], []
+        return ["esc ends your command", *waiting, *below], []
     if status.running:
         if status.enter_steers and (status.steering or not status.waiting):
             enter = "enter again: queues it" if status.steering else "enter steers"
         else:
             enter = "enter again: into this turn" if status.waiting else "enter queues"
-        return ["esc interrupts", *waiting, *below, *jobs], [enter, "{toggle_fold=ctrl+o} details"]
+        return ["esc interrupts", *waiting, *below], [enter, "{toggle_fold=ctrl+o} details"]
     again = ["/retry continues"] if status.can_retry else []
     again = ["enter continues"] if status.enter_continues else again
     keys = [
@@ -223,4 +239,4 @@ def _list_hints(status: Status) -> tuple[list[str], list[str]]:
         "{palette=ctrl+p} commands",
         "? help",
     ]
-    return [*waiting, *again, *below, *jobs], keys
+    return [*waiting, *again, *below], keys

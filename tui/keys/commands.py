@@ -151,6 +151,9 @@ COMMANDS = (
         takes_file=True,
     ),
     Command("diff", "What this session changed; undo one file", "show_diff", is_free=True),
+    Command(
+        "board", "What waits for you, what runs and what ended, everywhere", "app.show_board", is_free=True
+    ),
     Command("inbox", "Decisions that wait in any session", "show_inbox", is_free=True),
     Command("status", "All that holds in this session", "show_status", is_free=True),
     Command("cost", "Tokens and cost of this session", "show_cost", is_free=True),

@@ -96,6 +96,7 @@ KEY_CONTEXTS = (
         ("quorum.tui.screens.subagent.subagent_screen:SubagentScreen",),
         "subagent",
     ),
+    KeyContext("On the board", ("quorum.tui.screens.board.board_screen:BoardScreen",), "board"),
     KeyContext("In the inbox", ("quorum.tui.screens.inbox.inbox_screen:InboxScreen",), "inbox"),
     KeyContext("In the timeline", ("quorum.tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_list:TurnList",), "turns"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, ClassVar
@@ -20,8 +21,9 @@ from quorum.tui.tabs.tabs import Tabs, make_mode_name
 if TYPE_CHECKING:
     from quorum.domain.conversation.exchanges import SharedContext
     from quorum.domain.conversation.session_kind import SessionKind
-    from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.sessions.past_session import NamedSession, SessionChoice
     from quorum.tui.agent.opening import Wanted
+    from quorum.tui.screens.board.rows import GoThere
     from quorum.tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0
@@ -31,6 +33,7 @@ _PLACES = 9
 class TabbedApp(KeyedApp):
     """Every tab has a chat with a session; one of them is in front."""
 
+    LOOK_SECS: ClassVar[float] = 10.0
     DEFAULT_MODE = make_mode_name(1)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+t", "new_tab", "Open a new session in a tab", priority=True, id="new_tab"),
@@ -65,6 +68,22 @@ class TabbedApp(KeyedApp):
         """Open the session chosen, and run its turns and further sessions until the tab is closed. It is told
         what is `shared` of the session that it is opened from."""
         tab.serving = self.run_worker(self._serve(tab, choose, shared), name="agent")
+        if tab.opener is None:
+            self.run_worker(self._watch_inbox(), name="inbox")
+
+    async def _watch_inbox(self) -> None:
+        """Count, from time to time, the decisions that wait in sessions that are not open here."""
+        from quorum.domain.errors import LedgerError
+
+        while True:
+            await asyncio.sleep(self.LOOK_SECS)
+            if (session := self.chat.current.session) is None:
+                continue
+            try:
+                waiting = await session.agent.inbox.list_waiting(self.tabs.list_sessions())
+            except LedgerError:  # the board says it to whoever looks; what was counted last stands
+                continue
+            self.tabs.show_waiting(len(waiting))
 
     async def _serve(self, tab: Tab, choose: Callable[[], SessionChoice], shared: SharedContext | None) -> None:
         try:
@@ -181,6 +200,24 @@ class TabbedApp(KeyedApp):
         from quorum.tui.tabs.worktree_tabs import WorktreeTabs
 
         self.run_worker(WorktreeTabs(self, self.tabs, self.begin_tab).run(words), name="worktree")
+
+    def action_show_board(self) -> None:
+        """Show what waits for the person, what runs and what has ended, here and in other processes."""
+        if (session := self.chat.current.require_session("look at the board")) is not None:
+            from quorum.tui.tabs.board import build_board_screen
+
+            self.push_screen(build_board_screen(self.tabs, session, self._open_session), self._go)
+
+    def _go(self, go: GoThere | None) -> None:
+        if go is not None:
+            self.run_worker(go(), name="go")
+
+    async def _open_session(self, wanted: NamedSession) -> None:
+        """Go to the tab of a session, or open it in a tab of its own."""
+        if (there := self.tabs.with_session(wanted.id)) is not None:
+            await self.tabs.go_to(there)
+        elif not await self._open_elsewhere(self.tabs.front, wanted):
+            self.begin_tab(await self.tabs.open(), lambda: wanted)
 
     async def action_turn_tab(self, step: int) -> None:
         """Go to the tab so many places on; after the last comes the first."""

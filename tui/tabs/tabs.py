@@ -29,7 +29,7 @@ class Tabs:
 
     def __init__(self, app: App[None], make: Callable[[str, Tab | None, Path | None], Tab]) -> None:
         self._app, self._make = app, make
-        self._opened = 0
+        self._opened = self._waiting_outside = 0
         self.all: list[Tab] = []
         self.front = self._make_tab(None)
         self.root = self.front.folder
@@ -55,6 +55,11 @@ class Tabs:
 
     def with_session(self, session_id: str) -> Tab | None:
         return next((tab for tab in self.all if tab.session_id == session_id), None)
+
+    def list_sessions(self) -> frozenset[str]:
+        """The ids of the sessions in the tabs that this process writes."""
+        sessions = [session for tab in self.all if (session := tab.chat.current.session) is not None]
+        return frozenset(each.agent.session_id for each in sessions if not each.agent.record.in_use)
 
     def list_in_folder(self, folder: Path) -> tuple[Tab, ...]:
         """The tabs that work in this folder or below it."""
@@ -108,9 +113,17 @@ class Tabs:
         await asyncio.gather(*(tab.host.close() for tab in self.all))
 
     def show(self) -> None:
-        """Name all tabs in the one in front."""
+        """Name all tabs in the one in front, and count there what waits and runs elsewhere."""
         labels = [Label(tab.title, tab.mark) for tab in self.all]
         self.front.chat.tab_bar.show(labels, self.all.index(self.front))
+        marks = [tab.mark for tab in self.all if tab is not self.front]
+        jobs = sum(len(tab.chat.jobs.running) for tab in self.all)
+        self.front.chat.status.show_elsewhere(marks.count("!") + self._waiting_outside, marks.count("●") + jobs)
+
+    def show_waiting(self, count: int) -> None:
+        """So many decisions wait in sessions of other processes."""
+        self._waiting_outside = count
+        self.show()
 
 
 def _release_closed(app: App[None]) -> None:

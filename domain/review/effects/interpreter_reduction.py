@@ -18,7 +18,7 @@ from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 
 _OTHER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript|[gmn]?awk|julia|jrunscript|guile|ghc|octave(-cli)?|slsh|clisp|R|swift|groovy|elixir|gnuplot|jshell)[0-9.]*"

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.execution.sandbox.own_code import list_code
 from quorum.infrastructure.files.mounts import are_local
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.execution.sandbox.identities import Inode, KnownFile, Traits, look_at
 from quorum.infrastructure.files.private_file import OwnFile
 

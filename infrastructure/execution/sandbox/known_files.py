@@ -15,7 +15,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.workspace_roots import is_below_any, lies_in
+from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.infrastructure.execution.sandbox.guarded_files import (
     GuardedFiles,
     PathIdentity,

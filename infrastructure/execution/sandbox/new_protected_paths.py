@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.execution.sandbox.guarded_files import (
     MOST_ENTRIES,
     FolderCache,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from quorum.domain.review.path_policy import OwnCode
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 
 
 def list_code(code: OwnCode, folders: Sequence[str]) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias, assert_never
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.workspace_roots import is_below_any
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.workspace_roots import is_below_any, lies_in
+from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck

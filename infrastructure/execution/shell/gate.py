@@ -11,12 +11,14 @@ from pathlib import Path
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
+from quorum.domain.review.started_commands import list_started_commands
 from quorum.domain.shell.command_line import (
     JudgedCommand,
     Redirect,
     ShellVerdict,
     ShellVerdictKind,
     SimpleCommand,
+    StartedCommands,
 )
 from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
 from quorum.domain.shell.find_command import find_use
@@ -37,6 +39,7 @@ from quorum.infrastructure.execution.shell.repository import (
     list_named_folders,
 )
 from quorum.infrastructure.execution.shell.repository_settings import UnsafeRepository
+from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.execution.shell.words import Opaque
 from quorum.infrastructure.files.sensitivity import Sensitivity
 from quorum.infrastructure.files.workspace import Location, escape_path
@@ -75,17 +78,19 @@ class ShellGate:
     def _judge(self, command: str, cwd: Path) -> ShellVerdict:
         line = parse(command, LoopNames(Inspection(os.path.realpath(cwd), self._policy, self._programs)))
         if line.unclear is not None:
+            started = _list_started(command, cwd, is_exact=False)
             return ShellVerdict(
                 kind=ShellVerdictKind.ASK,
                 reason=f"what it does is not known: {line.unclear}",
                 parts=tuple(JudgedCommand(part, line.unclear) for part in line.commands),
                 unclear=line.unclear,
+                started=replace(started, doubt=started.doubt or line.unclear) if line.is_misread else started,
             )
         verdict = self._judge_commands(line.commands, cwd)
         if line.expanded is None or verdict.is_read_only:
-            return verdict
+            return replace(verdict, started=_list_started(command, cwd, is_exact=True))
         # Rules are about the words that programs get, and these are others.
-        return replace(verdict, unclear=line.expanded)
+        return replace(verdict, unclear=line.expanded, started=_list_started(command, cwd, is_exact=False))
 
     def _judge_commands(self, commands: Sequence[SimpleCommand], cwd: Path) -> ShellVerdict:
         inspection = Inspection(os.path.realpath(cwd), self._policy, self._programs)
@@ -99,6 +104,11 @@ class ShellGate:
             paths_written=tuple(dict.fromkeys(inspection.written)),
             environment=READ_ONLY_ENVIRONMENT if objection is None else {},
         )
+
+
+def _list_started(command: str, cwd: Path, *, is_exact: bool) -> StartedCommands:
+    paths = {"HOME": os.path.expanduser("~"), "PWD": os.path.abspath(cwd)}
+    return list_started_commands(command, read_script, paths, is_exact=is_exact)
 
 
 def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:

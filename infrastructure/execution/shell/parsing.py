@@ -20,6 +20,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
 from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.words import (
+    Misread,
     Opaque,
     decode_word,
     describe_word,
@@ -107,13 +108,13 @@ def parse(text: str, list_names: ListNames = _refuse_glob) -> CommandLine:
     try:
         _require_judgeable(text)
     except Opaque as reason:
-        return CommandLine((), str(reason))
+        return CommandLine((), str(reason), is_misread=True)
     root = parse_tree(text)
     try:
         reader = _TreeReader(text.encode(), list_names)
         commands = reader.read(root)
     except Opaque as reason:
-        return CommandLine(tuple(_find_commands(root)), str(reason))
+        return CommandLine(tuple(_find_commands(root)), str(reason), is_misread=isinstance(reason, Misread))
     return CommandLine(commands, expanded=reader.expanded)
 
 
@@ -170,7 +171,7 @@ class _TreeReader:
     def read(self, root: Node) -> tuple[SimpleCommand, ...]:
         """All commands in order. Raises Opaque."""
         if root.has_error:
-            raise Opaque("it is not a complete command: a quote or bracket is open, or it is not bash")
+            raise Misread("it is not a complete command: a quote or bracket is open, or it is not bash")
         self._read(root)
         self._require_blank(len(self._source), _BLANK_OR_LINES)
         if not self._commands:
@@ -212,7 +213,7 @@ class _TreeReader:
         self._pass_lines(node.start_byte)
         if self._commands and not self._commands[-1].then:
             if not self._has_line_ended:
-                raise Opaque("a part of it is not understood")
+                raise Misread("a part of it is not understood")
             self._commands[-1] = replace(self._commands[-1], then=";")
         self._has_line_ended = self._is_behind_loop = False
 
@@ -326,7 +327,7 @@ class _TreeReader:
                 raise Opaque("it redirects in a way that is not plain")
         elif self._source[node.start_byte - 1 : node.start_byte].isdigit():
             # The grammar ends a word here. To bash the number is a descriptor, and no word of the command.
-            raise Opaque("it has a number that touches a redirection, which may be the number of a stream")
+            raise Misread("it has a number that touches a redirection, which may be the number of a stream")
         if len(children) != 2 or children[0].type not in _REDIRECTIONS:
             raise Opaque("it redirects in a way that is not plain")
         if children[0].type.startswith("&") and node.children[0] is not children[0]:
@@ -344,7 +345,7 @@ class _TreeReader:
     def _begin_word(self, node: Node) -> None:
         # The grammar splits some words, such as 'a'\(, that are one for the shell.
         if self._is_behind_word and node.start_byte == self._understood:
-            raise Opaque("it has a word that is not plain")
+            raise Misread("it has a word that is not plain")
         self._account(node)
         self._is_behind_word = True
 
@@ -355,7 +356,7 @@ class _TreeReader:
 
     def _require_blank(self, end: int, blank: re.Pattern[bytes]) -> None:
         if end < self._understood or not blank.fullmatch(self._source[self._understood : end]):
-            raise Opaque("a part of it is not understood")
+            raise Misread("a part of it is not understood")
 
 
 def _find_commands(root: Node) -> Iterator[SimpleCommand]:

@@ -63,6 +63,10 @@ class Opaque(Exception):
     """The text is more than plain commands; the message says why."""
 
 
+class Misread(Opaque):
+    """The grammar may have read it otherwise than the shell would."""
+
+
 def decode_word(node: Node, variables: Mapping[str, str] = MappingProxyType({})) -> str:
     """The word as a program gets it, where `variables` have these values.
 

@@ -7,21 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.application.program_lookup import explain_missing, find_program
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.models.shared.program_environment import select_environment
 
 _DEFAULT_PROGRAM = "copilot"
-# What the CLI needs of the environment. Everything else stays here: above all the keys of other providers.
-_PASSED_ON = frozenset(
-    {
-        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "LANG", "LANGUAGE",
-        "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR",
-        "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
-        "http_proxy", "https_proxy", "all_proxy", "no_proxy",
-    }
-)  # fmt: skip
 # Who the person is at GitHub; of no concern to a server of one's own.
 _LOGIN = frozenset({"COPILOT_HOME", "COPILOT_GITHUB_TOKEN", "GH_HOST", "COPILOT_GH_HOST"})
 
@@ -137,13 +128,8 @@ def _find_program(provider: str, program: str, environ: Mapping[str, str]) -> st
 
 
 def _select_environment(environ: Mapping[str, str], *, with_login: bool) -> dict[str, str]:
-    names = _PASSED_ON | _LOGIN if with_login else _PASSED_ON
-    kept = {
-        name: value
-        for name, value in filter_environment(environ).items()
-        if name in names or name.startswith("LC_")
-    }
-    return {**kept, "NO_COLOR": "1", "COPILOT_AUTO_UPDATE": "false"}
+    kept = select_environment(environ, _LOGIN if with_login else frozenset())
+    return {**kept, "COPILOT_AUTO_UPDATE": "false"}
 
 
 def _make_configuration_error(text: str) -> ProviderError:

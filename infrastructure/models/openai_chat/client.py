@@ -59,7 +59,7 @@ class OpenAiChat(OpenAiDialect):
     async def _send(self, request: ApiRequest, on_event: OnStreamEvent) -> LlmResponse:
         if isinstance(request.tool_choice, str) or request.model in self._without_schema:
             return await self._exchange_once(request, on_event)
-        from quorum.infrastructure.models.openai_chat.form_by_schema import (
+        from quorum.infrastructure.models.shared.form_by_schema import (
             ask_by_schema,
             build_response_format,
             find_forced_tool,

@@ -111,8 +111,8 @@ class ProviderSettings(Struct, frozen=True, kw_only=True):
     bound elsewhere. `api_key_env` names the environment variable of the key; "" says that the server wants
     none. None means the same for a server of your own, and ANTHROPIC_API_KEY or OPENAI_API_KEY for the public
     ones. `client`, `region`, `project` and `api_version` say which cloud serves it, where that is one;
-    `program` is the GitHub Copilot CLI. `requests_per_minute` of 0 is no limit. `tool_parser` is
-    the family of models whose calls are read from the text; "" leaves that to the server.
+    `program` is the program that is asked, of acp with its arguments. `requests_per_minute` of 0 is no limit.
+    `tool_parser` is the family of models whose calls are read from the text; "" leaves that to the server.
     """
 
     type: ProviderType

@@ -21,11 +21,11 @@ def list_efforts(type: ProviderType) -> tuple[Effort, ...]:
     match type:
         case "anthropic":
             return _ANTHROPIC
-        case "openai" | "openai-chat":
+        case "openai" | "openai-chat" | "codex":
             return _OPENAI
-        case "copilot":
+        case "copilot" | "claude-cli":
             return _COPILOT
-        case "offline":
+        case "acp" | "offline":
             return ()
         case _:
             assert_never(type)

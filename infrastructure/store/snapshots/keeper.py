@@ -21,11 +21,11 @@ from quorum.domain.calls.effects import (
     FileState,
     KeptFiles,
     compute_effects,
-    is_declared,
     is_same,
 )
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.workspace import Workspace
@@ -348,7 +348,7 @@ class WorkspaceKeeper:
             known = self._cache.find_state(path, mark)
             if known is not state and not is_same(known, state):
                 found[path] = FileChange(
-                    path=path, kind=ChangeKind.MODIFIED, declared=is_declared(declared, path)
+                    path=path, kind=ChangeKind.MODIFIED, declared=is_below_any(path, declared)
                 )
         return found
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 
 from quorum.domain.calls.effects import FileLook, FileMark
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.inotify import Inotify, read_watch_limit
 from quorum.infrastructure.files.mounts import are_local

@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct, field
 
 from quorum.domain.calls.effects import FileMark
-from quorum.domain.review.workspace_roots import is_below_any
+from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.files import inotify
 from quorum.infrastructure.files.inotify import FolderEvent, Inotify
 from quorum.infrastructure.store.snapshots.reading import build_mark

@@ -17,7 +17,7 @@ from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.engine import SqlEngine
 from quorum.infrastructure.store.sql.rows import build_row, insert_redactions
 from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION, FIND_SESSION, SessionRow
-from quorum.infrastructure.store.sql.session_locks import SessionLocks
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, acquire_lock
 
 _CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory
 _ROWS_AT_ONCE = 500
@@ -132,7 +132,7 @@ def check_target(source: SqlStorage, target: SqlStorage) -> tuple[str, ...]:
 
 def _copy_session(source: SqlStorage, target: SqlStorage, session_id: str) -> bool:
     """Copy a session and compare it with what arrived; whether it was not there yet."""
-    lock = source.locks.acquire(session_id)
+    lock = acquire_lock(source.locks, session_id)
     try:
         sent = source.archive.read_blocking(session_id)
         if not (result := sent.verify()).holds:

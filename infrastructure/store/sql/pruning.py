@@ -19,7 +19,7 @@ from quorum.infrastructure.store.sql.contents import read_beginning, unpack_cont
 from quorum.infrastructure.store.sql.engine import SqlEngine
 from quorum.infrastructure.store.sql.rows import build_summary
 from quorum.infrastructure.store.sql.schema import LIST_SESSIONS, REDACTIONS, REVIEW_ANSWERS, SessionRow
-from quorum.infrastructure.store.sql.session_locks import SessionLocks
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, acquire_lock
 
 _BEGINNING_BYTES = 256  # of a compressed content
 _MEASURE = "SELECT COALESCE(SUM(LENGTH(payload)), 0) FROM records WHERE session_id = :session_id"
@@ -78,7 +78,7 @@ class Pruning:
                     return None
                 return _measure(connection, session_id)
             try:
-                locked.callback(self._locks.acquire(session_id).release)
+                locked.callback(acquire_lock(self._locks, session_id).release)
             except SessionInUse:
                 return None
             with self._engine.begin_transaction(connection):

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from quorum.domain.errors import SessionInUse
 from quorum.infrastructure.store.sql.connection import SqlConnection
 
 
@@ -53,3 +54,17 @@ class SessionLocks(Protocol):
     def find_earliest_opening_ms(self) -> int | None:
         """When the first of the sessions that are being written now was opened; None where none is."""
         ...
+
+
+def acquire_lock(locks: SessionLocks, session_id: str) -> WriteLock:
+    """Take the lock of a session. A process that keeps it for later use only is asked for it. Blocks.
+
+    Raises SessionInUse, or LedgerError where that cannot be.
+    """
+    try:
+        return locks.acquire(session_id)
+    except SessionInUse:
+        from quorum.infrastructure.remote.session_release import ask_residents_to_release
+
+        ask_residents_to_release(session_id)
+        return locks.acquire(session_id)

@@ -20,7 +20,7 @@ from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surr
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.ledger import SqlLedger
 from quorum.infrastructure.store.sql.session_chain import SessionChain
-from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock, acquire_lock
 from quorum.infrastructure.store.sql.writer import Writer
 
 _NAMED_AT_MOST = 5
@@ -70,7 +70,7 @@ class SessionOpener:
 
     def _continue_session(self, session_id: str, cwd: str) -> OpenedSession:
         try:
-            lock = self._locks.acquire(session_id)
+            lock = acquire_lock(self._locks, session_id)
         except SessionInUse as in_use:
             return OpenedSession(session_id=session_id, ledger=None, in_use=in_use)
         try:
@@ -86,7 +86,7 @@ class SessionOpener:
         if fork:
             session_id = self._archive.fork_blocking(session_id)
         try:
-            lock = self._locks.acquire(session_id)
+            lock = acquire_lock(self._locks, session_id)
         except SessionInUse as in_use:
             records = self._archive.read_blocking(session_id).decode_records()
             return OpenedSession(session_id=session_id, ledger=None, records=records, in_use=in_use)

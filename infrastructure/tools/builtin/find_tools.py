@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from quorum.application.calls.tool_set import ToolSet
@@ -12,7 +15,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.server_tools import CALL_TOOL, FIND_TOOLS
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.arguments import require_text
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
@@ -21,6 +24,17 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 TRAITS = ToolTraits(verb="find tools", telling=("query",), kind="search", is_conditional=True)
 
 _MOST_SCHEMAS = 10
+_MOST_BYTES = 12_000
+_MOST_NAMES = 40
+_OF_NAME = 3
+_WORD = re.compile(r"[^\W_]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_EMPTY = frozenset(
+    {
+        *("a", "an", "and", "as", "at", "by", "for", "from", "how", "in", "into", "is", "it", "of", "on", "or"),
+        *("the", "this", "to", "tool", "tools", "use", "with"),
+    }
+)
 
 
 def build(parts: ToolParts) -> FindTools | None:
@@ -46,25 +60,45 @@ class FindTools:
             ),
             risk=RiskLevel.LOW,
             access=lambda _arguments: Access(),
+            inline_bytes=2 * _MOST_BYTES,
         )
 
     async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
-        """A JSON object a line: of the best ten with what they take, of the others the names alone."""
-        words = require_text(arguments, "query", "").lower().replace(",", " ").split()
+        """The best with what they take, a JSON object a line; of the others names alone."""
+        words = _split_words(require_text(arguments, "query", ""))
         schemas = self._get_tool_set().list_server_schemas()
-        found = [each for each in schemas if _count_matches(each, words) or not words]
-        found.sort(key=lambda each: -_count_matches(each, words))
-        if not found:
-            names = ", ".join(str(each["name"]) for each in schemas) or "none"
-            return f"no tool of an MCP server has any of these words; there is: {names}"
-        lines: list[JsonValue] = [
-            *found[:_MOST_SCHEMAS],
-            *({"name": each["name"]} for each in found[_MOST_SCHEMAS:]),
-        ]
-        return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+        ranked = _rank(schemas, words)
+        if not ranked:
+            return _list_names("no tool of an MCP server has any of these words; there is", schemas)
+        lines = [json.dumps(each, ensure_ascii=False) for each in ranked[:_MOST_SCHEMAS]]
+        sizes = accumulate(len(line.encode()) for line in lines)
+        shown = max(1, sum(size <= _MOST_BYTES for size in sizes))
+        rest = ranked[shown:]
+        return "\n".join((*lines[:shown], *([_list_names("less likely", rest)] if rest else ())))
 
 
-def _count_matches(schema: JsonObject, words: list[str]) -> int:
-    """How many of the words a tool has; a whole name counts more than all of them."""
-    name, text = str(schema["name"]).lower(), f"{schema['name']} {schema['description']}".lower()
-    return sum(word in text for word in words) + len(words) * (name in words)
+def _split_words(text: str) -> frozenset[str]:
+    """Words in small letters, without those that say nothing, and parts of names as words of their own."""
+    return frozenset(_WORD.findall(_HUMP.sub(" ", text).lower())) - _EMPTY
+
+
+def _rank(schemas: Sequence[JsonObject], words: frozenset[str]) -> list[JsonObject]:
+    """Those that have any of the words, the best first: words that few tools have count for more, and those of
+    a name for more than those of a description. All, in their order, without a word."""
+    if not words:
+        return list(schemas)
+    names = [_split_words(str(each["name"]).removeprefix("mcp__")) for each in schemas]
+    texts = [_split_words(str(each["description"])) for each in schemas]
+    counts = Counter(word for name, text in zip(names, texts, strict=True) for word in words & (name | text))
+    scores = [
+        sum((_OF_NAME * (word in name) + (word in text)) / counts[word] for word in words & (name | text))
+        for name, text in zip(names, texts, strict=True)
+    ]
+    places = sorted((place for place, score in enumerate(scores) if score), key=lambda place: -scores[place])
+    return [schemas[place] for place in places]
+
+
+def _list_names(heading: str, schemas: Sequence[JsonObject]) -> str:
+    names = [str(each["name"]) for each in schemas]
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{heading}: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}"

@@ -22,12 +22,12 @@ from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions
 from quorum.gate.payload import BadPayload, parse_payload
 from quorum.gate.resident_key import ResidentKey, identify_resident
-from quorum.gate.session_release import RELEASE
 from quorum.gate.unasked_approver import UnaskedApprover
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.remote.peer import Peer
 from quorum.infrastructure.remote.place import SocketPath
 from quorum.infrastructure.remote.server import Server
+from quorum.infrastructure.remote.session_release import RELEASE
 from quorum.rpc.json_rpc import (
     JsonParams,
     build_invalid_params,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from quorum.infrastructure.config.loading import LoadedSettings
 
 _LOOK_SECS = 5.0
-_SESSION_SECS = 10.0  # to open a session takes longer than to decide; while it is open, others wait for it
+_SESSION_SECS = 600.0  # to open a session takes longer than to decide; others get it once they ask
 
 
 def serve_calls() -> int:

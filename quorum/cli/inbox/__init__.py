@@ -50,7 +50,7 @@ class AnswerOptions(StartOptions):
     reason: str = ""
 
 
-def _act(options: StartOptions, root: Path, act: Act) -> int:
+def act_on_inbox(options: StartOptions, root: Path, act: Act) -> int:
     """Do it with the inbox, and what builds its mask; always 0.
 
     Raises ConfigError, LedgerError, and UsageError where a decision does not wait.
@@ -110,7 +110,7 @@ def _list(options: ListInboxOptions, root: Path) -> int:
             width = get_terminal_size().columns if sys.stdout.isatty() else None
             print("\n".join(render_inbox(waiting, build_mask(), now_ms=read_wall_clock_ms(), width=width)))
 
-    return _act(options, root, list_waiting)
+    return act_on_inbox(options, root, list_waiting)
 
 
 def _show(options: ShowDecisionOptions, root: Path) -> int:
@@ -127,7 +127,7 @@ def _show(options: ShowDecisionOptions, root: Path) -> int:
         else:
             print(render_review(review, mask, now_ms=read_wall_clock_ms()))
 
-    return _act(options, root, show)
+    return act_on_inbox(options, root, show)
 
 
 def _approve(options: AnswerOptions, root: Path) -> int:
@@ -143,7 +143,7 @@ def _answer(options: AnswerOptions, root: Path, *, approves: bool) -> int:
         review = await inbox.answer(options.name, approves=approves, reason=options.reason or None)
         print(_describe_answer(review, await _wait_for_decision(inbox, review), approves=approves))
 
-    return _act(options, root, answer)
+    return act_on_inbox(options, root, answer)
 
 
 async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecided | None:

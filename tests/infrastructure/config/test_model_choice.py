@@ -210,3 +210,12 @@ def test_a_copilot_program_without_a_model_is_reported_too(machine: Machine):
     machine.user('providers.copilot.program = "/opt/copilot"')
 
     assert "the provider copilot is configured" in _refusal(machine)
+
+
+def test_a_model_that_only_answers_may_vote_and_not_work(machine: Machine):
+    machine.user('[providers.m]\ntype = "codex"\n[models]\ndecision = "m/default"\nreview = ["m/default"]\n')
+
+    refused = _refusal(machine)
+
+    assert 'models.decision = "m/default"' in refused
+    assert "models.review =" not in refused

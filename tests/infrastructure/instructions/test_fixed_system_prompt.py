@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,28 @@ async def test_a_resumed_session_sends_the_same_beginning_and_tells_what_changed
     assert "1 file with uncommitted changes" in told
     assert later.system == before.system
     assert list_told(later) == [told]  # once is enough
+
+
+async def test_a_model_with_a_small_window_reads_little_before_the_conversation(tmp_path: Path) -> None:
+    sizes = []
+    for window in (8_000, 100_000):
+        more = f'[context_budget.models."fake/model"]\nwindow = {window}\n'
+        folder = tmp_path / str(window)
+        folder.mkdir()
+        stage = SessionStage(folder, more_settings=more)
+        async with stage.opened() as session:
+            await session.turn()
+            first = session.requests[-1]
+        async with stage.opened() as session:
+            await session.turn()
+            assert (session.requests[-1].system, session.requests[-1].tools) == (first.system, first.tools)
+        assert "Working directory:" in first.system
+        assert "review" in first.system
+        sizes.append(len(first.system) + len(json.dumps(first.tools)))
+
+    small, usual = sizes
+    assert small / 3.5 < 1_500  # tokens, of a tokenizer that does badly
+    assert small < usual / 3
 
 
 async def test_changed_instructions_take_effect_after_a_resume(stage: SessionStage) -> None:

@@ -126,6 +126,27 @@ async def test_one_bad_tool_is_dropped_and_named_and_the_others_stay(tmp_path: P
         assert "it has no name" in status.problem
 
 
+async def test_of_a_server_that_crashes_the_error_is_told_and_not_where_in_its_code(tmp_path: Path) -> None:
+    command = (sys.executable, "-I", "-S", "-c", "def f(n):\n f(n - 1) if n else absent()\nf(30)")
+    async with ServerBench(tmp_path, odd=McpServerTable(command=command)) as bench:
+        (notice,) = await bench.servers.settle()
+
+    assert notice.endswith("NameError: name 'absent' is not defined")
+    assert len(notice.splitlines()) <= 4
+
+
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+async def test_a_server_that_refuses_to_begin_is_named_with_what_it_says(method: str, tmp_path: Path) -> None:
+    """Left alone, its process ends with exit code 0, which is not what is wrong."""
+    async with ServerBench(tmp_path, odd=an_odd_server(refuses={method: "the token has expired"})) as bench:
+        await bench.servers.settle()
+        (status,) = bench.servers.list_statuses()
+
+    assert "the token has expired" in status.problem
+    assert "exit code" not in status.problem
+    assert ("did not list its tools" in status.problem) == (method == "tools/list")
+
+
 async def test_a_list_is_read_to_its_end_and_one_in_a_circle_says_where_it_stops(tmp_path: Path) -> None:
     tools = [{"name": f"t{number}", "inputSchema": PLAIN} for number in range(90)]
     async with ServerBench(

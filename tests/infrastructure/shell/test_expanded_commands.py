@@ -306,10 +306,10 @@ async def test_what_is_expanded_is_opaque_to_rules_unless_it_is_proved(command: 
     verdict = await judge(command, workspace)
     subject = Subject(tool="run_command", risk=RiskLevel.HIGH, access=EXCLUSIVE, command=command, shell=verdict)
     allow = Rule.parse("run_command(rm **)", Answer.ALLOW, "test")
-    deny = Rule.parse("run_command(shred *)", Answer.DENY, "test")
+    rules = [Rule.parse(f"run_command({text})", Answer.DENY, "test") for text in ("rm *", "shred *")]
 
     assert verdict.unclear is not None
-    assert find_matching_rules([allow, deny], subject, [str(workspace)]) == (deny,)
+    assert find_matching_rules([allow, *rules], subject, [str(workspace)]) == (rules[0],)
 
 
 async def test_a_command_of_several_lines_is_covered_line_by_line(workspace: Path) -> None:

@@ -18,9 +18,12 @@ import pytest
 
 from quorum.cli.gate.resident import find_objection
 from quorum.cli.gate.resident_start import start_resident
+from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.gate.resident_key import identify_resident
+from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.remote.framing import FrameReader, encode_frame
 from quorum.infrastructure.remote.peer import Peer
+from quorum.infrastructure.storage import open_storage
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM
 from tests.support.resident_rig import PATIENCE_SECS, ResidentRig
@@ -383,3 +386,22 @@ def test_a_resident_hands_a_session_over_to_another_that_is_asked(
         assert (answer.permission, rig.was_quick) == ("allow", True)
 
     assert len(rig.residents) == 2
+
+
+@pytest.mark.long
+async def test_a_session_that_a_resident_keeps_is_free_for_whoever_opens_it(rig: ResidentRig) -> None:
+    assert (await asyncio.to_thread(rig.claude, "Bash", command="ls")).permission == "allow"
+    storage = open_storage(StorageTable(), os.environ)
+    try:
+        (session,) = await storage.archive.list_sessions()
+        assert session.open_in == rig.resident.pid
+
+        opened = storage.open_session(ContinuedSession(session.id), cwd=str(rig.root))
+
+        assert (opened.in_use, len(opened.records)) == (None, session.records)
+        assert opened.ledger is not None
+        await opened.ledger.aclose()
+    finally:
+        storage.close()
+    assert (await asyncio.to_thread(rig.claude, "Bash", command="ls")).permission == "allow"
+    assert rig.was_quick

@@ -85,6 +85,13 @@ class StatusController:
         self._transcript, self._panel = transcript, panel
         self._workspace, self._is_asking = str(workspace), is_asking
         self._closing = False
+        self._elsewhere = (0, 0)
+
+    def show_elsewhere(self, waiting: int, running: int) -> None:
+        """Show how much waits for the person elsewhere, and runs in the background and in other tabs."""
+        if (waiting, running) != self._elsewhere:
+            self._elsewhere = (waiting, running)
+            self.status_bar.update()
 
     def tell_closing(self) -> None:
         """Say that the app is about to end."""
@@ -147,7 +154,8 @@ class StatusController:
             notice=self._host.notice,
             own=turns.own.running,
             own_secs=turns.own.elapsed,
-            jobs=session.jobs if session is not None else 0,
+            waits_elsewhere=self._elsewhere[0],
+            runs_elsewhere=self._elsewhere[1],
             cost=facts.cost if facts else "",
             label=self.header.label,
         )

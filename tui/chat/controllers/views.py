@@ -191,11 +191,15 @@ class ViewController:
 
 def find_subagent(entries: Sequence[Entry], session_id: str) -> FollowedSubagent | None:
     """The subagent whose session has this id; None where no call on the screen has given it a task."""
+    return next((each for each in list_subagents(entries) if each.session_id == session_id), None)
+
+
+def list_subagents(entries: Sequence[Entry]) -> list[FollowedSubagent]:
+    """Those to which calls on the screen have given tasks, of the newest batch first."""
     from quorum.application.view.entries import Batch
 
     calls = (call for entry in reversed(entries) if isinstance(entry, Batch) for call in entry.calls)
-    found = (call.subagent for call in calls if call.subagent is not None)
-    return next((each for each in found if each.session_id == session_id), None)
+    return [call.subagent for call in calls if call.subagent is not None]
 
 
 def find_review_result(entries: Sequence[Entry], panel_id: str = "") -> ReviewResult | None:

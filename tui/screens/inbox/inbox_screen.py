@@ -14,12 +14,10 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quorum.application.inbox.inbox_question import build_request, build_review_context
 from quorum.domain.errors import QuorumError
-from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.text.ages import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.review.dialog import ReviewDialog
+from quorum.tui.screens.inbox.answering import InboxAnswers
 from quorum.tui.widgets.closing import ClosesItself
 from quorum.tui.widgets.dialog_parts import DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
@@ -79,9 +77,10 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
     ) -> None:
         super().__init__()
         self._read_secs = read_secs
-        self._inbox, self._clock, self._now_ms = inbox, clock, now_ms
+        self._inbox, self._now_ms = inbox, now_ms
         self._rows: tuple[WaitingReview, ...] = ()
         self._said = ""
+        self._answers = InboxAnswers(self, inbox, self._show_sent, clock=clock)
 
     def compose(self) -> ComposeResult:
         """The decisions, and below them all about the marked one."""
@@ -143,37 +142,11 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
 
     def action_open(self) -> None:
         """Show the marked decision in the review dialog."""
-        if (review := self._marked) is None:
-            return
-        self.app.push_screen(
-            ReviewDialog(
-                build_request(review),
-                build_review_context(),
-                on_answer=lambda answer: self._accept(review, answer),
-                root=review.session.cwd,
-                clock=self._clock,
-            )
-        )
+        if (review := self._marked) is not None:
+            self._answers.open(review)
 
-    def _accept(self, review: WaitingReview, answer: ReviewAnswer) -> None:
-        """Send the answer. Esc leaves the decision to wait."""
-        match answer:
-            case Approve(digest) if digest == review.digest:
-                self.run_worker(self._answer(review, approves=True, reason=None), group="answering")
-            case Reject(reason):
-                self.run_worker(self._answer(review, approves=False, reason=reason), group="answering")
-            case _:
-                return
-
-    async def _answer(self, review: WaitingReview, *, approves: bool, reason: str | None) -> None:
-        try:
-            await self._inbox.answer(review.digest, approves=approves, reason=reason)
-        except QuorumError as error:
-            said = str(error)
-        else:
-            verb = "approved" if approves else "rejected"
-            then = "its process takes the answer" if review.is_open else "it counts when the session is resumed"
-            said = f"{verb}: {review.packet.call.tool_name}; {then}"
+    async def _show_sent(self, said: str) -> None:
+        """Say what became of an answer, and what waits now."""
         self._said = said
         self._tell(said)
         await self._read()
@@ -191,7 +164,7 @@ class InboxScreen(ClosesItself, ModalScreen[None]):
 def render_waiting(review: WaitingReview, width: int, now_ms: int) -> Content:
     """The call, where it waits, and for how long, on one line."""
     where = int(width * _WHERE_SHARE)
-    call = Content(make_printable(_name_call(review), newlines=False))
+    call = Content(make_printable(name_call(review), newlines=False))
     place = Content(make_printable(review.session.holder or "not running", newlines=False)).stylize(_QUIET)
     age = format_age(review.since_ms, now_ms)
     room = max(0, width - where - _AGE - 2)
@@ -222,7 +195,8 @@ def _explain(review: WaitingReview) -> Content:
     return Content("; ").join((*dangers, *others))
 
 
-def _name_call(review: WaitingReview) -> str:
+def name_call(review: WaitingReview) -> str:
+    """The tool, and what it is given first."""
     call = review.packet.call
     named = next((value for value in call.arguments.values() if isinstance(value, str)), "")
     return f"{call.tool_name} {named}".strip()

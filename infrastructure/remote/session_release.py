@@ -1,8 +1,7 @@
-"""Asking the resident gates of other environments for a session that one of them keeps open."""
+"""Asking the resident gates for a session that one of them keeps open, though nothing is decided in it."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import socket
@@ -17,23 +16,22 @@ _WAIT_SECS = 0.5
 _CHUNK_BYTES = 4096
 
 
-async def ask_residents_to_release(session_id: str) -> None:
-    """Return when each has answered, or has not done so in time: one that decides in the session keeps it."""
+def ask_residents_to_release(session_id: str) -> None:
+    """Return when each has answered, or has not done so in time: one that decides in the session keeps it.
+
+    Blocks, and never raises: whether the session can be had, its lock tells.
+    """
     state = locate_state_folder(os.environ)
-    if state is not None:
-        await asyncio.to_thread(_ask_all, Path(state) / "gate", session_id)
-
-
-def _ask_all(folder: Path, session_id: str) -> None:
+    if state is None:
+        return
     request = {"jsonrpc": "2.0", "id": 1, "method": RELEASE, "params": {"session": session_id}}
     frame = encode_frame(json.dumps(request).encode())
     with suppress(OSError):
-        for path in sorted(folder.iterdir()):
+        for path in sorted((Path(state) / "gate").iterdir()):
             _ask(path, frame)
 
 
 def _ask(path: Path, frame: bytes) -> None:
-    """What is answered does not matter: the record tells whether it can be had."""
     with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(_WAIT_SECS)
         connection.connect(str(path))

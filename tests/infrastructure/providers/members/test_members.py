@@ -1,0 +1,162 @@
+"""Agent programs as members: they answer in text and in forms, call no tools, and leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from quorum.application.structured_answer import AnswerForm, ask_in_form
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse, Usage
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.models.members.codex import drop_nulls, make_strict
+from quorum.infrastructure.models.registry import ProviderRegistry
+from quorum.infrastructure.models.shared.api_client import ProviderSettings
+from quorum.infrastructure.prices.model_figures import build_price_table
+from quorum.infrastructure.provider_types import ProviderType
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string"}, "note": {"type": "string"}},
+    "required": ["verdict"],
+}
+FORM = AnswerForm("vote", {"name": "vote", "description": "", "input_schema": SCHEMA}, dict)
+
+CLAUDE = """
+sys.stdin.readline()
+say({"type": "result", "is_error": False, "result": "hello", "structured_output": {"verdict": "approve"}})
+"""
+CODEX = """
+sys.stdin.read()
+text = '{"verdict": "approve", "note": null}' if "--output-schema" in sys.argv else "hello"
+say({"type": "item.completed", "item": {"type": "agent_message", "text": text}})
+say({"type": "turn.completed", "usage": {}})
+"""
+ACP = """
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}.get(asked["method"])
+    if answer is None:
+        prompt = asked["params"]["prompt"][0]["text"]
+        text = '{"verdict": "approve"}' if "JSON object" in prompt else "hello"
+        update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+        say({"method": "session/update", "params": {"update": update}})
+        answer = {"stopReason": "end_turn"}
+    say({"id": asked["id"], "result": answer})
+"""
+PLAYS: dict[ProviderType, str] = {"claude-cli": CLAUDE, "codex": CODEX, "acp": ACP}
+CALLS: dict[ProviderType, str] = {
+    "claude-cli": 'say({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash"}]}})',
+    "codex": 'say({"type": "item.started", "item": {"type": "command_execution", "command": "ls"}})',
+    "acp": 'say({"id": 1, "method": "session/request_permission", "params": {}})',
+}
+
+
+def _open(tmp_path: Path, type_: ProviderType, play: str, timeout_secs: float = 30) -> ProviderRegistry:
+    program = tmp_path / "agent"
+    head = (
+        f"#!{sys.executable}\nimport json, sys\ndef say(message):\n    print(json.dumps(message), flush=True)\n"
+    )
+    program.write_text(head + play)
+    program.chmod(0o755)
+    settings = ProviderSettings(type=type_, program=str(program), timeout_secs=timeout_secs, max_retries=0)
+    return ProviderRegistry({"m": settings}, environ={"PATH": os.environ["PATH"], "HOME": str(tmp_path)})
+
+
+async def _vote(registry: ProviderRegistry) -> JsonObject:
+    async def count(_response: LlmResponse) -> None:
+        """Nobody counts here."""
+
+    conversation = Conversation()
+    session = registry.open_session("m/default", conversation, "Judge.")
+    return await ask_in_form(session, conversation, "May it run?", FORM, count=count)
+
+
+@pytest.mark.parametrize("type_", PLAYS)
+async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderType, tmp_path: Path) -> None:
+    registry = _open(tmp_path, type_, 'print("noise")\n' + PLAYS[type_])
+    try:
+        assert await _vote(registry) == {"verdict": "approve"}
+        said = await registry.open_session("m/default", Conversation(), "").send("hi")
+        assert said.text_content() == "hello"
+    finally:
+        await registry.aclose()
+
+
+@pytest.mark.parametrize("type_", PLAYS)
+async def test_a_member_that_calls_a_tool_is_refused(type_: ProviderType, tmp_path: Path) -> None:
+    registry = _open(tmp_path, type_, CALLS[type_] + "\nsys.stdin.read()\n")
+    with pytest.raises(ProviderError, match="it may only answer"):
+        await _vote(registry)
+    await registry.aclose()
+
+
+async def test_a_member_that_asks_for_a_login_says_how_to_sign_in(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "claude-cli", 'sys.exit("Not logged in")\n')
+    with pytest.raises(ProviderError, match="claude auth login") as failed:
+        await _vote(registry)
+    await registry.aclose()
+    assert failed.value.kind is ProviderErrorKind.AUTHENTICATION
+
+
+async def test_a_member_that_only_repeats_itself_is_ended(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "codex", 'while True: say({"type": "error", "message": "Reconnecting"})\n', 0.3)
+    with pytest.raises(ProviderError) as failed:
+        await _vote(registry)
+    await registry.aclose()
+    assert failed.value.kind is ProviderErrorKind.TIMEOUT
+
+
+async def test_a_member_cannot_do_the_work_of_a_session(tmp_path: Path) -> None:
+    session = _open(tmp_path, "codex", CODEX).open_session("m/default", Conversation(), "")
+    with pytest.raises(ProviderError, match="only answers"):
+        await session.send_with_tools("hi", (FORM.schema,), on_event=lambda _event: None)
+
+
+class _Looking:
+    """Tools that a model may call before it answers."""
+
+    schemas = (FORM.schema,)
+    most_rounds = 1
+
+    async def run(self, calls: object, round_index: int) -> tuple[()]:
+        raise AssertionError("a member calls none")
+
+
+async def test_a_member_answers_at_once_where_others_may_look_around(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "codex", CODEX)
+    conversation = Conversation()
+    session = registry.open_session("m/default", conversation, "")
+
+    async def count(_response: LlmResponse) -> None:
+        """Nobody counts here."""
+
+    answer = await ask_in_form(session, conversation, "Right?", FORM, count=count, tools=_Looking())
+    await registry.aclose()
+    assert answer == {"verdict": "approve"}
+
+
+def test_requests_of_a_member_are_paid_by_its_plan_unless_it_is_given_a_key() -> None:
+    by_plan = ProviderTable(type="codex")
+    by_key = ProviderTable(type="codex", api_key_env="KEY")
+    prices = build_price_table({"plan": by_plan, "key": by_key}, {}, {})
+    assert prices.compute_cost("plan/x", Usage(input=9)) == 0
+    assert prices.compute_cost("key/x", Usage(input=9)) is None
+
+
+def test_a_missing_program_is_named_with_the_remedy(tmp_path: Path) -> None:
+    registry = ProviderRegistry({"m": ProviderSettings(type="codex")}, environ={"PATH": str(tmp_path)})
+    with pytest.raises(ProviderError, match="npm install -g @openai/codex"):
+        registry.open_exchange("m/default")
+
+
+def test_fields_that_may_be_left_out_may_be_null_in_a_strict_schema() -> None:
+    strict = make_strict(SCHEMA)
+    assert isinstance(strict, dict)
+    assert (strict["required"], strict["additionalProperties"]) == (["verdict", "note"], False)
+    assert drop_nulls('{"verdict":"a","note":null}', SCHEMA) == '{"verdict":"a"}'

@@ -1,0 +1,145 @@
+"""`/board`: what waits, runs and has ended, in this app and in other sessions, in one list."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quorum.domain.calls.job import JobStatus
+from quorum.domain.events.event import JobEnded, JobStarted
+from quorum.domain.sessions.past_session import NamedSession
+from quorum.domain.sessions.waiting_review import WaitingReview
+from quorum.tui.app.app import QuorumApp
+from quorum.tui.screens.board.board_screen import BoardScreen
+from quorum.tui.screens.review.dialog import ReviewDialog
+from tests.support.app_stage import Stage, on_stage
+from tests.support.builders import a_context
+from tests.support.fake_agent import a_command, hold
+from tests.support.fake_archive import a_session
+from tests.support.past_sessions import a_summary
+
+HOSTILE = "make \x1b[2Jall [bold]"
+
+
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def waiting(command: str, **session: object) -> WaitingReview:
+    return WaitingReview(
+        session=a_summary(**session),
+        packet=a_command(command),
+        reasons=("the mode asks about commands",),
+        since_ms=0,
+    )
+
+
+def begin_job(stage: Stage, command: str) -> None:
+    stage.agent.tell(JobStarted(job_id="job-1", context=a_context(), command=command))
+
+
+async def open_board(stage: Stage) -> None:
+    await stage.send("/board")
+    await stage.until(lambda: isinstance(stage.app.screen, BoardScreen) and stage.app.screen.is_mounted)
+
+
+async def test_one_list_shows_what_waits_runs_and_has_ended_here_and_elsewhere(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(120, 40)) as stage:
+        begin_job(stage, HOSTILE)
+        stage.agent.waiting.reviews += [waiting("rm -r build", open_in=42, host="build-3")]
+        stage.agent.archive.listed = (
+            a_session("open", "watch the deploy", open_in=43),
+            a_session("past", "fix the flaky test"),
+        )
+        await open_board(stage)
+        for text in ("! waits", "run_command rm -r build", "● runs", "watch the deploy", "process 43", "ended"):
+            await stage.shows(text)
+        await stage.shows("fix the flaky test")
+        await stage.shows("job-1")
+        assert "\x1b[2J" not in stage.text()
+        assert "[bold]" in stage.text()
+
+
+async def test_the_mark_in_the_status_bar_counts_what_waits_and_runs_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QuorumApp, "LOOK_SECS", 0.01)
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        assert "/board" not in stage.text()
+        begin_job(stage, "npm run dev")
+        await stage.shows("● 1 runs · /board")
+        stage.agent.waiting.reviews += [waiting("make", open_in=42)]
+        await stage.shows("! 1 waits · ● 1 runs · /board")
+        stage.agent.tell(JobEnded(job_id="job-1", status=JobStatus.ENDED, exit_code=0, duration_secs=1.0))
+        stage.agent.waiting.reviews.clear()
+        await stage.until(lambda: "/board" not in stage.text())
+
+
+@pytest.mark.long
+async def test_a_tab_behind_that_works_or_asks_is_counted_and_gone_to(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, hold(), size=(100, 30)) as stage:
+        await stage.send("first")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        await stage.pilot.press("ctrl+t")
+        await stage.until(lambda: len(stage.agents) == 2 and stage.app.chat.current.session is not None)
+        await stage.shows("● 1 runs · /board")
+        first, second = stage.app.tabs.all
+
+        await open_board(stage)
+        await stage.shows("tab 1")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: stage.app.tabs.front is first)
+        assert stage.app.screen is first.chat
+        await open_board(stage)
+        await stage.pilot.press("s")
+        await stage.until(lambda: not first.chat.turns.running)
+        assert second in stage.app.tabs.all
+
+
+@pytest.mark.long
+async def test_a_decision_of_another_session_is_answered_from_the_board(tmp_path: Path) -> None:
+    one = waiting("make all", open_in=42)
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.waiting.reviews += [one]
+        await open_board(stage)
+        await stage.shows("› ! waits  decision")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: isinstance(stage.app.screen, ReviewDialog) and stage.dialog.is_awake)
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("y")
+        await stage.shows("approved: run_command; its process takes the answer")
+        assert stage.agent.waiting.answers == [(one.digest, True, None)]
+
+
+@pytest.mark.long
+async def test_a_session_of_the_past_is_opened_in_a_tab_and_one_that_runs_elsewhere_is_not_stopped(
+    tmp_path: Path,
+) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        stage.agent.archive.listed = (
+            a_session("open", "watch the deploy", open_in=43),
+            a_session("past", "fix the flaky test"),
+        )
+        await open_board(stage)
+        await stage.shows("› ● runs   session      watch the deploy")
+        await stage.pilot.press("s")
+        await stage.shows("process 43 has this session: stop it there")
+        await stage.pilot.press("down", "down")
+        await stage.shows("session      fix the flaky test")
+        await stage.pilot.press("enter")
+        await stage.until(lambda: len(stage.agents) == 2)
+        assert stage.agent.choice == NamedSession("past")
+        assert len(stage.app.tabs.all) == 2
+
+
+@pytest.mark.long
+async def test_a_background_command_is_stopped_from_the_board(tmp_path: Path) -> None:
+    async with on_stage(tmp_path, size=(80, 24)) as stage:
+        begin_job(stage, HOSTILE)
+        await open_board(stage)
+        await stage.shows("› ● runs   job-1")
+        await stage.pilot.press("s")
+        await stage.shows("job-1")
+        await stage.until(lambda: stage.app.screen.query_one("#notice").display)

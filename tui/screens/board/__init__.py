@@ -1,0 +1,1 @@
+"""The screen of what runs, waits for the person and has ended."""

@@ -1,0 +1,182 @@
+"""The board: what waits for the person, what runs and what has ended, in this app and in other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from quorum.application.inbox.board import SessionBoard
+from quorum.domain.errors import QuorumError
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.board.rows import BoardRow, GoThere, Part, list_elsewhere, render_board_row
+from quorum.tui.screens.inbox.answering import InboxAnswers
+from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.line_list import LineList, Move
+
+if TYPE_CHECKING:
+    from quorum.application.inbox.inbox import Inbox
+
+_KEYS = {
+    True: "{board_open=enter} answers · {board_stop=s} stops · ↑↓ choose · esc closes",
+    False: "{board_open=enter} goes there · {board_stop=s} stops · ↑↓ choose · esc closes",
+}
+_READ_SECS, _DRAW_SECS = 2.0, 1.0
+
+
+def _read_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
+    """Lists what `list_here` finds in this app at each moment, and what `read` finds in all other sessions,
+    anew two seconds after each reading. It is left with what leads to the chosen line.
+
+    `attach` makes what leads to a session of an id, `cwd` is the folder in which it continues there; `clock` is
+    the one that stamps keys, `now_ms` the one that stamps events.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Answer the decision, or go to the tab or session", id="board_open"),
+        Binding("s,delete", "stop", "Stop what is marked", id="board_stop"),
+        Binding("up,k", "move('up')", "Up", id="board_up"),
+        Binding("down,j", "move('down')", "Down", id="board_down"),
+        Binding("pageup", "move('page_up')", "A page up", id="board_page_up"),
+        Binding("pagedown", "move('page_down')", "A page down", id="board_page_down"),
+        Binding("escape,q", "dismiss", "Close", id="board_close"),
+    ]
+    DEFAULT_CSS = """
+    BoardScreen {
+        align: center middle;
+        #about { height: 3; margin-top: 1; color: $text-muted; }
+        #notice { height: auto; max-height: 3; text-style: bold; color: $text-warning; display: none; }
+    }
+    """
+
+    def __init__(
+        self,
+        list_here: Callable[[], Iterable[BoardRow]],
+        read: Callable[[], Awaitable[SessionBoard]],
+        attach: Callable[[str], GoThere],
+        inbox: Inbox,
+        *,
+        cwd: str,
+        clock: Callable[[], float],
+        now_ms: Callable[[], int] = _read_clock_ms,
+    ) -> None:
+        super().__init__()
+        self._list_here, self._read, self._attach_to = list_here, read, attach
+        self._cwd, self._now_ms = cwd, now_ms
+        self._board = SessionBoard()
+        self._rows: tuple[BoardRow, ...] = ()
+        self._is_settled = False  # until other sessions are read, or a line is chosen, the first one is marked
+        self._answers = InboxAnswers(self, inbox, self._show_sent, clock=clock)
+
+    def compose(self) -> ComposeResult:
+        """The lines, and below them all about the marked one."""
+        with DialogFrame(id="board") as box:
+            box.border_title = Content("Board")
+            yield LineList()
+            yield Static(id="about", markup=False)
+            yield Static(id="notice", markup=False)
+
+    def on_mount(self) -> None:
+        """Show what is in this app at once, and the rest once it is read."""
+        self._show()
+        self.set_interval(_DRAW_SECS, self._show)
+        self.run_worker(self._keep_reading(), group="reading")
+
+    async def _keep_reading(self) -> None:
+        """Each time rests after the one before: of many sessions it takes seconds."""
+        while True:
+            await self._read_elsewhere()
+            await asyncio.sleep(_READ_SECS)
+
+    async def _read_elsewhere(self) -> None:
+        try:
+            self._board = await self._read()
+        except QuorumError as error:
+            self._tell(str(error))
+        self._show()
+        self._is_settled = True
+
+    def _show(self) -> None:
+        """Show what there is now; the marked line stays marked."""
+        if not self.query(LineList):  # it may be closed while other sessions are read
+            return
+        kept = self._marked.key if self._is_settled and self._marked is not None else ""
+        elsewhere = list_elsewhere(self._board, self._attach_to, cwd=self._cwd, now_ms=self._now_ms())
+        order = list(Part)
+        self._rows = tuple(sorted((*self._list_here(), *elsewhere), key=lambda row: order.index(row.part)))
+        place = next((place for place, row in enumerate(self._rows) if row.key == kept), 0)
+        self.query_one(LineList).show(len(self._rows), self._render_row, marked=place)
+        self._describe()
+
+    @property
+    def _marked(self) -> BoardRow | None:
+        place = self.query_one(LineList).marked
+        return self._rows[place] if place is not None and place < len(self._rows) else None
+
+    def _render_row(self, place: int, width: int) -> Content:
+        row = self._rows[place]
+        begins_part = place == 0 or self._rows[place - 1].part is not row.part
+        return render_board_row(row, width, begins_part=begins_part)
+
+    @on(LineList.Marked)
+    def _describe(self) -> None:
+        row = self._marked
+        self.query_one("#about", Static).update(row.about if row is not None else Content(""))
+        self.query_one(DialogFrame).name_keys(_KEYS[row is not None and row.review is not None])
+
+    def action_move(self, how: Move) -> None:
+        self._is_settled = True
+        self._tell("")
+        self.query_one(LineList).move(how)
+
+    @on(LineList.LineClicked)
+    def _open_clicked(self) -> None:
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Answer the marked decision, or go to what the marked line is about."""
+        if (row := self._marked) is None:
+            return
+        if row.review is not None:
+            self._answers.open(row.review)
+        else:
+            self.dismiss(row.go)
+
+    def action_stop(self) -> None:
+        """Stop what the marked line is about."""
+        if (row := self._marked) is None:
+            return
+        if isinstance(row.stop, str):
+            self._tell(row.stop)
+            return
+        self.run_worker(self._stop(row.stop), group=row.key, exclusive=True)
+
+    async def _stop(self, stop: Callable[[], Awaitable[str]]) -> None:
+        try:
+            self._tell(await stop())
+        except QuorumError as error:
+            self._tell(str(error))
+        self._show()
+
+    async def _show_sent(self, said: str) -> None:
+        self._tell(said)
+        await self._read_elsewhere()
+
+    def _tell(self, text: str) -> None:
+        for notice in self.query("#notice").results(Static):
+            notice.update(Content(make_printable(text)))
+            notice.display = bool(text)

@@ -1,0 +1,121 @@
+"""What `/board` lists of this app, and what leads from there to tabs and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+from quorum.application.inbox.board import SessionBoard, read_board
+from quorum.domain.sessions.past_session import NamedSession
+from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import format_duration, format_elapsed
+from quorum.tui.chat.controllers.views import list_subagents
+from quorum.tui.screens.board.board_screen import BoardScreen
+from quorum.tui.screens.board.rows import BoardRow, GoThere, Part, make_lines
+
+if TYPE_CHECKING:
+    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.application.view.jobs import JobView
+    from quorum.tui.session.session import Session
+    from quorum.tui.tabs.tab import Tab
+    from quorum.tui.tabs.tabs import Tabs
+
+_ENDED_TASKS_SHOWN = 5
+
+
+def build_board_screen(
+    tabs: Tabs, session: Session, open_session: Callable[[NamedSession], Awaitable[None]]
+) -> BoardScreen:
+    """The board of an app with these tabs. `session` is the one in front, through which all others are read;
+    `open_session` opens one of them in a tab."""
+    agent = session.agent
+
+    async def read() -> SessionBoard:
+        return await read_board(agent.inbox, agent.record.archive, without=tabs.list_sessions())
+
+    def attach(session_id: str) -> GoThere:
+        return lambda: open_session(NamedSession(session_id))
+
+    front = tabs.front
+    return BoardScreen(
+        lambda: _list_tabs(tabs), read, attach, agent.inbox, cwd=str(front.folder), clock=front.host.clock
+    )
+
+
+def _list_tabs(tabs: Tabs) -> Iterator[BoardRow]:
+    """Each tab, and the background commands and tasks of its session."""
+    for number, tab in enumerate(tabs.all, 1):
+        go = partial(tabs.go_to, tab)
+        yield _build_tab_row(tab, number, go, is_front=tab is tabs.front)
+        session = tab.chat.current.last
+        if session is None:
+            continue
+        now = tab.chat.transcript.session_view.clock()
+        for job in tab.chat.transcript.session_view.present.jobs.all:
+            yield _build_job_row(job, session, number, go, now)
+        tasks = list_subagents(tab.chat.transcript.entries)
+        ended = [task for task in tasks if not task.is_live]
+        for task in (*(task for task in tasks if task.is_live), *ended[:_ENDED_TASKS_SHOWN]):
+            yield _build_task_row(task, tabs, tab, number)
+
+
+def _build_tab_row(tab: Tab, number: int, go: GoThere, *, is_front: bool) -> BoardRow:
+    turns, session = tab.chat.turns, tab.chat.current.last
+
+    async def stop() -> str:
+        return f"tab {number} is stopping" if turns.interrupt() else "nothing runs there any more"
+
+    part, state = Part.ENDED, "at rest"
+    if tab.mark == "!":
+        part, state = Part.WAITING, "answer needed"
+    elif turns.running:
+        part, state = Part.RUNNING, f"{turns.does} {format_elapsed(turns.elapsed)}"
+    elif turns.own.running:
+        part, state = Part.RUNNING, f"your command {format_elapsed(turns.own.elapsed)}"
+    model = session.facts.model_with_effort if session is not None else "starting"
+    return BoardRow(
+        part=part,
+        key=tab.mode,
+        name=f"tab {number}",
+        text=tab.title,
+        state=f"{state}, here" if is_front else state,
+        about=make_lines(tab.title, f"{model} · {shorten_home(str(tab.folder))}"),
+        go=go,
+        stop="nothing runs there" if part is Part.ENDED else stop,
+    )
+
+
+def _build_job_row(job: JobView, session: Session, number: int, go: GoThere, now: float) -> BoardRow:
+    async def stop() -> str:
+        return await session.agent.jobs.stop_by_id(job.job_id)
+
+    running = f"running {format_duration(job.count_seconds(now))}"
+    state = running if job.is_running else job.ending
+    return BoardRow(
+        part=Part.RUNNING if job.is_running else Part.ENDED,
+        key=f"{number} {job.job_id}",
+        name=job.job_id,
+        text=job.command,
+        state=state,
+        about=make_lines(job.command, f"tab {number} · {state}", job.last_line),
+        go=go,
+        stop=stop if job.is_running else f"{job.job_id} has ended already",
+    )
+
+
+def _build_task_row(task: FollowedSubagent, tabs: Tabs, tab: Tab, number: int) -> BoardRow:
+    async def go() -> None:
+        await tabs.go_to(tab)
+        tab.chat.views.action_show_subagent(task.session_id)
+
+    return BoardRow(
+        part=Part.RUNNING if task.is_live else Part.ENDED,
+        key=task.session_id,
+        name="task",
+        text=task.title,
+        state=f"in tab {number}",
+        about=make_lines(task.title, f"in tab {number} · {task.session_id}"),
+        go=go,
+        stop=f"a task stops with the turn of tab {number}" if task.is_live else "that task has ended already",
+    )
