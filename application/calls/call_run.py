@@ -343,7 +343,12 @@ class CallRun(DeclaredCall):
         if self.risk is RiskLevel.LOW or self._state.keeper is None:
             return nullcontext()
         return EffectReceipt(
-            self.context, self.access, self._state.keeper, self._state.events, self._state.one_session
+            self.context,
+            self.access,
+            self._state.keeper,
+            self._state.events,
+            self._state.one_session,
+            opened=self.seal.opened if self.seal else (),
         )
 
     async def _end(self, outcome: Outcome, output: str | ToolOutput) -> None:

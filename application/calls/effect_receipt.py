@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from types import TracebackType
 
 from quorum.application.calls.one_session import OneSession
@@ -21,7 +22,8 @@ class EffectReceipt:
 
     A call whose effects are not known beforehand is watched over the whole workspace, any other at the paths
     it declared. A call that failed or was cancelled gets its receipt too: it may have changed something.
-    What another session does meanwhile would count as its doing: it waits for `one_session`.
+    What another session does meanwhile would count as its doing: it waits for `one_session`. Changes in the
+    folders that were `opened` for it count as declared.
     """
 
     def __init__(
@@ -31,10 +33,12 @@ class EffectReceipt:
         keeper: FileKeeper,
         events: EventBus,
         one_session: OneSession | None = None,
+        *,
+        opened: Sequence[str] = (),
     ) -> None:
         self._one_session = one_session
         self._context = context
-        self._declared = access.writes
+        self._declared = access.writes | frozenset(opened)
         self._paths = None if access.exclusive else tuple(sorted(access.writes))
         self._keeper = keeper
         self._events = events

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -36,13 +37,17 @@ class ExportableSession(Protocol):
     def mask(self) -> SecretMask: ...
 
 
-async def export_to(file: str, session: ExportableSession, folder: Path) -> Path:
-    """Write all of the session into this file; without a name into one of its own in the folder.
+async def export_to(file: str, session: ExportableSession, *, folder: Path, exports: Path) -> Path:
+    """Write all of the session into this file, named from the folder; without a name into a new one in
+    `exports`, which only the person can read.
 
     Raises ConfigError for a name that chooses no form, LedgerError, and OSError where the file cannot be made:
     one that is there is not overwritten.
     """
-    target = _choose_target(file or f"quorum-{session.session_id}.md", folder)
+    if file:
+        target = _choose_target(file, folder)
+    else:
+        target = await asyncio.to_thread(_find_free_name, exports, f"quorum-{session.session_id}")
     if (form := _FORMS.get(target.suffix)) is None:
         raise ConfigError(f"{target.name} should end in {', '.join(_FORMS)}: that chooses the form")
     archive = session.record.archive
@@ -57,6 +62,12 @@ async def export_to(file: str, session: ExportableSession, folder: Path) -> Path
 
     await asyncio.to_thread(write)
     return target
+
+
+def _find_free_name(folder: Path, stem: str) -> Path:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = (f"{stem}.md" if number == 1 else f"{stem}-{number}.md" for number in count(1))
+    return next(folder / name for name in names if not os.path.lexists(folder / name))
 
 
 def _choose_target(name: str, folder: Path) -> Path:

@@ -176,7 +176,7 @@ def describe_change(change: FileChange) -> str:
 def describe_effects(seen: Effects) -> tuple[str, ...]:
     """What became of the files while a call ran."""
     text = tuple(
-        f"{describe_change(c)}{'' if c.declared else ', which it had not declared'}"
+        f"{describe_change(c)}{', which it had not declared' if c.is_surprise else ''}"
         f"{', found late: perhaps before it ran' if c.late else ''}"
         for c in seen.changes
     )

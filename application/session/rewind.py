@@ -23,6 +23,7 @@ from quorum.domain.sessions.restoration import (
     select_undone_turns,
 )
 from quorum.domain.sessions.state import PastTurn, PastUndo
+from quorum.domain.text.amounts import format_amount
 
 _GIVEN_BACK = "I have given these files back as they were before some of your changes: {paths}"
 _REDONE = "I have brought these files back to what they held before I had given them back: {paths}"
@@ -131,7 +132,7 @@ class Rewind:
             raise RestoreError(step.trouble)
         restored = await self.restore(RestorePlan(turn=0, steps=(step,)), frozenset({step.path}))
         if given_back := [change.path for change in restored.changes]:
-            await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back))
+            await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back, RestorePlan(turn=0)))
 
     async def rewind_to(
         self, turn: int, *, conversation: bool, plan: RestorePlan | None, overwrite: frozenset[str]
@@ -167,8 +168,8 @@ class Rewind:
                 self._withdraw_folders()
                 if conversation:
                     self._run.return_to(past.before.messages)
-                elif given_back:
-                    await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back))
+                elif plan is not None and given_back:
+                    await self._run.queue_note(_format_restoration_note(_GIVEN_BACK, given_back, plan))
 
     @property
     def last_undo(self) -> PastUndo | None:
@@ -210,7 +211,7 @@ class Rewind:
                 if undo.turns:
                     self._run.return_to(undo.messages)
                 elif given_back:
-                    await self._run.queue_note(_format_restoration_note(_REDONE, given_back))
+                    await self._run.queue_note(_format_restoration_note(_REDONE, given_back, plan))
 
     async def _read_current_files(self, paths: Collection[str]) -> KeptFiles:
         return await self._keeper.keep(sorted(paths)) if paths else KeptFiles(roots=())
@@ -223,7 +224,9 @@ class Rewind:
         kind = ChangeKind.MODIFIED
         if step.now is None or after is None:
             kind = ChangeKind.CREATED if step.now is None else ChangeKind.DELETED
-        return FileChange(path=step.path, kind=kind, declared=True, before=step.now, after=after)
+        return FileChange(
+            path=step.path, kind=kind, declared=True, before=step.now, after=after, ignored=step.ignored
+        )
 
     async def _read_stored(self, state: FileState | None) -> bytes | None:
         """What a file held in that state, where it is stored."""
@@ -261,8 +264,12 @@ def _escape_path(path: str) -> str:
     return path.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _format_restoration_note(template: str, paths: Sequence[str]) -> str:
+def _format_restoration_note(template: str, paths: Sequence[str], plan: RestorePlan) -> str:
     """That these files were given back, as the model is to read it: every byte of a name as text."""
-    named = ", ".join(sorted(paths)[:_MOST_NAMED_TO_MODEL])
-    more = f" and {len(paths) - _MOST_NAMED_TO_MODEL} more" if len(paths) > _MOST_NAMED_TO_MODEL else ""
-    return (template.format(paths=named) + more).encode("utf-8", "backslashreplace").decode("utf-8")
+    ignored = {step.path for step in plan.steps if step.ignored}
+    telling = sorted(path for path in paths if path not in ignored)
+    named = telling[:_MOST_NAMED_TO_MODEL]
+    more = f"{len(telling) - len(named)} more" if len(named) < len(telling) else ""
+    by_products = format_amount(len(paths) - len(telling), "ignored file") if len(paths) > len(telling) else ""
+    listed = " and ".join(filter(None, [", ".join(named), more, by_products]))
+    return template.format(paths=listed).encode("utf-8", "backslashreplace").decode("utf-8")

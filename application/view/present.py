@@ -13,7 +13,9 @@ from quorum.application.view.changed_files import ChangedFiles
 from quorum.application.view.entries import Batch, Call, NoticeKind, Phase, Remark
 from quorum.application.view.hook_runs import describe_hook_answer
 from quorum.application.view.jobs import JobViews
+from quorum.domain.errors import ToolError
 from quorum.domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
+from quorum.domain.plan.step_list import describe_step_changes, encode_step_list, read_step_list
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _HOOK_RUNS_KEPT = 100
@@ -59,8 +61,11 @@ class Present:
         self.hooks_run = 0
         self.changed_files = ChangedFiles()
         self.version = 0
-        self._plans: list[tuple[Step, ...]] = []  # the plan before each turn of the session
-        self._undone_plans: list[tuple[int, tuple[Step, ...]]] = []
+        self._is_plan_old = False  # whether it is that of an earlier turn
+        self._plans: list[
+            tuple[tuple[Step, ...], bool]
+        ] = []  # the plan before each turn, and whether it was old
+        self._undone_plans: list[tuple[int, tuple[Step, ...], bool]] = []
 
     @property
     def call_in_vote(self) -> Call | None:
@@ -84,15 +89,23 @@ class Present:
     @property
     def is_empty(self) -> bool:
         changed = self.changed_files.list_files()
-        return not (self.open_batch or self.plan or changed or self.hooks or self.jobs.running)
+        return not (self.open_batch or self.current_plan or changed or self.hooks or self.jobs.running)
 
     @property
     def is_running(self) -> bool:
         """Whether a call or a job runs, so that the drawing changes as time passes."""
         return (self.batch is not None and self.batch.is_running) or bool(self.jobs.running)
 
-    def begin_turn(self) -> None:
-        self._plans.append(self.plan)
+    @property
+    def current_plan(self) -> tuple[Step, ...]:
+        """The plan that the turn goes by: its own, or an approved one that is not carried out yet."""
+        is_in_force = any(step.is_approved and step.status is not StepStatus.DONE for step in self.plan)
+        return self.plan if is_in_force or not self._is_plan_old else ()
+
+    def begin_turn(self, *, is_continued: bool = False) -> None:
+        """A turn begins; `is_continued`: it goes on with the one before."""
+        self._plans.append((self.plan, self._is_plan_old))
+        self._is_plan_old |= not is_continued
         self._undone_plans.clear()
         self._forget_turn()
 
@@ -145,14 +158,24 @@ class Present:
     def merge(self, changed: JsonObject) -> None:
         """These values of the session's state are others now."""
         if "plan" in changed:
-            self.plan = _read_steps(changed["plan"])
+            self.plan, self._is_plan_old = _read_steps(changed["plan"]), False
             self.version += 1
+
+    def update_plan(self, call: Call) -> None:
+        """A call ended that gives the whole plan anew; the session's state has it when the batch has ended."""
+        try:
+            steps = read_step_list(call.arguments.get("items"))
+        except ToolError:  # the arguments of a past call may not be known any more
+            return
+        before = [(step.status.value, step.text) for step in self.current_plan]
+        call.plan_changes = describe_step_changes(before, steps) if before else None
+        self.merge({"plan": encode_step_list(steps)})
 
     def take_back(self, turn: int) -> None:
         """The turn of this number and all after it are forgotten."""
         if turn < len(self._plans):
-            self._undone_plans.append((turn, self.plan))
-            self.plan = self._plans[turn]
+            self._undone_plans.append((turn, self.plan, self._is_plan_old))
+            self.plan, self._is_plan_old = self._plans[turn]
             self.batch = None
             self._forget_turn()
 
@@ -161,9 +184,9 @@ class Present:
         if event.files and event.turn is not None:
             self.changed_files.redo(event.turn)
         while event.turns and self._undone_plans:
-            number, plan = self._undone_plans.pop()
+            number, plan, is_old = self._undone_plans.pop()
             if number == event.turn:
-                self.plan = plan
+                self.plan, self._is_plan_old = plan, is_old
                 break
         self.version += 1
 

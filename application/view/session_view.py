@@ -30,6 +30,7 @@ from quorum.application.view.turn_timings import TurnTimings
 from quorum.application.view.undone_entries import mark_redone, mark_undone
 from quorum.application.view.user_commands import UserCommandCards
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.conversation.effort import format_model
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, StopKind
@@ -130,7 +131,7 @@ class SessionView:
             case ev.TurnStarted():
                 self._end_answer()
                 self._broke_off = False
-                self.present.begin_turn()
+                self.present.begin_turn(is_continued=not event.prompt)
                 self.status.begin_turn(event.prompt)
                 self._begins.append(len(self.entries))
                 self._in_turn = True
@@ -202,6 +203,8 @@ class SessionView:
                     extend_run(self.entries, batch)
                 if call.diff is not None and call.outcome is Outcome.OK:
                     self.present.change_files(call.diff)
+                if find_traits(call.tool).output is OutputKind.PLAN and call.outcome is Outcome.OK:
+                    self.present.update_plan(call)
             case ev.SessionStarted():
                 self._cwd = event.cwd
             case ev.SessionResumed():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from quorum.domain.text.paths import is_below_any
+from quorum.domain.calls.git_files import is_git_folder, makes_git_run
 
 
 class ChangeKind(StrEnum):
@@ -89,7 +89,8 @@ class FileChange(Struct, frozen=True, kw_only=True):
     """One file that is not as it was. `declared`: the call had said that it would write there.
 
     `before` and `after` are its states; None where there was no file, or where nobody had looked. `late`: it
-    was found out later than a change is, so that it may have been made before the call.
+    was found out later than a change is, so that it may have been made before the call. `ignored`: git leaves
+    it out of the repository, or a program makes it anew, and it is neither sensitive nor protected.
     """
 
     path: str
@@ -98,6 +99,12 @@ class FileChange(Struct, frozen=True, kw_only=True):
     before: FileState | None = None
     after: FileState | None = None
     late: bool = False
+    ignored: bool = False
+
+    @property
+    def is_surprise(self) -> bool:
+        """Whether a person should look at it: nobody said that it would change, and it is no by-product."""
+        return not self.declared and not self.ignored
 
 
 class Effects(Struct, frozen=True, kw_only=True):
@@ -150,5 +157,17 @@ def compute_effects(before: FileLook, after: FileLook, declared: frozenset[str])
             kind = ChangeKind.MODIFIED
         else:
             continue
-        found.append(FileChange(path=path, kind=kind, declared=is_below_any(path, declared)))
+        found.append(FileChange(path=path, kind=kind, declared=is_declared(declared, path)))
     return Effects(changes=tuple(sorted(found, key=lambda c: (c.declared, c.path))), complete=complete)
+
+
+def is_declared(declared: frozenset[str], path: str) -> bool:
+    """Whether a path is one of those declared, or lies below one.
+
+    What makes git run programs is not declared by its folder: whoever commits does not say that.
+    """
+    return path in declared or any(
+        not (is_git_folder(root) and makes_git_run(path[len(root) :].lstrip("/")))
+        for root in declared
+        if path.startswith(root.rstrip("/") + "/")
+    )

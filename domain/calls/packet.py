@@ -64,8 +64,10 @@ class ReviewPacket(Struct, frozen=True, kw_only=True, dict=True):
     def _as_json(self) -> JsonObject:
         files: list[JsonValue] = [{"path": f.path, "sha256": f.sha256} for f in self.seal.files]
         asked_by: JsonObject = {"asked_by": self.asked_by} if self.asked_by else {}
+        folders: JsonObject = {"folders": list(self.seal.folders)} if self.seal.folders else {}
         return {
             **asked_by,
+            **folders,
             "version": 1,
             "tool": self.call.tool_name,
             "arguments": self.call.arguments,

@@ -72,6 +72,7 @@ def _fill_in(packet: ReviewPacket, behind: Mapping[str, str]) -> ReviewPacket:
             seal,
             cwd=fill(seal.cwd),
             files=tuple(replace(file, path=fill(file.path)) for file in seal.files),
+            folders=tuple(map(fill, seal.folders)),
             diff=fill_optional(seal.diff),
             executables=tuple(map(fill, seal.executables)),
             environment={fill(name): fill_optional(value) for name, value in seal.environment.items()},

@@ -20,7 +20,8 @@ class RestoreStep(Struct, frozen=True, kw_only=True):
     """One file that differs from its earlier state. None stands for no file.
 
     `edited_since`: it is not, or is not known to be, as it was left; somebody must be asked before it is
-    overwritten. `trouble` says why it cannot be given back at all.
+    overwritten. `trouble` says why it cannot be given back at all. `ignored`: calls only changed it as a
+    by-product, see `FileChange`.
     """
 
     path: str
@@ -28,6 +29,7 @@ class RestoreStep(Struct, frozen=True, kw_only=True):
     now: FileState | None
     edited_since: bool = False
     trouble: str | None = None
+    ignored: bool = False
 
     @property
     def is_final(self) -> bool:
@@ -36,7 +38,7 @@ class RestoreStep(Struct, frozen=True, kw_only=True):
 
 
 class RestorePlan(Struct, frozen=True, kw_only=True):
-    """The steps that return the files to their states before a turn.
+    """The steps that return the files to their states before a turn, declared changes first, ignored ones last.
 
     `unseen` are sentences about what may have changed and cannot be given back, since nobody saw it.
     """
@@ -106,7 +108,9 @@ def plan_for_turns(
         # All that was done here is undone already: what still differs was not done by a call.
         if path in last_written and is_same(last_written[path], wanted[path]):
             del wanted[path]
-    return _plan_steps(turn, wanted, now, {p: s for p, s in last_written.items() if p not in edited}, unseen)
+    left = {path: state for path, state in last_written.items() if path not in edited}
+    plan = _plan_steps(turn, wanted, now, left, unseen)
+    return _order_steps(plan, [change for past in taken_back for change in past.changes])
 
 
 def plan_from_record(turns: Sequence[PastTurn], last_written: Mapping[str, FileState | None]) -> RestorePlan:
@@ -143,7 +147,20 @@ def plan_redo(undo: PastUndo, now: KeptFiles) -> RestorePlan:
     wanted = {change.path: change.before for change in undo.changes}
     left = {change.path: change.after for change in undo.changes}
     turn = undo.turn if undo.turn is not None else 0
-    return _plan_steps(turn, wanted, now, left, ())
+    plan = _plan_steps(turn, wanted, now, left, ())
+    ignored = {change.path for change in undo.changes if change.ignored}
+    steps = [replace(step, ignored=step.path in ignored) for step in plan.steps]
+    return replace(plan, steps=tuple(sorted(steps, key=lambda step: step.ignored)))
+
+
+def _order_steps(plan: RestorePlan, changes: Sequence[FileChange]) -> RestorePlan:
+    """Mark the files that were by-products of every call, and put first what calls had declared."""
+    declared = {change.path for change in changes if change.declared}
+    seen = {change.path for change in changes if change.ignored}
+    ignored = seen - declared - {change.path for change in changes if not change.ignored}
+    steps = [replace(step, ignored=True) if step.path in ignored else step for step in plan.steps]
+    steps.sort(key=lambda step: (step.ignored, step.path not in declared, step.path))
+    return replace(plan, steps=tuple(steps))
 
 
 def _plan_steps(

@@ -106,6 +106,7 @@ def _render_facts(
     for file in seal.files:
         state = "new file" if file.sha256 is None else f"sha256 {file.sha256[:12]}…"
         yield f"- touches: `{show_line(file.path, 4096)}` ({state})"
+    yield from (f"- makes the folder `{show_line(folder, 4096)}`" for folder in seal.folders)
     for program in seal.executables:
         yield f"- runs: `{show_line(program, 4096)}`"
     for name, value in seal.environment.items():

@@ -161,11 +161,12 @@ def _list_remarks(call: Call) -> Iterator[str]:
     for remark in call.remarks:
         if not remark.quiet or remark.kind is NoticeKind.ERROR:
             yield show_text(remark.text)
-    undeclared = [] if call.effects is None else [c for c in call.effects.changes if not c.declared]
-    if undeclared:
-        names = [show_line(change.path) for change in undeclared]
+    changes = () if call.effects is None else call.effects.changes
+    if names := [show_line(change.path) for change in changes if change.is_surprise]:
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         yield f"files changed: {', '.join(names[:_MOST_NAMED])}{more}"
+    if ignored := sum(change.ignored and not change.declared for change in changes):
+        yield f"+{ignored:,} ignored"
 
 
 def _join_output(output: Kept) -> str:

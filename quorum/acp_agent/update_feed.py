@@ -45,7 +45,8 @@ from quorum.application.view.entries import (
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.present import Step, StepStatus
 from quorum.application.view.session_view import SessionView
-from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.execution import Outcome, ToolExecutionContext
+from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.response import ReasoningBlock
 from quorum.domain.events import event as ev
@@ -135,6 +136,9 @@ class UpdateFeed:
                 yield from self._map_rest(event)
             case ev.StateMerged() if "plan" in event.changed:
                 yield build_plan(self.view.present.plan)
+            case ev.CallFinished(outcome=Outcome.OK) if find_traits(event.tool).output is OutputKind.PLAN:
+                yield from self._map_call_event(event)
+                yield build_plan(self.view.present.plan)  # the state has it when the whole batch has ended
             case ev.ModeChanged():
                 yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
             case ev.ChangeReviewed():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import QuorumError
 from quorum.rpc.approval import Hand
 from quorum.rpc.executions import describe_execution
@@ -168,9 +170,9 @@ class AppPort:
         front, before = self._app.chat, list(self._app.tabs.all)
         front.say("")
         openings: Mapping[str, Callable[[str], Awaitable[None]]] = {
-            "ask": self._app.action_ask,
-            "discuss": self._app.action_discuss,
-            "debate": self._app.action_debate,
+            "ask": partial(self._app.open_tab, SessionKind.ASK),
+            "discuss": partial(self._app.open_tab, SessionKind.DISCUSS),
+            "debate": partial(self._app.open_tab, SessionKind.DEBATE),
             "review": self._app.action_review,
         }
         opening = openings.get(form, self._app.action_new_tab)

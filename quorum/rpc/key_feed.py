@@ -21,6 +21,7 @@ from quorum.tui.prompt_box.prompt import Prompt
 
 if TYPE_CHECKING:
     from quorum.tui.app.app import QuorumApp
+    from quorum.tui.chat.chat_screen import ChatScreen
 
 _PATIENCE_SECS = 10.0
 _LOOK_SECS = 0.05
@@ -107,12 +108,15 @@ class KeyFeed:
 
     def _sends(self, event: events.Key) -> bool:
         """Whether a key that is pressed in the prompt may send what stands there."""
-        bound = (
+        return _may_send(event.key) or not _SENDING.isdisjoint(self._list_actions(event))
+
+    def _list_actions(self, event: events.Key) -> set[str]:
+        """What the key is bound to, in front and around it."""
+        return {
             binding.action
             for _, bindings in self._app.screen._binding_chain
             for binding in bindings.key_to_bindings.get(event.key, ())
-        )
-        return _may_send(event.key) or any(action in _SENDING for action in bound)
+        }
 
     def _look_at(self, event: events.Key, fed: _Fed) -> None:
         app, screen = self._app, self._app.screen
@@ -132,6 +136,8 @@ class KeyFeed:
         if any(on_chat or namespace is app for namespace in guarded):
             raise _KeptBack(f"it takes approval: {fed.hand.lacks}")
         focused = screen.focused
+        if on_chat and "interrupt" in self._list_actions(event) and _may_leave_mode(app.chat):
+            raise _KeptBack(f"pressed twice it leaves a mode, and that takes approval: {fed.hand.lacks}")
         if isinstance(focused, Prompt) and focused.holds_keys:
             raise _KeptBack("the prompt is being written in an editor")
         if on_chat:  # a bar over the transcript may hand what is typed there on to the prompt
@@ -160,6 +166,13 @@ class _KeptBack(Exception):
     def __init__(self, why: str, *, never: bool = False) -> None:
         super().__init__(why)
         self.never = never
+
+
+def _may_leave_mode(chat: ChatScreen) -> bool:
+    """Whether Esc, pressed twice, leaves a mode in which less is done or more is looked at."""
+    session, turns = chat.current.session, chat.turns
+    acts_elsewhere = turns.running or turns.own.running or chat.prompt.whole_text
+    return session is not None and not acts_elsewhere and not {"plan", "fast"}.isdisjoint(session.special_modes)
 
 
 def _may_send(key: str) -> bool:

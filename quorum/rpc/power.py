@@ -59,8 +59,11 @@ def find_power(action: str) -> Power:
         return "never"
     if name in _FREE_WITHOUT_WORDS and found["given"]:
         return "approval"
-    if name == "plan":  # to leave one off, or to withdraw one, may let more run
-        return "approval" if _get_only_word(found["given"]) in PLAN_WORDS else "free"
+    if (
+        name == "plan"
+    ):  # to leave plan mode, as it does without words there, or to withdraw a plan lets more run
+        words = str(_get_only_word(found["given"]) or "").strip()
+        return "approval" if not words or words in PLAN_WORDS else "free"
     if name == "choose_scope":  # any but this one may leave a plan off, or have no model look at it
         return "free" if _get_only_word(found["given"]) == "plan-only" else "approval"
     if name == "show_config":  # with a value it writes a file that later sessions go by

@@ -218,3 +218,33 @@ def test_a_redo_says_which_files_it_cannot_bring_back() -> None:
     undo = PastUndo(number=0, turn=None, changes=(change("/w/env", unread("sensitive"), None),))
     (step,) = plan_redo(undo, there({})).steps
     assert step.trouble == "its former content was not kept (sensitive)"
+
+
+def by_product(path: str) -> FileChange:
+    return FileChange(path=path, kind=ChangeKind.CREATED, declared=False, after=holding("x"), ignored=True)
+
+
+def test_edited_sources_come_first_and_by_products_last() -> None:
+    x = holding("x")
+    undeclared = FileChange(path="/w/b", kind=ChangeKind.CREATED, declared=False, after=x)
+    both = FileChange(path="/w/both.log", kind=ChangeKind.CREATED, declared=True, after=x, ignored=True)
+    turns = [
+        turn(0, by_product("/w/.cache"), undeclared, by_product("/w/both.log"), both, change("/w/z", None, x))
+    ]
+    paths = ("/w/.cache", "/w/b", "/w/both.log", "/w/z")
+    plan = plan_for_turns(
+        0, turns, last_written=dict.fromkeys(paths, x), now=there(dict.fromkeys(paths, x)), interrupted={}
+    )
+    assert [(step.path, step.ignored) for step in plan.steps] == [
+        ("/w/both.log", False),
+        ("/w/z", False),
+        ("/w/b", False),
+        ("/w/.cache", True),
+    ]
+
+
+def test_a_redo_still_tells_by_products_from_sources() -> None:
+    x = holding("x")
+    undo = PastUndo(number=0, turn=0, changes=(by_product("/w/.cache"), change("/w/z", x, None)))
+    plan = plan_redo(undo, there({"/w/.cache": x}))
+    assert [(step.path, step.ignored) for step in plan.steps] == [("/w/z", False), ("/w/.cache", True)]

@@ -398,6 +398,14 @@ def test_json_is_one_line_folded_and_a_tree_unfolded():
     assert "  │     no: null" in body
 
 
+def test_a_short_result_in_json_is_shown_whole():
+    value = {"timezone": "Europe/Rome", "datetime": "2026-01-01T12:00:00", "is_dst": False}
+    _, *short = folded(call("mcp_now", json.dumps(value, indent=2)))
+    shown = " ".join(line.removeprefix("  │ ") for line in short)
+    assert shown == json.dumps(value)
+    assert len(folded(call("mcp_now", json.dumps({**value, "more": "x" * 300})))) == 2
+
+
 def test_a_line_of_the_tree_is_opened_and_folded_by_its_own_fold():
     one = call("mcp_list", json.dumps(VALUE), expanded=True)
     drawn = drawing(one)

@@ -3,11 +3,12 @@
 import pytest
 
 from quorum.domain.errors import RestoreError
-from quorum.domain.sessions.restoration import RestorePlan
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from quorum.tui.screens.rewind.changes_screen import ChangesScreen
 from tests.support.app_stage import on_stage
-from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, with_turns
+from tests.tui.rewind_scenes import EDITED, LOST, OVERWRITTEN, PLAN, REMOVED, ROOT, state, with_turns
 
 
 @pytest.fixture(autouse=True)
@@ -122,3 +123,50 @@ async def test_without_changes_it_says_so(tmp_path):
         await stage.shows("The files are as they were before the session.")
         await stage.shows("esc back")
         assert "undo this file" not in stage.text()
+
+
+def with_ignored(agent):
+    changed(agent)
+    ignored = tuple(
+        RestoreStep(path=f"{ROOT}/.cache/{n:02}", wanted=None, now=state(unkept="x"), ignored=True)
+        for n in range(40)
+    )
+    agent.restore_plans = {turn: replace(PLAN, steps=(OVERWRITTEN, *ignored)) for turn in (0, 1, 3)}
+
+
+async def test_ignored_files_share_the_last_line_and_are_listed_beside_it(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=with_ignored) as stage:
+        await shown(stage)
+        await stage.shows("file 1 of 1, +40 ignored")
+        await stage.shows("40 ignored files")
+        assert ".cache" not in stage.text()
+        await stage.pilot.press("down")
+        await stage.shows(".cache/07")
+        await stage.pilot.press("u", "y")
+        assert stage.agent.restored == []
+
+
+async def test_undo_shows_as_many_files_as_the_screen_has_room_for(tmp_path):
+    def prepare(agent):
+        changed(agent)
+        steps = [RestoreStep(path=f"{ROOT}/src/m{n:02}.py", wanted=None, now=state()) for n in range(60)]
+        agent.restore_plans = {3: RestorePlan(turn=3, steps=tuple(steps))}
+
+    async with on_stage(tmp_path, size=(100, 50), prepare=prepare) as stage:
+        await stage.send("/undo")
+        await stage.shows("Take back · file 1 of 60")
+        await stage.until(lambda: stage.text().count("src/m") > 20)
+        await stage.pilot.press("down")
+        await stage.shows("Take back · file 2 of 60")
+
+
+@pytest.mark.long
+async def test_undo_leaves_ignored_files_for_last_and_warns_of_none(tmp_path):
+    async with on_stage(tmp_path, size=(100, 30), prepare=with_ignored) as stage:
+        await stage.send("/undo")
+        await stage.shows("file 1 of 1, +40 ignored")
+        assert "is not kept" not in stage.text()
+        await stage.pilot.press("down")
+        await stage.shows(".cache/07")
+        await stage.pilot.press("space")
+        await stage.shows("ignored files that were edited since are left alone")

@@ -16,6 +16,7 @@ from quorum.tui.agent.user_commands import TypedCommand
 from quorum.tui.app.app import QuorumApp
 from quorum.tui.chat.controllers.copying import CopyController
 from quorum.tui.chat.controllers.host import CurrentSession, collect_actions
+from quorum.tui.chat.controllers.modes import ModeController
 from quorum.tui.chat.controllers.sending import SendController
 from quorum.tui.chat.controllers.sessions import SessionController
 from quorum.tui.chat.controllers.settings import SettingsController
@@ -292,6 +293,7 @@ class PromptApp(App[None]):
             use_server=lambda _number: None,
             is_asking=lambda: self.asking,
         )
+        self.modes = ModeController(rig.host, rig.current, prompt=self.prompt, submit=self.sending.submit)
 
     def compose(self):
         yield self.welcome
@@ -312,14 +314,14 @@ async def test_a_prompt_waits_for_its_turn_and_takes_the_welcome_away(tmp_path):
 async def test_what_is_to_be_planned_stays_in_the_prompt_where_there_is_no_session_yet(tmp_path):
     app = PromptApp(tmp_path)
     async with app.run_test():
-        await app.sending.action_plan("add a retry limit")
+        await app.modes.action_plan("add a retry limit")
 
         assert app.rig.host.notice == "still starting; make a plan in a moment"
         assert app.prompt.text == "/plan add a retry limit"
         assert app.rig.turns.prompts == ()
 
         app.prompt.text = ""
-        await app.sending.action_plan("off")
+        await app.modes.action_plan("off")
         assert app.prompt.text == ""
 
 
@@ -329,7 +331,7 @@ async def test_what_is_to_be_planned_in_a_session_that_takes_nothing_stays_a_com
         app.rig.agent.in_use = "open elsewhere"
         app.rig.begin()
 
-        await app.sending.action_plan("add a retry limit")
+        await app.modes.action_plan("add a retry limit")
 
         assert app.rig.host.notice.startswith("read-only")
         assert app.prompt.text == "/plan add a retry limit"

@@ -48,7 +48,7 @@ async def typed(stage: Stage, text: str) -> None:
 async def test_a_slash_shows_commands_with_what_they_do_and_letters_narrow_them(tmp_path):
     async with on_stage(tmp_path) as stage:
         await typed(stage, "/")
-        await stage.shows("/help")
+        await stage.shows("/plan")
         assert len(rows(stage)) > 8
         await typed(stage, "exp")
         await stage.shows("Write the session to a file")

@@ -73,9 +73,9 @@ async def test_it_scrolls_while_something_is_typed(tmp_path):
     async with on_stage(tmp_path, size=(80, 24)) as stage:
         await opened(stage, "f1")
         await stage.pilot.press("down", "pagedown")
-        await stage.until(lambda: "/help [COMMAND]" not in stage.text())
+        await stage.until(lambda: "/ensemble [PROMPT]" not in stage.text())
         await stage.pilot.press("pageup", "up")
-        await stage.shows("/help [COMMAND]")
+        await stage.shows("/ensemble [PROMPT]")
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
+from quorum.application.view.entries import Restoration
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
+from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line, draw_restored
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:
@@ -26,6 +27,40 @@ def test_what_nobody_declared_is_shown_even_on_a_folded_card():
     )
     (line,) = _texts(draw_receipt_line(effects, "/w", 80, TERMINAL))
     assert line == "2 files changed, not declared: + built.txt, − /elsewhere/x"
+
+
+def test_ignored_files_are_one_quiet_line_and_no_warning():
+    ignored = tuple(
+        FileChange(path=f"/w/__pycache__/{i}", kind=ChangeKind.CREATED, declared=False, ignored=True)
+        for i in range(14)
+    )
+    source = FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=False)
+    quiet = draw_receipt_line(Effects(changes=ignored, complete=True), "/w", 80, TERMINAL)
+    assert _texts(quiet) == ["+14 ignored"]
+    assert not _has_warning(quiet)
+    both = draw_receipt_line(Effects(changes=(source, *ignored), complete=True), "/w", 80, TERMINAL)
+    assert _texts(both) == ["1 file changed, not declared: ~ a.py", "+14 ignored"]
+    assert _has_warning(both)
+    assert len(draw_receipt(Effects(changes=(source, *ignored), complete=True), "/w", 80, TERMINAL)) == 15
+
+
+def test_files_that_were_given_back_are_named_sources_first():
+    changes = (
+        FileChange(path="/w/.cache/x", kind=ChangeKind.DELETED, declared=True, ignored=True),
+        FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=True),
+    )
+    entry = Restoration(changes, "/w")
+    assert _texts(draw_restored(entry, 80, TERMINAL)) == ["▸ gave back 1 file: ~ a.py, +1 ignored"]
+    entry.expanded = True
+    assert _texts(draw_restored(entry, 80, TERMINAL)) == [
+        "▾ gave back 1 file, +1 ignored",
+        "  ~ a.py",
+        "  − .cache/x",
+    ]
+
+
+def _has_warning(strips) -> bool:
+    return any(segment.style == TERMINAL.warning for strip in strips for segment in strip)
 
 
 def test_many_changes_stay_on_one_line():

@@ -309,6 +309,13 @@ def test_arguments_a_diff_does_not_show_are_shown_beside_it():
     )
 
 
+def test_the_folder_that_a_write_makes_is_shown():
+    seal = Seal(cwd="/w", diff="x", folders=("/w/new", "/w/new/deep"))
+    packet = a_packet("write_file", {"path": "new/deep/x", "content": "y"}, seal)
+
+    assert plain(fold(collect_facts(a_request(packet), NOTHING).arguments, 80)) == ["makes folder  /w/new/deep"]
+
+
 def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_always_seen():
     asked = a_request(a_command("npm run dev", background=True, timeout_secs=90))
     dangers, arguments = (plain(fold(part, 200)) for part in collect_facts(asked, NOTHING))

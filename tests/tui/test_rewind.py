@@ -112,6 +112,20 @@ async def test_each_key_takes_back_what_it_says(tmp_path, key, conversation, pla
 
 
 @pytest.mark.long
+async def test_after_an_undo_the_end_of_the_transcript_is_in_sight(tmp_path):
+    long = "\n\n".join(f"paragraph {n}" for n in range(100))
+    async with on_stage(tmp_path, say(long), prepare=with_turns) as stage:
+        await stage.send("hello")
+        await stage.shows("paragraph 99")
+        await stage.pilot.press("ctrl+home")
+        await stage.until(lambda: "paragraph 99" not in stage.text())
+        await rewinding(stage)
+        await stage.pilot.press("f")
+        await stage.unasked()
+        await stage.shows("paragraph 99")
+
+
+@pytest.mark.long
 async def test_a_turn_that_broke_off_and_was_taken_back_is_not_offered_to_go_on(tmp_path):
     async with on_stage(tmp_path, break_off("half an "), prepare=with_turns) as stage:
         await stage.send("go")

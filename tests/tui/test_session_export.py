@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,7 +47,7 @@ class Exporting:
 async def test_the_ending_of_the_name_chooses_the_form_and_no_secret_is_in_it(
     tmp_path: Path, name: str, holds: str
 ) -> None:
-    file = await export_to(name, Exporting(), tmp_path)  # type: ignore[arg-type]
+    file = await export_to(name, Exporting(), folder=tmp_path, exports=tmp_path / "state")  # type: ignore[arg-type]
 
     text = file.read_text(encoding="utf-8")
     assert file == tmp_path / name
@@ -57,20 +58,32 @@ async def test_the_ending_of_the_name_chooses_the_form_and_no_secret_is_in_it(
         json.loads(text)
 
 
-async def test_without_a_name_it_is_named_after_the_session_and_nothing_is_overwritten(tmp_path: Path) -> None:
-    file = await export_to("", Exporting(), tmp_path)  # type: ignore[arg-type]
-    assert file.name == "quorum-one.md"
+async def test_without_a_name_it_is_a_new_file_out_of_the_project_that_only_the_person_can_read(
+    tmp_path: Path,
+) -> None:
+    project, exports = tmp_path / "project", tmp_path / "state" / "exports"
+    project.mkdir()
+    for name in ("quorum-one.md", "quorum-one-2.md"):
+        file = await export_to("", Exporting(), folder=project, exports=exports)  # type: ignore[arg-type]
+        assert file == exports / name
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(exports.stat().st_mode) == 0o700
+    assert list(project.iterdir()) == []
 
+
+async def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("mine")
     with pytest.raises(FileExistsError):
-        await export_to("", Exporting(), tmp_path)  # type: ignore[arg-type]
+        await export_to("a.md", Exporting(), folder=tmp_path, exports=tmp_path)  # type: ignore[arg-type]
+    assert (tmp_path / "a.md").read_text() == "mine"
 
 
 async def test_a_name_that_chooses_no_form_is_refused_with_those_that_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"\.md, \.json, \.html"):
-        await export_to("a.doc", Exporting(), tmp_path)  # type: ignore[arg-type]
+        await export_to("a.doc", Exporting(), folder=tmp_path, exports=tmp_path / "state")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["a\0b.md", "~nobody-of-that-name/a.md"])
 async def test_what_can_be_no_file_is_refused_and_ends_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="file"):
-        await export_to(name, Exporting(), tmp_path)  # type: ignore[arg-type]
+        await export_to(name, Exporting(), folder=tmp_path, exports=tmp_path / "state")  # type: ignore[arg-type]

@@ -97,7 +97,7 @@ def test_only_the_newest_batch_is_shown(board):
 
 def test_the_plan_stays_over_batches_until_it_is_cleared(board):
     feed(board, plan(("look", "done"), ("fix", "in_progress"), ("test", "pending")), planned(CALL))
-    feed(board, turn_finished(RunStatus.COMPLETED), ev.TurnStarted(prompt="go on"))
+    feed(board, turn_finished(RunStatus.COMPLETED), ev.TurnStarted(prompt=""))
     assert lines(board)[:4] == ["Plan" + " " * 34 + "1 of 3", "✓ look", "● fix", "○ test"]
 
     feed(board, ev.StateMerged(batch_id="b", changed={"other": 1}))
@@ -105,6 +105,52 @@ def test_the_plan_stays_over_batches_until_it_is_cleared(board):
 
     feed(board, ev.StateMerged(batch_id="b", changed={"plan": None}))
     assert board.present.plan == ()
+
+
+def test_a_plan_of_an_earlier_turn_is_gone_until_a_turn_brings_another(board):
+    feed(board, ev.TurnStarted(prompt="go"), plan(("look", "done")), turn_finished(RunStatus.COMPLETED))
+    assert len(board.present.current_plan) == 1
+    feed(board, ev.TurnStarted(prompt=""))
+    assert len(board.present.current_plan) == 1
+    feed(board, ev.TurnStarted(prompt="what else"))
+    assert board.present.current_plan == ()
+    assert board.present.is_empty
+    feed(board, plan(("fix", "pending")))
+    assert [step.text for step in board.present.current_plan] == ["fix"]
+
+
+def test_an_approved_plan_stays_until_it_is_carried_out(board):
+    def merge(*statuses):
+        steps = [{"id": str(n), "text": "a", "status": status} for n, status in enumerate(statuses)]
+        return ev.StateMerged(batch_id="b", changed={"plan": steps})
+
+    feed(board, ev.TurnStarted(prompt="go"), merge("done", "pending"), ev.TurnStarted(prompt="more"))
+    assert len(board.present.current_plan) == 2
+    feed(board, merge("done", "done"), ev.TurnStarted(prompt="something else"))
+    assert board.present.current_plan == ()
+
+
+def test_the_plan_is_there_as_soon_as_its_call_has_ended(board):
+    items = {"items": [{"text": "look", "status": "completed"}, {"text": "fix"}]}
+    update = ("update_plan", items, RiskLevel.LOW, ())
+    feed(board, planned(update, CALL), started("update_plan", items), finished("update_plan", "1 ✓ look"))
+    assert [(step.text, step.status) for step in board.present.current_plan] == [
+        ("look", StepStatus.DONE),
+        ("fix", StepStatus.PENDING),
+    ]
+
+
+def test_a_card_of_a_plan_shows_what_changed_since_the_one_before(board):
+    def update(*statuses):
+        items = {"items": [{"text": f"step {n}", "status": status} for n, status in enumerate(statuses, 1)]}
+        feed(board, planned(("update_plan", items, RiskLevel.LOW, ())))
+        feed(board, started("update_plan", items), finished("update_plan", "x"))
+        return board.present.batch.calls[0].plan_changes
+
+    assert update("in_progress", "pending", "pending") is None
+    assert update("done", "in_progress", "pending") == ("1 ✓ step 1", "2 ● step 2")
+    assert update("done", "done") == ("2 ✓ step 2", "− step 3")
+    assert update("done", "done") == ()
 
 
 def test_the_boxes_of_an_approved_plan_fill_together_and_fold_into_one_line_once_all_are_full(board):

@@ -25,6 +25,7 @@ from quorum.tui.chat.controllers.interrupting import InterruptController
 from quorum.tui.chat.controllers.jobs import JobController
 from quorum.tui.chat.controllers.local_servers import LocalServerController
 from quorum.tui.chat.controllers.memory import MemoryController
+from quorum.tui.chat.controllers.modes import ModeController
 from quorum.tui.chat.controllers.questions import QuestionController
 from quorum.tui.chat.controllers.rewinding import RewindController
 from quorum.tui.chat.controllers.sending import SendController
@@ -67,7 +68,11 @@ class ChatScreen(DrawnOnce):
         Binding("alt+up", "mark(True)", _MARK_UP, priority=True, id="mark_up"),
         Binding("alt+down", "mark(False)", "Select the part below", priority=True, id="mark_down"),
         Binding(
-            "escape", "interrupt", "Interrupt the turn; twice: clear or rewind", priority=True, id="interrupt"
+            "escape",
+            "interrupt",
+            "Interrupt; twice: clear, leave a mode or rewind",
+            priority=True,
+            id="interrupt",
         ),
         Binding("shift+tab", "cycle_mode", _NEXT_MODE, priority=True, id="cycle_mode"),
         Binding("alt+v", "paste_image", "Attach the image in the clipboard", priority=True, id="paste_image"),
@@ -170,6 +175,7 @@ class ChatScreen(DrawnOnce):
             self, self.current, want=lambda wanted: self.post_message(self.SessionWanted(self, wanted))
         )
         self.settings = SettingsController(self, self.current)
+        self.modes = ModeController(self, self.current, prompt=self.prompt, submit=self.sending.submit)
         self.local_servers = LocalServerController(self, self.current, self.questions, self._clock)
         self.rewinding = RewindController(self, self.current, self.turns, self.prompt, self.transcript)
         self.views = ViewController(self, self.current, self.transcript)
@@ -190,6 +196,7 @@ class ChatScreen(DrawnOnce):
             self.sending,
             self.sessions,
             self.settings,
+            self.modes,
             self.rewinding,
             self.views,
             self.writing,
@@ -201,6 +208,8 @@ class ChatScreen(DrawnOnce):
                 self.turns,
                 self.prompt,
                 remember=self.sending.remember,
+                leave_modes=self.modes.leave_all,
+                leave_tab=lambda: self.run_action("app.leave_tab"),
                 rewind=self.rewinding.action_rewind,
                 clock=self._clock,
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -64,13 +64,16 @@ class CompletionMenu(Widget):
         if not self._rows:
             return self._line.truncate(width, ellipsis=True)
         shown = self._rows[self._first : self._first + self._room]
+        groups = _render_groups(shown)
+        width -= groups[0].cell_length
         column = min(max(Content(row.label).cell_length for row in shown), _WIDEST_LABEL, max(8, width - 4))
         lines = []
         for place, row in enumerate(shown, self._first):
             more = ""
             if len(self._rows) > len(shown) and place == self._first + len(shown) - 1:
                 more = f"{self._chosen + 1}/{len(self._rows)}"
-            lines.append(self._render_row(row, column, width, is_chosen=place == self._chosen, more=more))
+            line = self._render_row(row, column, width, is_chosen=place == self._chosen, more=more)
+            lines.append(groups[place - self._first] + line)
         return Content("\n").join(lines)
 
     def _render_row(self, row: Offer, column: int, width: int, *, is_chosen: bool, more: str) -> Content:
@@ -92,6 +95,15 @@ class CompletionMenu(Widget):
         place = self._first + event.y
         if place < len(self._rows):
             self._on_pick(place)
+
+
+def _render_groups(rows: Sequence[Offer]) -> list[Content]:
+    """The column before rows that are in groups: the title of each in its first row in sight; else empty."""
+    widest = max(len(row.group) for row in rows)
+    titles = [
+        "" if place and row.group == rows[place - 1].group else row.group for place, row in enumerate(rows)
+    ]
+    return [Content(f"{title:<{widest + 2}}" if widest else "").stylize("$text-accent") for title in titles]
 
 
 def _count_fitting(label: Content, cells: int) -> int:

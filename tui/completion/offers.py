@@ -23,6 +23,7 @@ class Offer:
     places in it that the typed letters hit.
 
     `ready`: with it the prompt is whole and can be sent. `path` is the file or folder that is meant, or empty.
+    `group` is the title of those that it is one of, where they are listed by groups.
     """
 
     insert: str
@@ -31,6 +32,7 @@ class Offer:
     does: str = ""
     ready: bool = False
     path: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from quorum.domain.text.fuzzy import fit
 from quorum.domain.text.mention import find_unfinished_mention, format_mention, split_begun_lines
 from quorum.domain.text.printable import make_printable
 from quorum.tui.completion.offers import FileWish, Offer, Offers, ValueWish, Wish, WordWish, list_word_offers
-from quorum.tui.keys.commands import COMMANDS, Command, is_command
+from quorum.tui.keys.commands import COMMANDS, Command, find_command, is_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ def find_offers(
         return None
     name, space, argument = before[1:].partition(" ")
     if not space:
-        return _offer_commands(before, name, (*COMMANDS, *custom))
-    command = next((each for each in (*COMMANDS, *custom) if each.name == name), None)
-    if command is None:
+        return _offer_commands(before, name, custom) if name else _offer_groups(before, custom)
+    if (command := find_command(name, (*COMMANDS, *custom))) is None:
         return None
     offered = next((each for each in prompts if each.command == name), None)
     if offered is not None and (typed := find_prompt_argument(offered, argument)) is not None:
@@ -106,23 +105,43 @@ def find_word_offers(wish: WordWish, words: Sequence[str]) -> Offers:
     return Offers(wish.typed, rows, hint="" if rows else _render_hint(wish.command))
 
 
-def _offer_commands(typed: str, name: str, commands: Sequence[Command]) -> Offers:
+def _offer_groups(typed: str, custom: Sequence[Command]) -> Offers:
+    """All commands, by what one wants to do."""
+    from quorum.tui.keys.command_groups import list_groups
+
+    groups = [*list_groups(), ("Custom", custom)]
+    rows = tuple(_build_command_offer(each, group=title) for title, commands in groups for each in commands)
+    return Offers(typed, rows, insists=True)
+
+
+def _offer_commands(typed: str, name: str, custom: Sequence[Command]) -> Offers:
+    """The commands that fit the letters; where none begins with them, first the one that the word means."""
+    from quorum.tui.keys.commands import find_synonym
+
+    listed = [*(each for each in COMMANDS if each.is_listed or each.name == name), *custom]
     ranked = sorted(
-        ((found, place, each) for place, each in enumerate(commands) if (found := fit(name, each.name))),
-        key=lambda each: (not each[2].name.startswith(name), -each[0].score if name else 0, each[1]),
+        ((found, place, each) for place, each in enumerate(listed) if (found := fit(name, each.name))),
+        key=lambda each: (not each[2].name.startswith(name), -each[0].score, each[1]),
     )
-    rows = tuple(
-        Offer(
-            insert=f"/{command.name}" + (" " if command.usage != f"/{command.name}" else ""),
-            label=command.usage,
-            hits=tuple(hit + 1 for hit in found.hits),
-            does=command.does,
-            ready=not needs_argument(command),
-        )
-        for found, _, command in ranked
+    rows = [_build_command_offer(each, tuple(hit + 1 for hit in found.hits)) for found, _, each in ranked]
+    is_begun = any(each.name.startswith(name) for each in listed)
+    if not is_begun and (meant := find_command(name) or find_command(find_synonym(name))) is not None:
+        offer = _build_command_offer(meant)
+        rows = [offer, *(each for each in rows if each.insert != offer.insert)]
+    command = find_command(name, listed)
+    is_whole = command is not None and not needs_argument(command)
+    return Offers(typed, tuple(rows), insists=bool(rows) and not is_whole)
+
+
+def _build_command_offer(command: Command, hits: tuple[int, ...] = (), group: str = "") -> Offer:
+    return Offer(
+        insert=f"/{command.name}" + (" " if command.usage != f"/{command.name}" else ""),
+        label=command.usage,
+        hits=hits,
+        does=command.does,
+        ready=not needs_argument(command),
+        group=group,
     )
-    is_whole = any(each.name == name and not needs_argument(each) for each in commands)
-    return Offers(typed, rows, insists=bool(rows) and not is_whole)
 
 
 def _offer_arguments(command: Command, argument: str) -> Offers | Wish:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quorum.tui.keys.choices import LAYOUTS, MODES, SCOPES, STRATEGIES
@@ -14,9 +14,9 @@ class Command(NamedTuple):
     `takes` names its argument and the words it may be; `counts`: it may take a number; `names`: it may take
     whatever is called so; `free`: any words, called so. `sample` is such an argument, for the help.
     `takes_file`: it is the name of a file; `sends`: it is sent as a prompt; `is_prompt`: the whole command
-    is one, which the model reads as a longer text. `aliases` are other names, which no list shows. `hint`
-    is what stands after a custom command, in its own words. `is_free`: a remote client needs no approval
-    for it.
+    is one, which the model reads as a longer text. `aliases` are other names, which no list shows; nor does
+    one show a command that is not `is_listed`. `hint` is what stands after a custom command, in its own words.
+    `is_free`: a remote client needs no approval for it.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Command(NamedTuple):
     aliases: tuple[str, ...] = ()
     hint: str = ""
     is_free: bool = False
+    is_listed: bool = True
 
     @property
     def usage(self) -> str:
@@ -62,9 +63,23 @@ COMMANDS = (
         is_free=True,
     ),
     Command("mode", f"{', '.join(MODES[:-1])} or {MODES[-1]}", "set_mode", ("MODE", MODES)),
-    Command("solo", "One model answers, with its tools", "choose_solo", is_free=True),
     Command(
-        "ensemble", "Several models answer, and score each other's answers", "choose_ensemble", is_free=True
+        "solo",
+        "One model answers, with its tools",
+        "choose_solo",
+        free="PROMPT",
+        sends=True,
+        is_free=True,
+        is_listed=False,
+    ),
+    Command(
+        "ensemble",
+        "Several models answer, and score each other's answers; again: one does",
+        "choose_ensemble",
+        free="PROMPT",
+        sample="queue or cron for the nightly import?",
+        sends=True,
+        is_free=True,
     ),
     Command(
         "strategy",
@@ -73,13 +88,22 @@ COMMANDS = (
         ("STRATEGY", STRATEGIES),
         is_free=True,
     ),
-    Command("scope", "How far it goes: full, fast or plan-only", "choose_scope", ("SCOPE", SCOPES)),
-    Command("fast", "Carry plans out without other models looking at them", "choose_scope('fast')"),
+    Command(
+        "scope", "How far it goes: full, fast or plan-only", "choose_scope", ("SCOPE", SCOPES), is_listed=False
+    ),
+    Command(
+        "fast",
+        "Carry plans out without other models looking at them; again: they look",
+        "choose_fast",
+        free="PROMPT",
+        sample="add a retry limit",
+        sends=True,
+    ),
     Command(
         "plan",
-        "Have a plan made first, which you approve; off leaves, drop withdraws the plan",
+        "Have a plan made first, which you approve; again: none; drop withdraws it",
         "plan",
-        free="TEXT|off|drop",
+        free="PROMPT|drop",
         sample="add a retry limit",
         sends=True,
     ),
@@ -172,10 +196,11 @@ COMMANDS = (
     Command("permissions", "Permission rules: list, add, remove, test", "show_permissions", is_free=True),
     Command(
         "config",
-        "Show settings, or set one",
+        "Show settings, or set one; also /settings",
         "show_config",
         free="KEY [VALUE]",
         sample="tui.theme quorum",
+        aliases=("settings",),
         is_free=True,
     ),
     Command(
@@ -270,7 +295,7 @@ _MOST_DIGITS = 9
 
 
 class NotACommand(ValueError):
-    """What was typed is no command; the text says so and names the nearest one."""
+    """What was typed is no command; the text says so and names the one that was meant."""
 
 
 def list_actions() -> list[tuple[str, str, str]]:
@@ -278,6 +303,7 @@ def list_actions() -> list[tuple[str, str, str]]:
     return [
         (f"/{c.name} {word}".strip(), c.does, f"{c.action}({word!r})" if word else c.action)
         for c in COMMANDS
+        if c.is_listed
         for word in (c.takes[1] if c.takes else ("",))
     ]
 
@@ -288,10 +314,16 @@ def is_command(text: str) -> bool:
     return word.startswith("/") and "/" not in word[1:] and "\n" not in text.rstrip()
 
 
+def find_command(name: str, among: Sequence[Command] = COMMANDS) -> Command | None:
+    """The command of this name, or of which it is another one."""
+    return next((each for each in among if name in (each.name, *each.aliases)), None)
+
+
 def find_prompt(text: str) -> str:
     """The prompt that a command sends, as `/steer PROMPT` does; empty where it sends none."""
     word, _, argument = text.strip()[1:].partition(" ")
-    return argument.strip() if any(each.name == word and each.sends for each in COMMANDS) else ""
+    command = find_command(word)
+    return argument.strip() if command is not None and command.sends else ""
 
 
 def is_built_in(text: str) -> bool:
@@ -304,11 +336,8 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     """The action that a typed command stands for. Raises NotACommand, which may name one of the `others`."""
     word, _, argument = text.strip()[1:].partition(" ")
     argument = argument.strip()
-    command = next((c for c in COMMANDS if word in (c.name, *c.aliases)), None)
-    if command is None:
-        raise NotACommand(
-            f"there is no command /{word}; {_find_nearest(word, [*(c.name for c in COMMANDS), *others])}"
-        )
+    if (command := find_command(word)) is None:
+        raise NotACommand(f"there is no command /{word}; {suggest_command(word, others)}")
     if command.counts and argument:
         if not argument.isdecimal() or len(argument) > _MOST_DIGITS or int(argument) < 1:
             raise NotACommand(f"/{word} takes a number from 1 on, 1 being the latest")
@@ -324,9 +353,129 @@ def find_action(text: str, others: Sequence[str] = ()) -> str:
     return f"{command.action}({argument!r})"
 
 
-def _find_nearest(word: str, known: list[str]) -> str:
-    from quorum.domain.text.nearest import find_nearest_word  # only a mistake needs it
+_MEANINGS: tuple[tuple[str, str], ...] = (
+    ("/quit", "bye leave end"),
+    ("/new", "reset restart newchat"),
+    ("/resume", "sessions history chat continue load switch"),
+    ("/fork", "branch duplicate"),
+    ("/undo", "revert restore rollback"),
+    ("/rewind", "checkpoint checkpoints back"),
+    ("/retry", "again"),
+    ("/compact", "summarize summary compress shorten"),
+    ("/context", "window memory-usage"),
+    ("/cost", "usage stats tokens price money budget"),
+    ("/status", "about info whoami session"),
+    ("/model", "models effort thinking reasoning provider"),
+    ("/mode", "modes chat-mode approval-mode permission-mode"),
+    ("/mode ask", "manual careful"),
+    ("/mode accept-edits", "accept-edits auto-edit acceptedits"),
+    ("/mode sandboxed", "sandbox sandboxed"),
+    ("/mode read-only", "read-only readonly"),
+    ("/mode auto", "auto yolo full-auto dangerously-skip-permissions"),
+    ("/mode quorum", "quorum vote"),
+    ("/plan", "plan-mode plan-only architect"),
+    ("/permissions", "approvals approve allow allowed-tools rules"),
+    ("/config", "preferences options set statusline output-style privacy-settings"),
+    ("/config keys", "keybindings rebind"),
+    ("/config tui.editing vim", "vim vi"),
+    ("/help", "commands shortcuts keys hotkeys docs ?"),
+    ("/theme", "themes color colors dark light"),
+    ("/fold", "details verbose expand collapse"),
+    ("/find", "search grep"),
+    ("/copy", "yank clipboard"),
+    ("/export", "save share download dump"),
+    ("/image", "paste attach screenshot picture pdf"),
+    ("/add-dir", "directory dir folder cd workspace"),
+    ("/diff", "changes changed"),
+    ("/review", "pr-comments security-review code-review pr"),
+    ("/ask", "btw question"),
+    ("/ensemble", "panel models-vote multi"),
+    ("/jobs", "bashes tasks ps shells background processes"),
+    ("/agents", "subagents agent"),
+    ("/skills", "skill plugin plugins extensions"),
+    ("/mcp", "servers tools-servers"),
+    ("/timeline", "log todos trace"),
+    ("/inbox", "waiting decisions"),
+    ("/init", "agents.md claude.md"),
+)
+"""Commands, and words for them: what other agents call them, and what people do."""
 
-    if near := find_nearest_word(word, known):
-        return f"did you mean /{near}?"
-    return "/ alone lists them"
+_ANSWERS: tuple[tuple[str, str], ...] = (
+    (
+        "`quorum keys set anthropic` in a shell keeps an API key; /mcp login NAME logs in to an MCP server",
+        "login signin auth api-key apikey key connect",
+    ),
+    ("`quorum keys` in a shell lists and removes API keys", "logout signout"),
+    ("`quorum doctor` in a shell checks the installation", "doctor debug"),
+    ("`quorum hooks` in a shell lists the hooks", "hooks"),
+    ("# and a space before a line add it to AGENTS.md", "memory remember note"),
+    ("! before a command runs it in your shell", "run bash shell sh terminal exec test lint"),
+    ("@ before a path attaches a file", "mention file files add read-file"),
+    ("esc stops the turn", "stop cancel abort interrupt"),
+    ("say it in a prompt: the model does it, and you review the command", "commit push"),
+    ("ctrl+g opens the prompt in your editor", "editor"),
+)
+"""Sentences, and the words that they answer: what is done here without a slash command."""
+
+_LETTERS_PER_EDIT = 4
+_LEAST_LETTERS = 3
+_LONGEST = 80  # letters that are compared
+
+
+def suggest_command(word: str, others: Sequence[str] = ()) -> str:
+    """What to do in place of an unknown command: the one that was meant, one of the `others` included, or a
+    sentence where it takes none."""
+    word = word.lower()
+    answers = dict(_list_answers())
+    names = {name: f"did you mean /{name}?" for name in others}
+    names |= {name: f"did you mean /{each.name}?" for each in COMMANDS for name in (each.name, *each.aliases)}
+    return (
+        answers.get(word)
+        or _find_mistyped(word, {**answers, **names})
+        or _find_described(word)
+        or "/ alone lists them"
+    )
+
+
+def find_synonym(word: str) -> str:
+    """The name of the command that a whole word stands for, if it needs nothing more; else empty."""
+    meant = dict(_list_answers()).get(word.lower(), "")
+    name = meant.removeprefix("did you mean /").removesuffix("?")
+    return name if any(each.name == name and each.takes is None for each in COMMANDS) else ""
+
+
+def _list_answers() -> Iterator[tuple[str, str]]:
+    for command, words in _MEANINGS:
+        yield from ((word, f"did you mean {command}?") for word in words.split())
+    for sentence, words in _ANSWERS:
+        yield from ((word, sentence) for word in words.split())
+
+
+def _find_mistyped(word: str, answers: dict[str, str]) -> str:
+    """The answer of the word that one letter in four of may be wrong, of a short one a letter; else of one that
+    begins as it does. A command comes before a synonym."""
+    from quorum.domain.text.nearest import count_edits
+
+    edits = {
+        each: count_edits(word[:_LONGEST], each.lower()) for each in answers if len(each) >= _LEAST_LETTERS
+    }
+    near = [each for each in edits if edits[each] <= max(1, len(each) // _LETTERS_PER_EDIT)]
+    near = near or [each for each in edits if len(word) >= _LEAST_LETTERS and _has_same_beginning(word, each)]
+    best = min(near, key=lambda each: (edits[each], f"/{each}?" not in answers[each]), default=None)
+    return answers[best] if best is not None else ""
+
+
+def _find_described(word: str) -> str:
+    """The only command whose description has the word, or begins one with it."""
+    if len(word) < _LEAST_LETTERS:
+        return ""
+    found = [
+        each.name
+        for each in COMMANDS
+        if each.is_listed and any(each_word.startswith(word) for each_word in each.does.lower().split())
+    ]
+    return f"did you mean {' or '.join(f'/{name}' for name in found)}?" if 1 <= len(found) <= 2 else ""
+
+
+def _has_same_beginning(one: str, other: str) -> bool:
+    return one.startswith(other.lower()) or other.lower().startswith(one)

@@ -13,12 +13,17 @@ _LONGEST_KEPT = 100_000
 _MOST_ENTRIES = 1_000
 
 
-def locate_history(cwd: Path) -> Path:
-    """The file of the project at `cwd`, in the state directory of the XDG base directories."""
+def locate_state_folder() -> Path:
+    """Our folder in the state directory of the XDG base directories."""
     state = os.environ.get("XDG_STATE_HOME", "")
     base = Path(state) if os.path.isabs(state) else Path.home() / ".local" / "state"
+    return base / "quorum"
+
+
+def locate_history(cwd: Path) -> Path:
+    """The file of the project at `cwd`."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(cwd))).hexdigest()[:16]
-    return base / "quorum" / "history" / f"{name}.jsonl"
+    return locate_state_folder() / "history" / f"{name}.jsonl"
 
 
 class History:

@@ -16,7 +16,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from quorum.tui.keys.commands import COMMANDS, Command
+from quorum.tui.keys.command_groups import list_groups
+from quorum.tui.keys.commands import COMMANDS, Command, find_command
 from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.keys.keymap import KeyAction, group_by_context
 from quorum.tui.keys.names import label_key
@@ -100,7 +101,11 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def _gather_sections(self) -> Iterator[tuple[str, list[HelpEntry]]]:
         keymap = self.app.keymap if isinstance(self.app, KeyedApp) else {}
         by_action = _list_keys_by_action(keymap)
-        yield "Commands", [_build_entry(each, by_action.get(each.action, "")) for each in COMMANDS]
+        for title, commands in list_groups():
+            yield (
+                f"Commands: {title}",
+                [_build_entry(each, by_action.get(each.action, "")) for each in commands],
+            )
         yield "At the beginning of a prompt", list(_BEGINNINGS)
         if self._custom:
             yield "Custom commands", [_build_entry(each, "") for each in self._custom]
@@ -118,7 +123,8 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
     def _show(self, query: str) -> None:
         words = query.lower().split()
         lines: list[Content] = []
-        if (named := _find_command(query, (*COMMANDS, *self._custom))) is not None:
+        name = query.strip().removeprefix("/") if query.strip().startswith("/") else ""
+        if (named := find_command(name, (*COMMANDS, *self._custom))) is not None:
             lines += [line for entry in _list_entries(named) for line in _render_lines(entry, self._width)]
             lines.append(Content(""))
         for title, entries in self._contexts:
@@ -150,12 +156,6 @@ class HelpScreen(ClosesItself, ModalScreen[None]):
                 scroll.scroll_page_up(animate=False)
             case _:
                 scroll.scroll_page_down(animate=False)
-
-
-def _find_command(query: str, commands: Iterable[Command]) -> Command | None:
-    """The command that the query is the whole name of."""
-    name = query.strip()
-    return next((each for each in commands if name == f"/{each.name}"), None)
 
 
 def _list_entries(command: Command) -> Iterator[HelpEntry]:

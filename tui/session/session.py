@@ -161,12 +161,34 @@ class Session:
         self._status.choose_mode(self.agent.review.mode.value)
         return ""
 
+    @property
+    def is_agent(self) -> bool:
+        """Whether its model may change anything; else it only looks or talks."""
+        return self.agent.record.form is SessionKind.AGENT
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether it works at once, and no other model is asked about a plan."""
+        return self.agent.plans.phase.scope is PhaseScope.FAST
+
+    @property
+    def is_ensemble(self) -> bool:
+        """Whether several models answer a prompt."""
+        return bool(self.agent.consensus.current.label)
+
+    @property
+    def special_modes(self) -> tuple[str, ...]:
+        """The modes it is in that are entered and left by a command; none where one model works at once."""
+        is_planning = self.agent.plans.phase.is_planning
+        modes = {"plan": is_planning, "fast": self.is_fast, "ensemble": self.is_ensemble}
+        return tuple(name for name, is_on in modes.items() if is_on)
+
     async def change_plan(self, word: str) -> str:
-        """Leave plan mode, withdraw the plan, or, with any other word, have one made. Returns why that cannot
-        be, empty where it can."""
+        """Leave plan mode, withdraw the plan, or, with any other word, have one made; without a word, enter
+        plan mode or leave it. Returns why that cannot be, empty where it can."""
         plans = self.agent.plans
         try:
-            if word == LEAVE:
+            if word == LEAVE or (not word and plans.phase.is_planning):
                 await plans.leave()
             elif word == DROP:
                 await plans.withdraw("you withdrew it")
@@ -222,10 +244,13 @@ class Session:
         return ""
 
     async def export(self, file: str) -> str:
-        """Write the session into this file, or one named after it; its path. Raises QuorumError and OSError."""
+        """Write the session into this file, or one named after it in the state folder, out of the project; its
+        path. Raises QuorumError and OSError."""
         from quorum.application.export.file import export_to
+        from quorum.tui.prompt_box.history import locate_state_folder
 
-        return str(await export_to(file, self.agent, Path(self._cwd)))
+        exports = locate_state_folder() / "exports"
+        return str(await export_to(file, self.agent, folder=Path(self._cwd), exports=exports))
 
     def build_model_picker(self) -> ModelPicker:
         from quorum.tui.screens.model_picker.model_picker import ModelPicker

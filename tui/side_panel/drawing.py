@@ -59,7 +59,7 @@ def draw_present(
     sections = [
         section
         for section in (
-            _plan(present.plan, width, palette),
+            _plan(present.current_plan, width, palette),
             _draw_files(present, width, palette),
             _draw_batch(present, width, palette, now),
             _draw_votes(present, width, palette),

@@ -130,7 +130,9 @@ class TabbedApp(KeyedApp):
         self.begin_tab(await self.tabs.open(folder), lambda: wanted)
         return True
 
-    async def _open_tab(self, form: SessionKind, question: str = "") -> None:
+    async def open_tab(self, form: SessionKind, question: str = "") -> None:
+        """Open a tab with a session of this kind, and say the question there; the tab in front says why that
+        cannot be."""
         from quorum.domain.conversation.session_kind import SessionKind
         from quorum.domain.sessions.past_session import NewSession
 
@@ -151,6 +153,21 @@ class TabbedApp(KeyedApp):
             tab.chat.sending.submit(question)
         self.begin_tab(tab, lambda: NewSession(form), shared)
 
+    async def _enter_tab(self, form: SessionKind, question: str) -> None:
+        """Open a tab of this kind; without a question in one of them, leave that."""
+        session, opener = self.chat.current.session, self.tabs.front.opener
+        is_entered = session is not None and session.agent.record.form is form and opener in self.tabs.all
+        if is_entered and not question:
+            await self._go_to_opener()
+        else:
+            await self.open_tab(form, question)
+
+    async def _go_to_opener(self) -> None:
+        """Leave the tab in front for the one it was opened from; it stays open."""
+        if (left := self.tabs.front).opener is not None:
+            await self.tabs.go_to(left.opener)
+            self.chat.say(f"tab {self.tabs.all.index(left) + 1} stays open")
+
     @cached_property
     def _exchanges(self) -> TabExchanges:
         from quorum.tui.tabs.tab_exchanges import TabExchanges
@@ -163,32 +180,39 @@ class TabbedApp(KeyedApp):
         """Open a tab with a session of its own, and say this there."""
         from quorum.domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.AGENT, prompt)
+        await self.open_tab(SessionKind.AGENT, prompt)
 
     async def action_ask(self, question: str = "") -> None:
-        """Open a tab whose model has tools that only look."""
+        """Open a tab whose model has tools that only look; without a question in one, leave it."""
         from quorum.domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.ASK, question)
+        await self._enter_tab(SessionKind.ASK, question)
 
     async def action_discuss(self, question: str = "") -> None:
-        """Open a tab in which several models answer, and a moderator makes one text of it."""
+        """Open a tab in which several models answer, and a moderator makes one text of it; as above."""
         from quorum.domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.DISCUSS, question)
+        await self._enter_tab(SessionKind.DISCUSS, question)
 
     async def action_debate(self, question: str = "") -> None:
-        """Open a tab in which models object to the answer of one of them."""
+        """Open a tab in which models object to the answer of one of them; as above."""
         from quorum.domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.DEBATE, question)
+        await self._enter_tab(SessionKind.DEBATE, question)
 
     async def action_review(self, change: str = "") -> None:
         """Open a tab in which several models review a change: `#12`, `main..HEAD`, or what is not committed."""
         from quorum.domain.code_review.request import parse_request
         from quorum.domain.conversation.session_kind import SessionKind
 
-        await self._open_tab(SessionKind.REVIEW, parse_request(change).text)
+        await self.open_tab(SessionKind.REVIEW, parse_request(change).text)
+
+    async def action_leave_tab(self) -> None:
+        """Go to the tab that this one was opened from; where there is none, to an earlier turn."""
+        if self.tabs.front.opener in self.tabs.all:
+            await self._go_to_opener()
+        else:
+            self.chat.rewinding.action_rewind()
 
     async def action_result(self, number: int = 0) -> None:
         """Take over the answers of tabs opened from this one, or of the tab of this number; else hand over its

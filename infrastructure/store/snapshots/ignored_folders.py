@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from quorum.domain.calls.effects import FileMark
 from quorum.infrastructure.files.ignoring import IgnoreRules
@@ -39,9 +39,28 @@ class IgnoredFolders:
 
     def contains(self, path: str) -> bool:
         """Whether a file lies in an ignored folder."""
-        holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
-        root = max(holding, key=len, default=None)
+        root = self._find_root(path)
         return root is not None and self._read_rules(os.path.dirname(path), root) is None
+
+    def covers(self, path: str, changed_rules: Collection[str] = ()) -> bool:
+        """Whether a file lies in an ignored folder or is ignored itself.
+
+        What the ignore files in `changed_rules` say does not count: whoever changes a file could hide that.
+        """
+        root = self._find_root(path)
+        if root is None or any(path.startswith(_find_ruled_folder(rules)) for rules in changed_rules):
+            return False
+        rules = self._read_rules(os.path.dirname(path), root)
+        return rules is None or rules.ignore(_list_names(self._find_base(root), path), is_folder=False)
+
+    def is_made_anew(self, path: str) -> bool:
+        """Whether a file lies in a folder that a program fills, whatever ignore files say."""
+        root = self._find_root(path)
+        return root is not None and not _MADE_ANEW.isdisjoint(path[len(root) :].split("/")[:-1])
+
+    def _find_root(self, path: str) -> str | None:
+        holding = (root for root in self._roots if path.startswith(root.rstrip("/") + "/"))
+        return max(holding, key=len, default=None)
 
     def _read_rules(self, folder: str, root: str) -> IgnoreRules | None:
         """The rules inside a folder at or below the root; None where it is ignored."""
@@ -89,6 +108,11 @@ def _find_repository(root: str) -> str:
             return root
         folder = above
     return folder
+
+
+def _find_ruled_folder(rules: str) -> str:
+    """The folder, with its slash, in which an ignore file rules."""
+    return next(rules.removesuffix(end) for end in RULE_FILES if rules.endswith(end)) + "/"
 
 
 def _list_names(base: str, path: str) -> tuple[str, ...]:

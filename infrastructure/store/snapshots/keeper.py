@@ -21,11 +21,11 @@ from quorum.domain.calls.effects import (
     FileState,
     KeptFiles,
     compute_effects,
+    is_declared,
     is_same,
 )
 from quorum.domain.errors import LedgerError
 from quorum.domain.replacing import replace
-from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.workspace import Workspace
@@ -222,8 +222,27 @@ class WorkspaceKeeper:
             if not is_same(before, now):
                 kind = ChangeKind.DELETED if now is None else change.kind
                 changes.append(replace(change, kind=kind, before=before, after=now, late=path in look.late))
+        changes = await asyncio.to_thread(self._mark_ignored, changes)
         changes.sort(key=lambda change: (change.declared, change.path))
         return Effects(changes=tuple(changes), complete=kept.complete and look.complete)
+
+    def _mark_ignored(self, changes: Sequence[FileChange]) -> list[FileChange]:
+        with self._ignored_lock:
+            changed_rules = [
+                change.path
+                for change in changes
+                if change.path.endswith(RULE_FILES) and not self._ignored.contains(change.path)
+            ]
+            return [
+                replace(change, ignored=True) if self._is_by_product(change.path, changed_rules) else change
+                for change in changes
+            ]
+
+    def _is_by_product(self, path: str, changed_rules: Sequence[str]) -> bool:
+        """Whether nobody has to look at a change of the file; `_ignored_lock` is held."""
+        if self._ignored.is_made_anew(path):
+            return True
+        return self._ignored.covers(path, changed_rules) and not self._reader.is_guarded(path)
 
     async def load(self, manifest: str) -> KeptFiles:
         listed = decode(await self._cache.get(manifest))
@@ -348,7 +367,7 @@ class WorkspaceKeeper:
             known = self._cache.find_state(path, mark)
             if known is not state and not is_same(known, state):
                 found[path] = FileChange(
-                    path=path, kind=ChangeKind.MODIFIED, declared=is_below_any(path, declared)
+                    path=path, kind=ChangeKind.MODIFIED, declared=is_declared(declared, path)
                 )
         return found
 

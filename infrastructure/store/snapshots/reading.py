@@ -61,6 +61,10 @@ class FileReader:
         self._on_sensitive = on_sensitive
         self._largest = largest_bytes
 
+    def is_guarded(self, path: str) -> bool:
+        """Whether a person has to see what becomes of the file: it is sensitive, or programs obey it."""
+        return self._policy.is_sensitive(path) or self._policy.is_protected(path)
+
     def read(self, path: str, folders: OpenFolders) -> FileContent:
         """The file as it is. Never raises for what it finds."""
         at_ns = time.time_ns()

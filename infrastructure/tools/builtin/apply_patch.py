@@ -31,7 +31,7 @@ from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.transaction import FileStep, change_together
 from quorum.infrastructure.files.workspace import Location, Workspace
 from quorum.infrastructure.tools.builtin.arguments import require_text
-from quorum.infrastructure.tools.builtin.drafting import read_projected, require_seal
+from quorum.infrastructure.tools.builtin.drafting import list_missing_folders, read_projected, require_seal
 from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
 from quorum.infrastructure.tools.builtin.hunks import apply_hunks
 from quorum.infrastructure.tools.builtin.reading import declare_writing
@@ -126,6 +126,7 @@ class ApplyPatch:
         return Seal(
             cwd=str(self._workspace.cwd),
             files=tuple(SealedFile(path=s.location.path, sha256=compute_sha256(s.before)) for s in steps),
+            folders=list_missing_folders(s.location.path for s in steps if s.after is not None),
             diff="".join(change.diff for change in changes),
             projected={s.location.path: s.after for s in steps if s.after is not None},
         )

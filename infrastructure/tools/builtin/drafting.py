@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from quorum.domain.calls.seal import Seal, SealedFile
@@ -68,9 +69,21 @@ def build_seal(workspace: Workspace, draft: Draft) -> Seal:
     return Seal(
         cwd=str(workspace.cwd),
         files=(SealedFile(path=path, sha256=compute_sha256(draft.before)),),
+        folders=list_missing_folders([path]) if draft.create_folders else (),
         diff=render_unified_diff(draft.before, draft.after, workspace.format_path(path), is_text=True),
         projected={path: draft.after},
     )
+
+
+def list_missing_folders(paths: Iterable[str]) -> tuple[str, ...]:
+    """The folders that have to be made before files can be at these paths, outermost first."""
+    missing: set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder not in missing and not os.path.lexists(folder):
+            missing.add(folder)
+            folder = os.path.dirname(folder)
+    return tuple(sorted(missing))
 
 
 @dataclass(frozen=True, slots=True)

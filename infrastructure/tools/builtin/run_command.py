@@ -27,6 +27,7 @@ from quorum.infrastructure.execution.commands.environment import build_command_e
 from quorum.infrastructure.execution.commands.running_command import RunningCommand
 from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_command
 from quorum.infrastructure.execution.sandbox.confinement import Confinement
+from quorum.infrastructure.execution.sandbox.repository_folders import find_written_folders
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
@@ -318,7 +319,7 @@ class RunCommand:
         confinement: Confinement,
         environment: Mapping[str, str],
     ) -> Seal:
-        return await asyncio.to_thread(
+        sealed = await asyncio.to_thread(
             seal_command,
             request.command,
             cwd=request.cwd,
@@ -329,6 +330,15 @@ class RunCommand:
             sandbox=confinement.description,
             leaves_sandbox=confinement.is_left,
         )
+        return replace(sealed, opened=await asyncio.to_thread(self._find_opened_folders, request))
+
+    def _find_opened_folders(self, request: _CommandRequest) -> tuple[str, ...]:
+        """The folders of repositories that it may change, since the person let it or its text says so."""
+        is_open = request.opens_git or (self._sandbox is not None and self._sandbox.is_git_open)
+        if not is_open and not changes_repository(request.command):
+            return ()
+        roots = {os.path.realpath(self._root), os.path.realpath(request.cwd)}
+        return tuple(sorted({folder for root in roots for folder in find_written_folders(root)}))
 
     def _request(self, arguments: JsonObject) -> _CommandRequest:
         command = arguments.get("command")

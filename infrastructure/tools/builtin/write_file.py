@@ -13,7 +13,7 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.seen_file import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
-from quorum.domain.errors import ToolError
+from quorum.domain.errors import StaleSeal, ToolError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.workspace import Location, Workspace
@@ -22,6 +22,7 @@ from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     build_seal,
     carry_out,
+    list_missing_folders,
     read_content,
     read_projected,
     require_seal,
@@ -72,7 +73,7 @@ class WriteFile:
                 ToolParameter(
                     name="create_dirs",
                     type="boolean",
-                    description="Create missing parent folders. Default false: a missing parent is an error.",
+                    description="Whether to create missing parent folders (default true).",
                 ),
             ),
             risk=RiskLevel.HIGH,
@@ -105,6 +106,8 @@ class WriteFile:
         require_seal(self._workspace, seal, location, before)
         require_known(self._workspace, self._seen, location, before)
         draft = self._draft(arguments, location, before, frozenset())
+        if seal is not None and not set(list_missing_folders([location.path])) <= set(seal.folders):
+            raise StaleSeal("a folder that was there when it was approved is gone; nothing was written")
         written = carry_out(self._workspace, draft, sealed=seal is not None, stop=stop)
         self._seen.note_written(context, SeenFile(path=location.path, sha256=written.sha256))
         done = "created" if before is None else "replaced"
@@ -115,7 +118,7 @@ class WriteFile:
     def _draft(
         self, arguments: JsonObject, location: Location, before: bytes | None, coming: frozenset[str]
     ) -> Draft:
-        create = require_flag(arguments, "create_dirs")
+        create = "create_dirs" not in arguments or require_flag(arguments, "create_dirs")
         if before is None and not create:
             self._require_folder(location, coming)
         try:
@@ -132,4 +135,4 @@ class WriteFile:
         shown_folder = self._workspace.format_path(folder)
         if os.path.lexists(folder):
             raise ToolError(f"{shown_folder} is not a folder, so nothing can be written in it")
-        raise ToolError(f"the folder {shown_folder} does not exist: set create_dirs to true to create it")
+        raise ToolError(f"the folder {shown_folder} does not exist: leave out create_dirs to create it")

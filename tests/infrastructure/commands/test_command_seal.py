@@ -172,3 +172,13 @@ async def test_another_environment_than_the_approved_one_makes_the_seal_stale(ro
 
     with pytest.raises(StaleSeal, match="environment changed"):
         await tool.execute({"command": "true"}, context_with(RecordingControls(seal)))
+
+
+async def test_a_command_about_the_repository_is_let_into_its_folder(tool: RunCommand, root: Path) -> None:
+    for name in (".git/refs", ".git/objects"):
+        (root / name).mkdir(parents=True)
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    git = (str(root / ".git"),)
+    assert (await tool.seal({"command": "git add a && git commit -m b"}, {})).opened == git
+    assert (await tool.seal({"command": "./release.sh", "opens_git": True}, {})).opened == git
+    assert (await tool.seal({"command": "pytest"}, {})).opened == ()

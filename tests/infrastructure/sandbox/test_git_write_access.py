@@ -296,3 +296,11 @@ async def test_a_commit_offers_nothing_where_the_settings_open_git(household: Ho
     verdict = await household.tool().judge({"command": _COMMIT})
 
     assert verdict is None or not verdict.offers_git
+
+
+async def test_changes_in_git_are_expected_of_commands_once_it_is_open(
+    tool: RunCommand, household: Household
+) -> None:
+    assert (await tool.seal({"command": "make"}, {})).opened == ()
+    await opened(tool)
+    assert (await tool.seal({"command": "make"}, {})).opened == (str(household.root / ".git"),)

@@ -96,13 +96,27 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, read, write_file, edit_file):
     assert (tmp_path / "run.sh").stat().st_mode & 0o7777 == 0o750
 
 
-def test_missing_folders_are_made_only_when_asked(tmp_path, write_file):
-    with pytest.raises(ToolError, match=r"folder x/y does not exist: set create_dirs"):
-        call(write_file, path="x/y/a.txt", content="a")
+def test_missing_folders_are_made_unless_the_call_forbids_it(tmp_path, write_file):
+    with pytest.raises(ToolError, match=r"folder x/y does not exist: leave out create_dirs"):
+        call(write_file, path="x/y/a.txt", content="a", create_dirs=False)
 
-    call(write_file, path="x/y/a.txt", content="a", create_dirs=True)
+    call(write_file, path="x/y/a.txt", content="a")
 
     assert (tmp_path / "x/y/a.txt").read_text() == "a"
+
+
+def test_the_seal_names_the_folders_that_are_made_and_no_others_are(tmp_path, write_file):
+    a_tree(tmp_path, {"x/there": ""})
+    sealed = seal(write_file, path="x/y/z/a.txt", content="a")
+    assert sealed.folders == (str(tmp_path / "x/y"), str(tmp_path / "x/y/z"))
+    assert seal(write_file, path="x/a.txt", content="a").folders == ()
+
+    approved = seal(write_file, path="x/b.txt", content="b")
+    (tmp_path / "x/there").unlink()
+    (tmp_path / "x").rmdir()
+    with pytest.raises(StaleSeal, match="folder"):
+        call(write_file, seal=approved, path="x/b.txt", content="b")
+    assert not (tmp_path / "x").exists()
 
 
 def test_a_file_in_place_of_a_folder_is_an_error(tmp_path, write_file):
@@ -515,7 +529,7 @@ def test_a_call_that_cannot_succeed_is_not_sealed(tmp_path, write_file, edit_fil
     with pytest.raises(ToolError, match="not found"):
         seal(edit_file, path="a.txt", old_text="two", new_text="2")
     with pytest.raises(ToolError, match="create_dirs"):
-        seal(write_file, path="x/a.txt", content="")
+        seal(write_file, path="x/a.txt", content="", create_dirs=False)
     with pytest.raises(ToolError, match="outside"):
         seal(write_file, path="../a.txt", content="")
 

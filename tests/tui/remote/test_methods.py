@@ -183,6 +183,7 @@ async def test_commands_are_listed_with_what_they_take(tmp_path: Path) -> None:
         "add-dir",
         "fast",
         "mode",
+        "plan",
         "read-calls",
         "scope",
         "worktree",

@@ -399,3 +399,11 @@ async def test_what_a_program_sends_is_no_request_of_the_person(
         await stage.until(lambda: stage.agent.prompts)
 
         assert (stage.agent.prompts, stage.agent.typed_prompts) == (["delete b"], [])
+
+
+async def test_without_the_token_escape_does_not_leave_plan_mode(tmp_path: Path) -> None:
+    async with on_remote_stage(tmp_path, clock=Clock()) as stage:
+        await stage.call("command.exec", command="/scope plan-only")
+        assert "takes approval" in str(await stage.refused("keys.feed", keys=["escape", "escape"]))
+
+        assert stage.agent.plans.phase.is_planning

@@ -1,8 +1,8 @@
-"""What Esc does: stops the turn, drops a selection, and pressed twice clears the prompt or rewinds."""
+"""What Esc does: stops the turn, drops a selection; twice it clears the prompt, leaves a mode or rewinds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from quorum.tui.agent.turns import Turns
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
@@ -14,8 +14,9 @@ from quorum.tui.prompt_box.prompt_text import escape_command
 class InterruptController:
     """Has Esc do the first of these that there is a reason for.
 
-    `remember` has Up bring a cleared prompt back; `rewind` shows the turns to go back to; `clock` is in
-    seconds.
+    `remember` has Up bring a cleared prompt back; `leave_modes` has one model work at once; `leave_tab` goes
+    from a tab that only looks or talks to the one it was opened from; `rewind` shows the turns to go back to;
+    `clock` is in seconds.
     """
 
     def __init__(
@@ -26,29 +27,39 @@ class InterruptController:
         prompt: Prompt,
         *,
         remember: Callable[[str], object],
+        leave_modes: Callable[[], Awaitable[object]],
+        leave_tab: Callable[[], Awaitable[object]],
         rewind: Callable[[], object],
         clock: Callable[[], float],
     ) -> None:
         self._host, self._current, self._turns, self._prompt = host, current, turns, prompt
         self._remember, self._rewind = remember, rewind
+        self._leave_modes, self._leave_tab = leave_modes, leave_tab
         self._presses = SecondPress(clock)
 
-    def action_interrupt(self) -> None:
-        """Stop the running turn, or drop a selection; twice, clear the prompt or go back to an earlier turn."""
+    async def action_interrupt(self) -> None:
+        """Stop the running turn, or drop a selection; twice, clear the prompt, leave a mode or go back to an
+        earlier turn."""
         if self._turns.interrupt():
             self._presses.spend("escape")
         elif self._host.selections:
             self._host.clear_selection()
         elif self._presses.register_press("escape"):
-            self._clear_or_rewind()
+            await self._act_on_second_press()
         elif self._prompt.text:
             self._host.say("esc again clears the prompt; ↑ brings it back")
+        elif (session := self._current.session) is not None and session.special_modes:
+            self._host.say(f"esc again leaves {' and '.join(session.special_modes)}")
 
-    def _clear_or_rewind(self) -> None:
+    async def _act_on_second_press(self) -> None:
         session, prompt = self._current.session, self._prompt
         if text := prompt.whole_text:
             self._remember(text if prompt.is_typed_by_person else escape_command(text))
             prompt.replace_text("")
             prompt.is_typed_by_person = True
+        elif session is not None and session.special_modes:
+            await self._leave_modes()
+        elif session is not None and not session.is_agent:
+            await self._leave_tab()
         elif session is not None and session.last_turn is not None:
             self._rewind()

@@ -106,4 +106,5 @@ class RewindController:
 
         if not await self._turns.perform(QueuedTask(task.does, rewind)):
             return QuorumError("it was interrupted before it began, and nothing has changed")
+        self._transcript.action_scroll_end()  # what it came to stands there
         return failure

@@ -13,7 +13,6 @@ from quorum.tui.keys.keyed_app import does_enter_steer
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
 from quorum.tui.prompt_box.recall import Recall
-from quorum.tui.session.plan_words import PLAN_WORDS
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
@@ -136,22 +135,6 @@ class SendController:
         """Resume a turn that failed, was interrupted or reached a limit, where it stopped."""
         if (session := self._current.require_session("continue")) is not None:
             self._host.refuse(session.refusal or self._turns.retry())
-
-    async def action_plan(self, text: str = "") -> None:
-        """Have the model make a plan, for this prompt or the next; `off` leaves that, `drop` withdraws one.
-        Where that cannot be, the command goes back into the prompt."""
-        word = text.strip()
-        typed = f"/plan {word}" if word and word not in PLAN_WORDS else ""
-        if (session := self._current.require_session("make a plan")) is None:
-            self._return_typed(typed)
-            return
-        problem = session.refusal or await session.change_plan(word)
-        self._host.refresh_state()
-        if problem:
-            self._return_typed(typed)
-            self._host.refuse(problem)
-        elif word and word not in PLAN_WORDS:
-            self.submit(text)
 
     def action_write_instructions(self, focus: str = "") -> None:
         """Have the model write or improve AGENTS.md; like any prompt it may wait for the session."""

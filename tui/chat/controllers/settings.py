@@ -31,35 +31,6 @@ class SettingsController:
             self._host.refuse(await session.cycle_mode())
             self._host.refresh_state()
 
-    async def action_choose_scope(self, name: str) -> None:
-        """Choose how far the session goes: full, fast or plan-only."""
-        if (session := self._current.require_session("choose how far to go")) is not None:
-            self._host.refuse(session.refusal or await session.set_scope(name))
-            self._host.refresh_state()
-
-    async def action_choose_solo(self) -> None:
-        """Let one model answer, with its tools."""
-        await self._choose_consensus(level="solo")
-
-    async def action_choose_ensemble(self) -> None:
-        """Let several models answer, and score each other's answers."""
-        await self._choose_consensus(level="ensemble")
-
-    async def action_choose_strategy(self, name: str) -> None:
-        """Choose how several models come to one answer."""
-        await self._choose_consensus(strategy=name)
-
-    async def _choose_consensus(self, *, level: str = "", strategy: str = "") -> None:
-        from quorum.domain.errors import QuorumError
-
-        if (session := self._current.require_session("choose who answers")) is not None:
-            try:
-                for warning in await session.choose_consensus(level, strategy):
-                    self._host.tell(warning, refuses=False)
-            except QuorumError as error:
-                self._host.tell(str(error))
-            self._host.refresh_state()
-
     def action_choose_model(self, name: str = "") -> None:
         """Set the model of that name; without one, let the person pick."""
         if (session := self._current.require_session("choose the model")) is None:

@@ -127,7 +127,7 @@ class StatusController:
         """Show how far the plan is, while a turn runs and the side panel has no room for it."""
         is_read_out = self._host.app.has_class(READER)  # one column, and no line that changes by itself
         is_shown = self._turns.running and self._panel.lacks_room and not is_read_out
-        self.plan_lines.show(self._transcript.session_view.present.plan if is_shown else ())
+        self.plan_lines.show(self._transcript.session_view.present.current_plan if is_shown else ())
 
     def _build_status(self) -> Status:
         session, turns = self._current.session, self._turns

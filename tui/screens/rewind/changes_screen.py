@@ -23,6 +23,7 @@ from quorum.tui.screens.pager.opening import KeptLines
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from quorum.tui.screens.rewind.diff_sheet import DiffSheet
 from quorum.tui.screens.rewind.file_plan_screen import TakeBack
+from quorum.tui.screens.rewind.steps import describe_place, list_paths, render_ignored, split_steps
 from quorum.tui.widgets.closing import ClosesItself
 from quorum.tui.widgets.dialog_parts import DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
@@ -30,7 +31,7 @@ from quorum.tui.widgets.line_list import LineList, Move
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
 
-_MOST_FILES = 10
+_TITLE = "Changes of this session"
 _QUIET = "$foreground 60%"
 _KEYS = "{changes_pager=enter} pager · {changes_undo=u} undo this file · esc back"
 _KEYS_WITHOUT_FILES = "esc back"
@@ -57,7 +58,10 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
     ChangesScreen {
         align: center middle;
         #changes { height: 95%; }
-        #files { margin-bottom: 1; }
+        #files {
+            margin-bottom: 1;
+            max-height: 60%;
+        }
         #unseen {
             height: auto;
             max-height: 4;
@@ -77,6 +81,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         self._agent, self._take_back = agent, take_back
         self._root = cwd.rstrip("/") + "/"
         self._steps: tuple[RestoreStep, ...] = ()
+        self._ignored: tuple[RestoreStep, ...] = ()
         self._diffs: dict[str, str] = {}
         self._asked = ""  # the path whose undoing waits for the second word
         self._is_working = False
@@ -84,7 +89,7 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The files, the changes of the marked one, and what there is to say."""
         with DialogFrame(id="changes") as box:
-            box.border_title = Content("Changes of this session")
+            box.border_title = Content(_TITLE)
             box.name_keys(_KEYS)
             yield LineList(id="files")
             yield DiffSheet()
@@ -102,17 +107,18 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         except QuorumError as error:
             self._tell(str(error))
             return
-        self._steps = plan.steps
+        self._steps, self._ignored = split_steps(plan)
         self._diffs.clear()
         files = self.query_one("#files", LineList)
-        files.styles.height = min(len(self._steps), _MOST_FILES)
-        marked = min(files.marked or 0, max(0, len(self._steps) - 1))
-        files.display = self.query_one(DiffSheet).display = bool(self._steps)
-        keys = _KEYS if self._steps else _KEYS_WITHOUT_FILES
+        lines = len(self._steps) + bool(self._ignored)
+        files.styles.height = lines
+        marked = min(files.marked or 0, max(0, lines - 1))
+        files.display = self.query_one(DiffSheet).display = lines > 0
+        keys = _KEYS if lines else _KEYS_WITHOUT_FILES
         self.query_one(DialogFrame).name_keys(keys)
         self.query_one("#unseen", Static).update(Content(make_printable("\n".join(plan.unseen))))
-        self._tell(said or ("" if self._steps else _NOTHING))
-        files.show(len(self._steps), self._render_file, marked=marked)
+        self._tell(said or ("" if lines else _NOTHING))
+        files.show(lines, self._render_file, marked=marked)
         for step in self._steps:
             await self._read_diff(step)
             files.refresh()
@@ -128,6 +134,8 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         return self._diffs[step.path]
 
     def _render_file(self, place: int, width: int) -> Content:
+        if place >= len(self._steps):
+            return render_ignored(self._ignored)
         step = self._steps[place]
         kind = "new" if step.wanted is None else "deleted" if step.now is None else ""
         words = [kind, "edited by you too" if step.edited_since else ""]
@@ -153,8 +161,13 @@ class ChangesScreen(ClosesItself, ModalScreen[None]):
         self.run_worker(self._show_change(), group="change", exclusive=True)
 
     async def _show_change(self) -> None:
+        place = self.query_one("#files", LineList).marked
+        title = describe_place(place or 0, self._steps, self._ignored)
+        self.query_one(DialogFrame).border_title = Content(f"{_TITLE}{f' · {title}' if title else ''}")
         if (step := self._marked) is not None:
             self.query_one(DiffSheet).show(await self._read_diff(step))
+        elif self._ignored:
+            self.query_one(DiffSheet).show(list_paths(self._ignored, self._root, lambda _step: ""))
 
     # -- keys ---------------------------------------------------------------------------------------------
 

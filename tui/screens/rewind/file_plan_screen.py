@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 TakeBack: TypeAlias = Callable[[QueuedTask, str], Awaitable[QuorumError | None]]
 """Carries out a task and gives a prompt back; returns why that failed, empty if it did not."""
 
-_MOST_FILES = 8
-
 
 class FilePlanScreen(ClosesItself, ModalScreen[bool]):
     """Shows a plan for files before it is carried out. Answers whether it was done.
@@ -46,7 +44,10 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
             text-wrap: nowrap;
             text-overflow: ellipsis;
         }
-        #files { margin: 1 0; }
+        #files {
+            margin: 1 0;
+            max-height: 60%;
+        }
         #unseen {
             height: auto;
             max-height: 4;
@@ -128,11 +129,12 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
 
     def _make_room(self, files: int) -> None:
         """Show files with their changes and keys; without files, the screen is small."""
-        self.query_one("#files", LineList).styles.height = min(files, _MOST_FILES)
+        self.query_one("#files", LineList).styles.height = files
         self.query_one("#files", LineList).display = files > 0
         self.query_one(DiffSheet).display = files > 0
         box = self.query_one(DialogFrame)
         box.styles.height = "95%" if files else "auto"
+        box.border_title = Content(self.TITLE_TEXT)
         box.name_keys(self.KEYS if files else self.KEYS_WITHOUT_FILES)
 
     @on(LineList.Marked)
@@ -143,7 +145,13 @@ class FilePlanScreen(ClosesItself, ModalScreen[bool]):
         place = self.query_one("#files", LineList).marked
         if self._steps is None or place is None:
             return
-        step = self._steps[place]
+        self.query_one(DialogFrame).border_title = Content(
+            f"{self.TITLE_TEXT} · {self._steps.describe_place(place)}"
+        )
+        step = self._steps.find_step(place)
+        if step is None:
+            self.query_one(DiffSheet).show(self._steps.list_ignored())
+            return
         if step.path not in self._diffs:
             try:
                 self._diffs[step.path] = await self._agent.rewind.diff(step)

@@ -86,7 +86,7 @@ class TurnList(ClosesItself, ModalScreen[None]):
         room = max(0, width - _FILES - _AGE)
         said = make_printable(turn.prompt, newlines=False) or "(continued the previous turn)"
         prompt = Content(said).truncate(room, ellipsis=True)
-        count = len({change.path for change in turn.changes})
+        count = len({change.path for change in turn.changes if change.declared or not change.ignored})
         files = format_amount(count, "file") if count else ""
         right = f"{files:>{_FILES}}{format_age(turn.at_ms, self._now_ms()):>{_AGE}}"
         return prompt + " " * (room - prompt.cell_length) + Content(right).stylize(_QUIET)

@@ -16,13 +16,16 @@ _INCOMPLETE = "the workspace is too large to see every change"
 
 
 def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
-    """What was not declared, in one line; nothing where all went as declared."""
-    surprises = [change for change in effects.changes if not change.declared]
-    if not surprises:
-        return [_render_incomplete(width, palette)] if not effects.complete else []
-    names = ", ".join(_name_file(change, cwd) for change in surprises)
-    count = f"{format_amount(len(surprises), 'file')} changed, not declared: "
-    return [build_strip((fit_text(make_printable(count + names, newlines=False), width), palette.warning))]
+    """What was not declared, in one line, and what is ignored in another; nothing where all was declared."""
+    surprises = [change for change in effects.changes if change.is_surprise]
+    strips = []
+    if surprises:
+        names = ", ".join(_name_file(change, cwd) for change in surprises)
+        text = f"{format_amount(len(surprises), 'file')} changed, not declared: {names}"
+        strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
+    if ignored := sum(change.ignored and not change.declared for change in effects.changes):
+        strips.append(build_strip((fit_text(f"+{ignored:,} ignored", width), palette.muted)))
+    return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
 
 
 def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
@@ -31,7 +34,7 @@ def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> li
         build_strip(
             (
                 fit_text(make_printable(_describe_change(change, cwd), newlines=False), width),
-                palette.muted if change.declared else palette.warning,
+                palette.warning if change.is_surprise else palette.muted,
             )
         )
         for change in effects.changes
@@ -40,21 +43,25 @@ def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> li
 
 
 def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
-    """The files that were given back: in one line while folded, else one line each."""
-    names = [make_printable(_name_file(change, entry.cwd), newlines=False) for change in entry.changes]
-    head = f"gave back {format_amount(len(names), 'file')}"
+    """The files that were given back: in one line while folded, else one line each; ignored ones last."""
+    sources = [_name_file(change, entry.cwd) for change in entry.changes if not change.ignored]
+    ignored = [_name_file(change, entry.cwd) for change in entry.changes if change.ignored]
+    more = f"+{len(ignored):,} ignored" if ignored else ""
+    head = f"gave back {format_amount(len(sources), 'file') if sources else more}"
     if not entry.expanded:
-        return [
-            build_strip(
-                ("▸ ", palette.muted), (fit_text(f"{head}: {', '.join(names)}", width - 2), palette.accent)
-            )
-        ]
-    lines = [build_strip(("  " + fit_text(name, width - 2), palette.muted)) for name in names]
+        text = f"{head}: {', '.join([*sources, *filter(None, [more])])}" if sources else head
+        shown = fit_text(make_printable(text, newlines=False), width - 2)
+        return [build_strip(("▸ ", palette.muted), (shown, palette.accent))]
+    lines = [
+        build_strip(("  " + fit_text(make_printable(name, newlines=False), width - 2), palette.muted))
+        for name in (*sources, *ignored)
+    ]
+    head = f"{head}, {more}" if sources and more else head
     return [build_strip(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
 
 
 def _describe_change(change: FileChange, cwd: str) -> str:
-    declared = "declared" if change.declared else "not declared"
+    declared = "declared" if change.declared else "ignored" if change.ignored else "not declared"
     late = ", found late: perhaps before this call" if change.late else ""
     return f"{_name_file(change, cwd)} · {change.kind}, {declared}{late}"
 

@@ -82,8 +82,10 @@ def _answer(entry: AnswerEntry) -> list[str]:
 
 
 def _render_restoration(entry: Restoration) -> list[str]:
-    files = [f"{change.kind.value} {change.path}" for change in entry.changes]
-    return [f"{format_amount(len(files), 'file')} given back as before: {', '.join(files)}"]
+    files = [f"{change.kind.value} {change.path}" for change in entry.changes if not change.ignored]
+    count = len(entry.changes) - len(files)
+    ignored = f", and {format_amount(count, 'ignored file')}" if count else ""
+    return [f"{format_amount(len(files), 'file')} given back as before: {', '.join(files)}{ignored}"]
 
 
 def _render_batch(batch: Batch) -> list[tuple[int, list[str]]]:

@@ -26,6 +26,8 @@ _MOST_ENTRIES = 400
 _LONGEST_STRING = 600
 _HEAD = 2_000
 _PREVIEW = 60
+_MOST_SHOWN_WHOLE = 300
+_LONGEST_WRITTEN = 1_200
 
 
 def find_json(text: str) -> tuple[str, JsonValue] | None:
@@ -57,9 +59,12 @@ def summarise(call: Call, output: Kept) -> str:
 
 
 def draw_folded(call: Call, output: Kept, width: int, palette: Palette) -> Part:
-    """The beginning on one line."""
+    """All of a short value, and else its outline on one line."""
     part = Part()
     if (found := _find_value(output)) is not None:
+        if (whole := _render_whole(output, found[1])) is not None:
+            part.add(wrap_runs([(make_printable(whole, newlines=False), palette.muted)], width))
+            return part
         part.add(
             [
                 build_strip(
@@ -170,6 +175,17 @@ def _render_extent(value: JsonValue) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{len(value):,} entr{'y' if len(value) == 1 else 'ies'}]"
     return ""
+
+
+def _render_whole(output: Kept, value: JsonValue) -> str | None:
+    """The value as compact JSON; None where that is more than is read at a glance."""
+    if len(output.head) > _LONGEST_WRITTEN:
+        return None
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return None
+    return text if len(text) <= _MOST_SHOWN_WHOLE else None
 
 
 def _render_short(value: JsonValue, room: int) -> str:

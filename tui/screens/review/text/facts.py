@@ -73,6 +73,7 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
         _ReviewFact("also", text, spans=find_in_lines(quotes, [text])[0])
         for text in _render_other_arguments(packet)
     ]
+    arguments += [_ReviewFact("makes folder", shorten_home(folder)) for folder in packet.seal.folders[-1:]]
     arguments += [_ReviewFact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
 
