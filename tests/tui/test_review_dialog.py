@@ -273,7 +273,7 @@ async def test_a_click_on_a_choice_takes_it(tmp_path):
 
 
 @pytest.mark.long
-async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approved(tmp_path):
+async def test_the_rest_is_listed_with_titles_and_contents_before_it_is_approved(tmp_path):
     edit, test = an_edit(DIFF, index=0), a_command("pytest -q", index=1)
     async with on_stage(tmp_path, review(a_request(edit, test)), size=(100, 40)) as stage:
         await stage.send("go")
@@ -286,8 +286,8 @@ async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approve
         await stage.until(lambda: stage.agent.answers)
 
         assert stage.agent.answers == [ApproveRest((edit.digest, test.digest))]
-    for packet in (edit, test):
-        assert f"packet {packet.digest[:4]}…{packet.digest[-3:]}" in shown
+    assert "1 of 2   Edit " in shown
+    assert "2 of 2   Run a command" in shown
     assert "$ pytest -q" in shown
 
 
@@ -577,7 +577,7 @@ async def test_every_choice_about_this_call_keeps_its_name_at_60_columns(tmp_pat
     async with on_stage(tmp_path, review(request), size=(60, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(" y yes [n no] r reason  e edit    a  A ")
+        await stage.shows(" y yes [n no] r because…  e change    a  A ")
         await stage.pilot.press("A")
         await stage.shows("[esc back] A yes to these 3")
 
@@ -590,7 +590,7 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
     async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(" y yes [n no] r reason  e edit    a always…  A these 3")
+        await stage.shows(" y yes [n no] r no, because…  e change it    a always…  A yes to these 3")
 
 
 # -- all edits from here on ---------------------------------------------------------------------------------
@@ -604,7 +604,7 @@ async def test_shift_tab_approves_an_edit_and_all_that_follow_and_what_that_cove
     async with on_stage(tmp_path, review(EDIT), size=size) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows("⇧⇥ all edits")
+        await stage.shows("⇧⇥ yes to all edits" if size[0] > 60 else "⇧⇥ all edits")
         await stage.shows("all edits: in")
         await stage.pilot.press("shift+tab")
         await stage.until(lambda: stage.agent.answers)

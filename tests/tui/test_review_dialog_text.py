@@ -261,7 +261,7 @@ def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
 
     assert title.fit(80) == "Edit src/x.py  +2 −1 · call 2 of 3 · asked again · your edit"
     assert not title.is_cut(80)
-    assert title.fit(56) == "Edit sr…  +2 −1 · call 2 of 3 · asked again · your edit"
+    assert title.fit(56) == "Edit src…  +2 −1 · call 2 of 3 · asked again · your edit"
 
 
 def test_of_a_title_that_does_not_fit_the_target_is_cut_and_the_counts_stay():
@@ -743,4 +743,7 @@ def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each
     assert rows.count("  objects  high, task read: no ⟨U+202E⟩test") == 3
     assert [row for row in rows if row[:2] in ("+ ", "- ")] == ["- second", "+ third", "- first", "+ second"]
     told = plain(fold(collect_facts(request, NOTHING).dangers, 90))
-    assert told == ["reviewers judged 2 earlier plans; v shows objections and changes"]
+    assert told == [
+        "reviewers judged 2 earlier plans; v shows objections and changes",
+        "your yes lets what its tasks declare run unasked",
+    ]

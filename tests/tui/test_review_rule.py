@@ -92,7 +92,7 @@ async def test_it_reads_what_else_a_rule_would_let_run_and_for_how_long(tmp_path
     assert f"… and {len(LIKE_IT) - named} more" in text
     assert "(•) this session  ( ) this project  ( ) everywhere" in text
     assert "$ git log --oneline -5" in text
-    assert "enter save this rule and approve" in text
+    assert "enter yes, and save this rule" in text
 
 
 @pytest.mark.long

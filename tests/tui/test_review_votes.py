@@ -377,6 +377,6 @@ async def test_the_title_and_the_facts_of_an_edit_say_whose_it_is(tmp_path):
         dialog.query_one("#editor").load_text("make")
         await stage.pilot.press("ctrl+s")
         await stage.shows("your edit")
-        await stage.shows("your word alone decides")
+        await stage.shows("your answer alone decides")
 
         assert "1 of 3 voted" not in stage.text()
