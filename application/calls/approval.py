@@ -138,7 +138,7 @@ class Approval:
                 case Approve() | ApproveEdits() | ApproveFolder() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
-                    asked = await self._edit(edit)
+                    asked = await self._edit(edit, asked)
                     # Votes on other bytes are worth nothing here.
                     feed, votes, self._judgement = VoteFeed(), None, None
                 case Reject(reason, by):
@@ -245,23 +245,23 @@ class Approval:
             )
         )
 
-    async def _edit(self, edit: Edit) -> Decision:
+    async def _edit(self, edit: Edit, asked: Decision) -> Decision:
         """Put the edited arguments in place, if such a call can run; else keep the former and say why.
 
-        Returns what the person is asked with.
+        Returns what the person is asked with; `asked` is what they were asked with before.
         """
         former = self._call.arguments
         if problems := await self._call.find_problems(edit.arguments):
-            return _refuse_edit(f"your edit does not fit the tool: {'; '.join(problems)}")
+            return _refuse_edit(asked, f"your edit does not fit the tool: {'; '.join(problems)}")
         try:
             await self._call.change_arguments(edit.arguments)
         except ToolError as error:
             await self._call.change_arguments(former)
-            return _refuse_edit(f"your edit cannot run: {error}")
+            return _refuse_edit(asked, f"your edit cannot run: {error}")
         decision = await self._call.decide()
         if decision.answer is Answer.DENY:
             await self._call.change_arguments(former)
-            return _refuse_edit(f"your edit is denied: {'; '.join(decision.reasons)}")
+            return _refuse_edit(asked, f"your edit is denied: {'; '.join(decision.reasons)}")
         self._edited = True
         return decision.with_notes((_EDITED,))
 
@@ -311,6 +311,12 @@ def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:
     return (f"the model's arguments were repaired: {shown}{'; …' if len(repairs) > _MOST_REPAIRS else ''}",)
 
 
-def _refuse_edit(reason: str) -> Decision:
-    """The question about the call as it was before an edit that cannot be used."""
-    return Decision(answer=Answer.ASK, reasons=(reason,), spoke=(UNUSABLE_EDIT,))
+def _refuse_edit(asked: Decision, reason: str) -> Decision:
+    """The same question, with why the last edit cannot be used; what speaks against the call still holds."""
+    told = zip(asked.reasons, asked.spoke, strict=True)
+    kept = [(text, id) for text, id in told if id != UNUSABLE_EDIT]
+    return replace(
+        asked,
+        reasons=(reason, *(text for text, _ in kept)),
+        spoke=(UNUSABLE_EDIT, *(id for _, id in kept)),
+    )

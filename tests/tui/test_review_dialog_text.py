@@ -346,6 +346,14 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
     assert "1 + b" in text
 
 
+def test_the_list_of_the_rest_says_what_a_command_is_given_beyond_its_text():
+    given = a_command("two", index=1, outside_sandbox=True, opens_git=True, background=True)
+    rows = plain(list_calls(a_request(a_command("one"), given), 80, NO_FOLDER))
+
+    after = [" ".join(row.split()) for row in rows[rows.index("  $ two") + 1 :]]
+    assert after == ["also outside the sandbox", "with .git open", "in the background"]
+
+
 def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
     packet = a_command("make", timeout_secs=5)
 

@@ -36,7 +36,8 @@ from quorum.tui.transcript.cells.lines import fit_text
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 # What these let a command do is a reason to ask, or a warning.
-_SAID_BESIDE_COMMAND = frozenset({"command", "working_dir", "background", "outside_sandbox", "opens_git"})
+_SAID_IN_TITLE = frozenset({"command", "working_dir"})
+_SAID_BESIDE_COMMAND = _SAID_IN_TITLE | {"background", "outside_sandbox", "opens_git"}
 _LABEL_CELLS = 14
 _BENDING = frozenset({"ENV", "BASH_ENV", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS"})
 _BENDING_FAMILIES = ("LD_", "DYLD_", "BASH_FUNC_", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_CONFIG")
@@ -158,13 +159,15 @@ def _add_labels(labelled: Iterable[_ReviewFact]) -> Iterator[Line]:
         before = label
 
 
-def _render_other_arguments(packet: ReviewPacket) -> Iterator[str]:
+def _render_other_arguments(
+    packet: ReviewPacket, beside_command: frozenset[str] = _SAID_BESIDE_COMMAND
+) -> Iterator[str]:
     """Arguments that neither diff nor command shows."""
     said: frozenset[str]
     if packet.seal.diff:
         said = _SAID_BY_DIFF
     elif find_command(packet) is not None:
-        said = _SAID_BESIDE_COMMAND
+        said = beside_command
     elif packet.seal.diff is None:
         return
     else:
@@ -197,4 +200,6 @@ def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
         title = f"{place}   {''.join(build_title(packet, root))}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
         rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in render_substance(packet, width - 2)]
+        others = [_ReviewFact("also", text) for text in _render_other_arguments(packet, _SAID_IN_TITLE)]
+        rows += fold([line._replace(head=f"  {line.head}") for line in _add_labels(others)], width)
     return rows
