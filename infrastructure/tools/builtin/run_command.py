@@ -66,7 +66,7 @@ TRAITS = ToolTraits(
     text="command",
     wording={
         "working_dir": "in {}",
-        "timeout_secs": "ended after {} s",
+        "timeout_secs": "stopped after {} s",
         "background": "in the background",
         "opens_git": "with .git open",
         "outside_sandbox": "outside the sandbox",
