@@ -33,6 +33,7 @@ USED = frozenset("ynreaAdvo ")
 OPENED_BY_A_KEY = {
     "AccountSheet",
     "AgentsScreen",
+    "BoardScreen",
     "ChangesScreen",
     "ChatScreen",
     "ContextScreen",
