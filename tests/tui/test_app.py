@@ -233,7 +233,7 @@ async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_pa
     for line in (
         "/mode MODE",
         "ctrl+o",
-        "Interrupt the turn",
+        "Interrupt; twice: clear, leave a mode or rewind",
         "ctrl+j, shift+enter",
         "Approve: run exactly this",
     ):
@@ -263,7 +263,7 @@ async def test_the_palette_offers_every_command_and_key_and_runs_what_is_chosen(
         "/mode auto",
         "/theme",
         "/quit",
-        "Interrupt the turn; twice: clear or rewind",
+        "Interrupt; twice: clear, leave a mode or rewind",
         "Redraw the screen",
     } <= set(offered)
 
