@@ -22,7 +22,7 @@ ACTS = (
     # what is waited for, how long it is looked at, and what is pressed then
     ("offline/offline", 2.0, ENTER),
     ("2/8", 2.0, ENTER),
-    ("y approve", 2.5, "y"),
+    ("y yes", 2.5, "y"),
     ("4/8", 2.0, ENTER),
     ("python3 -m unittest", 2.5, "y"),
     ("5/8", 2.0, ENTER),

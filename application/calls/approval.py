@@ -18,7 +18,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.events.event import CallQueued, ReviewDecided
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Tally, Verdict, Vote
-from quorum.domain.review.decision import Decision
+from quorum.domain.review.decision import UNUSABLE_EDIT, Decision
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import (
@@ -121,12 +121,12 @@ class Approval:
         self, decision: Decision, feed: VoteFeed, *, stale: bool, votes: Tally | None = None
     ) -> Granted | Withheld:
         notes = (_EDITED,) if self._edited else _note_repairs(self._call.repairs)
-        reasons, routine = (*notes, *decision.reasons), (*notes, *decision.routine_reasons)
+        asked = decision.with_notes(notes)
         while True:
             packet = await self._call.get_packet()
             if packet.digest in self._state.approved_ahead and not stale:
                 return await self._grant(packet, "approved ahead, with the calls before it")
-            answer = await self._answer(packet, reasons, feed, routine=routine, stale=stale)
+            answer = await self._answer(packet, asked, feed, stale=stale)
             match answer:
                 case Approve(digest, by) if digest == packet.digest:
                     return await self._grant(packet, f"in the inbox, by {by}" if by else None)
@@ -138,7 +138,7 @@ class Approval:
                 case Approve() | ApproveEdits() | ApproveFolder() | ApproveRest() | ApproveAlways():
                     stale = True  # an answer to other bytes than these
                 case Edit() as edit:
-                    reasons, routine = await self._edit(edit)
+                    asked = await self._edit(edit, asked)
                     # Votes on other bytes are worth nothing here.
                     feed, votes, self._judgement = VoteFeed(), None, None
                 case Reject(reason, by):
@@ -171,13 +171,7 @@ class Approval:
                 assert_never(answer)
 
     async def _answer(
-        self,
-        packet: ReviewPacket,
-        reasons: tuple[str, ...],
-        feed: VoteFeed,
-        *,
-        routine: tuple[str, ...],
-        stale: bool,
+        self, packet: ReviewPacket, asked: Decision, feed: VoteFeed, *, stale: bool
     ) -> ReviewAnswer:
         """Put the packet to the person, while the models continue voting on it."""
         self._show_waiting("review", feed)
@@ -186,13 +180,14 @@ class Approval:
         async with self._collect_votes(packet, feed):
             request = ReviewRequest(
                 packet=packet,
-                reasons=reasons,
+                reasons=asked.reasons,
                 batch_size=self._state.size,
                 following=await self._list_following_packets(),
                 stale=stale,
                 proposals=await review.propose_rules(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
-                routine_reasons=routine,
+                routine_reasons=asked.routine_reasons,
+                notices=asked.notices,
                 folder=self._folder,
                 is_edited=self._edited,
                 comparison=find_comparison(self._call, self._state),
@@ -250,25 +245,25 @@ class Approval:
             )
         )
 
-    async def _edit(self, edit: Edit) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    async def _edit(self, edit: Edit, asked: Decision) -> Decision:
         """Put the edited arguments in place, if such a call can run; else keep the former and say why.
 
-        Returns the reasons to ask, and those of them that are routine.
+        Returns what the person is asked with; `asked` is what they were asked with before.
         """
         former = self._call.arguments
         if problems := await self._call.find_problems(edit.arguments):
-            return (f"your edit does not fit the tool: {'; '.join(problems)}",), ()
+            return _refuse_edit(asked, f"your edit does not fit the tool: {'; '.join(problems)}")
         try:
             await self._call.change_arguments(edit.arguments)
         except ToolError as error:
             await self._call.change_arguments(former)
-            return (f"your edit cannot run: {error}",), ()
+            return _refuse_edit(asked, f"your edit cannot run: {error}")
         decision = await self._call.decide()
         if decision.answer is Answer.DENY:
             await self._call.change_arguments(former)
-            return (f"your edit is denied: {'; '.join(decision.reasons)}",), ()
+            return _refuse_edit(asked, f"your edit is denied: {'; '.join(decision.reasons)}")
         self._edited = True
-        return (_EDITED, *decision.reasons), (_EDITED, *decision.routine_reasons)
+        return decision.with_notes((_EDITED,))
 
     async def _list_following_packets(self) -> tuple[ReviewPacket, ...]:
         """The packets of later calls that would be asked too, as they will be once the ones before have run."""
@@ -314,3 +309,14 @@ def _note_repairs(repairs: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     shown = "; ".join(repairs[:_MOST_REPAIRS])
     return (f"the model's arguments were repaired: {shown}{'; …' if len(repairs) > _MOST_REPAIRS else ''}",)
+
+
+def _refuse_edit(asked: Decision, reason: str) -> Decision:
+    """The same question, with why the last edit cannot be used; what speaks against the call still holds."""
+    told = zip(asked.reasons, asked.spoke, strict=True)
+    kept = [(text, id) for text, id in told if id != UNUSABLE_EDIT]
+    return replace(
+        asked,
+        reasons=(reason, *(text for text, _ in kept)),
+        spoke=(UNUSABLE_EDIT, *(id for _, id in kept)),
+    )

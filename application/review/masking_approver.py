@@ -78,6 +78,7 @@ class MaskingApprover:
             is_recorded_whole=self._kept_mask.is_free_of_secrets(request.packet),
             reasons=tuple(map(self._mask.mask_text, request.reasons)),
             routine_reasons=tuple(map(self._mask.mask_text, request.routine_reasons)),
+            notices=tuple(map(self._mask.mask_text, request.notices)),
             following=tuple(map(self._mask.mask_packet, request.following)),
             proposals=tuple(rule for rule in request.proposals if self._kept_mask.mask_text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,

@@ -52,7 +52,6 @@ class Batches:
             call = Call(index=event.index, tool="", phase=Phase.COMPOSED)
             calls.append(call)
         call.tool = call.tool or event.name or ""
-        call.composed_chars += len(event.arguments_delta)
         if len(call.composed) < _COMPOSED_KEPT:
             call.composed += event.arguments_delta[: _COMPOSED_KEPT - len(call.composed)]
         self._composed.version += 1

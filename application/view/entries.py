@@ -190,7 +190,6 @@ class Call(Struct, kw_only=True):
     waiting_for: WaitingFor = None
     files_kept: int = 0
     files: int = 0
-    composed_chars: int = 0
     composed: str = ""
     progress: Progress = field(default_factory=Progress)
     diff: str | None = None

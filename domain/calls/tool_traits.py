@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from quorum.domain.calls.proposed_call import CallEffect
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 
 ToolKind: TypeAlias = Literal["read", "edit", "search", "execute", "fetch", "think", "other"]
 """What kind of work a tool does, in the words of the Agent Client Protocol."""
@@ -50,7 +50,8 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     shown, lists, each as its length with this noun; `output` is what it answers, unknown where None; `look` is
     there where it only looks.
     Arguments: `command` is the one that is shell text, `patch` the one that is a patch, `text` the one that a
-    person edits as plain text, `texts` a list of parts that each have one.
+    person edits as plain text, `texts` a list of parts that each have one. `wording` says arguments in words:
+    `{}` is a text's or number's place, without it the words say that it is there; empty: a screen shows it.
     Editors and the gate: `kind`, and `effect` with `arguments`, those a call from outside may have.
     Choice: `is_conditional`: only sessions that have a use for it have it; `turned_on_by` is the setting that
     turns it on, where it is off else; `is_owners`: no subagent has it; `companion_of` is the tool without which
@@ -70,6 +71,7 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     patch: str = ""
     text: str = ""
     texts: str = ""
+    wording: Mapping[str, str] | None = None
     kind: ToolKind = "other"
     effect: CallEffect = CallEffect.OTHER
     arguments: tuple[str, ...] = ()
@@ -90,6 +92,16 @@ class ToolTraits(Struct, frozen=True, kw_only=True):
     def find_patch(self, arguments: JsonObject) -> str | None:
         """The patch among the arguments of a call; None where it has none."""
         return _find_text(arguments, self.patch)
+
+    def word_argument(self, name: str, value: JsonValue) -> str | None:
+        """An argument in words, empty where there is nothing to say; None where no words are known for it."""
+        if self.wording is None or (words := self.wording.get(name)) is None:
+            return None
+        if not words or value is None or value is False:
+            return ""
+        if "{}" not in words:
+            return words
+        return words.format(value) if isinstance(value, str | int | float) and value is not True else None
 
 
 def _find_text(arguments: JsonObject, name: str) -> str | None:

@@ -48,6 +48,15 @@ class Decision(Struct, frozen=True, kw_only=True):
         """The reasons that say no more than that the mode asks about such calls."""
         return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if id in _ROUTINE)
 
+    def with_notes(self, notes: Sequence[str]) -> Decision:
+        """The same, with what the person is told first."""
+        return replace(self, reasons=(*notes, *self.reasons), spoke=(*("note" for _ in notes), *self.spoke))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """The reasons that the person has to know of, although they speak of no harm."""
+        return tuple(reason for id, reason in zip(self.spoke, self.reasons, strict=False) if _is_notice(id))
+
 
 class _Voice(Struct, frozen=True):
     answer: Answer
@@ -56,11 +65,30 @@ class _Voice(Struct, frozen=True):
 
 
 # In `sandboxed` most calls run unasked: what is asked there is no routine.
-_ROUTINE = frozenset(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))
-_OPENED_GIT = (
-    "commands write to .git for the rest of this session: they can commit, and also change or delete branches "
-    "and commits; git's settings and hooks stay closed"
+_ROUTINE = frozenset(("note", "plan", *(f"mode {mode}" for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.QUORUM))))
+_ASKED_FOR = ", asked for"
+UNUSABLE_EDIT = "edit"
+_NOTICES = frozenset(
+    (
+        f"mode {Mode.SANDBOXED}",
+        "opens .git",
+        "closed .git",
+        "outside the plan",
+        "word that no rule covers",
+        UNUSABLE_EDIT,
+    )
 )
+_OPENED_GIT = (
+    "commands write to .git in this session: they can commit, and also change or delete branches and commits; "
+    "git's settings and hooks stay closed"
+)
+
+
+def _is_notice(id: str) -> bool:
+    """A rule that asks is the person's own wish, and so is what they plainly asked for."""
+    return id in _NOTICES or id.startswith("rule ") or id.endswith(_ASKED_FOR)
+
+
 _STRICTNESS = {Answer.ALLOW: 0, Answer.ASK: 1, Answer.DENY: 2}
 
 
@@ -95,7 +123,7 @@ def decide(
     if decision.answer is Answer.ASK and subject.shell is not None and subject.shell.offers_git:
         return replace(
             decision,
-            reasons=(*decision.reasons, f"your approval also lets {_OPENED_GIT}"),
+            reasons=(*decision.reasons, f"your yes also lets {_OPENED_GIT}"),
             spoke=(*decision.spoke, "opens .git"),
         )
     return decision
@@ -141,9 +169,9 @@ def _decide(
         answer=by_mode.answer,
         reasons=(
             by_mode.reason,
-            *(f"you asked for it, else the guard {o.guard} objects: {o.reason}" for o in answered),
+            *(f"{o.reason} (you asked for it)" for o in answered),
         ),
-        spoke=(by_mode.id, *(f"guard {o.guard}, asked for" for o in answered)),
+        spoke=(by_mode.id, *(f"guard {o.guard}{_ASKED_FOR}" for o in answered)),
         by_mode=True,
     )
 
@@ -197,7 +225,7 @@ def _judge_objections(objections: Sequence[Objection], mode: Mode, *, has_rule: 
     them."""
     is_looked_at = (mode.traits.asks_first or mode.traits.votes_decide) and not has_rule
     return [
-        _Voice(Answer.ASK, f"guard {o.guard}", f"the guard {o.guard} objects: {o.reason}")
+        _Voice(Answer.ASK, f"guard {o.guard}", f"{o.reason} (guard {o.guard})")
         for o in objections
         if o.asked is Asked.NOT or (o.asked is Asked.EFFECT and not is_looked_at)
     ]
@@ -218,7 +246,7 @@ def _judge_leaving(subject: Subject) -> list[_Voice]:
         reason = "it asks to run outside the sandbox, where it can do all that you can"
         voices.append(_Voice(Answer.ASK, "outside the sandbox", reason))
     if subject.shell is not None and subject.shell.opens_git:
-        voices.append(_Voice(Answer.ASK, "opens .git", f"it asks to let {_OPENED_GIT}"))
+        voices.append(_Voice(Answer.ASK, "opens .git", f"it also lets {_OPENED_GIT}"))
     return voices
 
 
@@ -234,7 +262,7 @@ def _judge_planning(subject: Subject, plan: PlanTerms, said: Sequence[Rule]) -> 
     """A plan takes an approval, whatever allows it; until then nothing runs that may change something."""
     voices: list[_Voice] = []
     if subject.tool == CREATE_PLAN and plan.asks:
-        voices.append(_Voice(Answer.ASK, "plan", "a plan is in force once you approve it"))
+        voices.append(_Voice(Answer.ASK, "plan", "your yes lets what its tasks declare run unasked"))
     if plan.is_planning and subject.risk is RiskLevel.HIGH and not _is_proved_read_only(subject, said):
         reason = f"nothing is changed while a plan is made: propose the plan with {CREATE_PLAN}"
         voices.append(_Voice(Answer.DENY, "plan mode", reason))

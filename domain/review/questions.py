@@ -46,7 +46,8 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     approves exactly their digests. `stale` is set when an earlier approval of this call no longer fitted.
     `proposals` are rules that would let this call and its like run, the narrowest first.
     `offer` is there where the person has approved such calls before.
-    `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls.
+    `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls;
+    `notices` those that the person has to know of, although they speak of no harm.
     `allowed_by_accept_edits` tells that it would run unasked in the mode `accept-edits`.
     `folder` is the one around all that the call would reach outside the workspace, where it may be added.
     `earlier_plans` are those that reviewers judged before this one, oldest first, where it is about a plan.
@@ -64,6 +65,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     proposals: tuple[str, ...] = ()
     offer: RuleOffer | None = None
     routine_reasons: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     allowed_by_accept_edits: bool = False
     folder: str | None = None
     earlier_plans: tuple[EarlierPlan, ...] = ()

@@ -67,6 +67,7 @@ class UpdateFeed:
         self._put = put
         self._streamed = self._answer_id = self._thought_id = ""
         self._thought = False
+        self._plan: tuple[Step, ...] = ()
         self._has_title = False
         self._subagent_calls = SubagentCalls(cwd)
         self._config: ConfigOptions | None = None
@@ -98,8 +99,7 @@ class UpdateFeed:
         for entry in self.view.entries:
             if not entry.undone:
                 yield from self._list_entry_updates(entry, waiting)
-        if self.view.present.plan:
-            yield build_plan(self.view.present.plan)
+        yield from self._tell_plan()
         self.take_title(record)
 
     def take_title(self, record: SessionRecord) -> None:
@@ -135,10 +135,10 @@ class UpdateFeed:
             case ev.ResponseCompleted():
                 yield from self._map_rest(event)
             case ev.StateMerged() if "plan" in event.changed:
-                yield build_plan(self.view.present.plan)
+                yield from self._tell_plan()
             case ev.CallFinished(outcome=Outcome.OK) if find_traits(event.tool).output is OutputKind.PLAN:
                 yield from self._map_call_event(event)
-                yield build_plan(self.view.present.plan)  # the state has it when the whole batch has ended
+                yield from self._tell_plan()  # the state has it when the whole batch has ended
             case ev.ModeChanged():
                 yield CurrentModeUpdate(session_update="current_mode_update", current_mode_id=event.mode.value)
             case ev.ChangeReviewed():
@@ -147,6 +147,11 @@ class UpdateFeed:
                 yield from self._subagent_calls.map_event(event)
             case _:
                 yield from self._map_call_event(event)
+
+    def _tell_plan(self) -> Iterator[SessionUpdate]:
+        if self.view.present.plan != self._plan:
+            self._plan = self.view.present.plan
+            yield build_plan(self._plan)
 
     def _map_call_event(self, event: ev.Event) -> Iterator[SessionUpdate]:
         match event:

@@ -369,7 +369,7 @@ async def test_an_edit_that_does_not_fit_the_tool_is_refused_with_the_reason_and
     world = World()
 
     def edit_badly_then_approve(request: ReviewRequest) -> ReviewAnswer:
-        if len(bench.person.requests) == 1:
+        if len(bench.person.requests) < 3:
             return Edit({"cell": "b", "text": "mine", "count": "many"})
         return Approve(request.packet.digest)
 
@@ -377,7 +377,13 @@ async def test_an_edit_that_does_not_fit_the_tool_is_refused_with_the_reason_and
 
     await bench.run(("write", {"cell": "a", "text": "x"}))
 
-    assert "count" in bench.person.requests[1].reasons[0]
+    first, *later = bench.person.requests
+    for asked in later:
+        told, *others = asked.reasons
+        assert "count" in told
+        assert told in asked.notices
+        assert tuple(others) == first.reasons
+        assert asked.routine_reasons == first.routine_reasons
     assert world.cells == {"a": "x"}
 
 

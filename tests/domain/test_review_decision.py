@@ -288,7 +288,7 @@ def test_what_was_asked_for_roughly_is_left_to_those_who_see_the_call(mode: Mode
     decision = _decide_objected(mode, Asked.EFFECT)
 
     assert (decision.answer, decision.by_mode) == (ASK, True)
-    assert "you asked for it, else the guard destructive objects: rm: it deletes files" in decision.reasons
+    assert "rm: it deletes files (you asked for it)" in decision.reasons
 
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.SANDBOXED, Mode.AUTO])

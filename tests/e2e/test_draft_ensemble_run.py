@@ -81,7 +81,7 @@ def init_without_trust(project: Path, home: Path) -> None:
         terminal.press_when_awake("n", "mod/scripted")
         terminal.submit("/init")
         terminal.wait_for("AGENTS.md is there already")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "all is written")
 
 
@@ -113,12 +113,12 @@ def reach_the_question(project: Path, home: Path) -> None:
         terminal.wait_for("mod/scripted")
         terminal.submit("/retry")
         terminal.wait_for("how tests are run (A, B)")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
 
 
 def approve(project: Path, home: Path) -> None:
     with run_until_killed(project, home, rows=40, columns=120, arguments=("--continue",)) as terminal:
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "all is written")
 
 

@@ -296,7 +296,7 @@ def test_the_app_opens_shows_the_branch_and_reads_and_runs_nothing_of_the_folder
         terminal.submit("list . and search line in a.txt and read a.txt")
         terminal.wait_for("a changed line")
         terminal.submit("replace changed with other in a.txt")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("n", "rejected")
         terminal.type(CTRL_C)
         terminal.type(CTRL_C)
@@ -534,7 +534,7 @@ async def test_a_folder_that_calls_a_command_a_secret_does_not_hide_it_from_who_
 
     def look() -> None:
         with Terminal(trap.folder, home, rows=40, columns=150, arguments=["go"]) as terminal:
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             terminal.wait_for(f"make; {HIDDEN}; true")
             terminal.press_when_awake("n", "rejected")
 

@@ -150,7 +150,7 @@ def test_a_text_that_comes_at_once_answers_no_question_there_either(project: Pat
     with in_a_browser(project) as browser:
         browser.wait_for("offline")
         browser.type("replace first with primo in a.py\r")
-        browser.wait_for("y approve")
+        browser.wait_for("y yes")
         deadline = time.monotonic() + 1.0
         while time.monotonic() < deadline:  # until the dialog takes keys
             browser.type("yy\r")

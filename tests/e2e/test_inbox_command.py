@@ -59,7 +59,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
     with Terminal(project, home, rows=30, columns=120, arguments=[]) as terminal:
         terminal.wait_until_ready()
         terminal.submit("run echo made > made.txt")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         (waiting,) = json.loads(quorum("inbox", "list", "--json", cwd=project, home=home).stdout)
         board = json.loads(quorum("board", "--json", cwd=project, home=home).stdout)
         shown = quorum("inbox", "show", waiting["digest"][:16], cwd=project, home=home).stdout
@@ -69,7 +69,7 @@ def test_a_waiting_process_takes_an_answer_from_elsewhere_and_a_dead_one_leaves_
 
         with terminal.fresh():
             terminal.submit("run echo other > other.txt; exit 3")
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
         terminal.process.kill(signal.SIGKILL)
         terminal.process.wait()
 

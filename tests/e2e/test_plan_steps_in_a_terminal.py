@@ -202,7 +202,7 @@ def ask(steps: Steps) -> None:
 FORMS = (
     ("t", "other task depends on lexer", " ", "[ ] lexer"),
     ("e", "ask again with this", "# Another plan", "# Another plan"),
-    ("r", "reject with this reason", "not like that", "not like that"),
+    ("r", "no, for this reason", "not like that", "not like that"),
     ("v", "esc back", "", ""),
     ("d", "esc back", "", ""),
 )

@@ -100,7 +100,7 @@ async def test_a_review_is_answered_in_the_browser_and_the_session_can_be_resume
         async with served.open() as screen:
             await screen.shows("offline")
             await screen.type("replace first with primo in a.py\r")
-            await screen.shows("y approve")
+            await screen.shows("y yes")
             while (project / "a.py").read_text(encoding="utf-8") == "first = 1\n":
                 await screen.type("y")  # keys are dead at first, and while they keep coming
                 await asyncio.sleep(1)
@@ -117,7 +117,7 @@ async def test_a_review_of_the_app_in_the_browser_is_approved_on_the_page(projec
     async with serving(project, home, "--approvals") as served, served.open() as screen:
         await screen.shows("offline")
         await screen.type("replace first with primo in a.py\r")
-        await screen.shows("y approve")
+        await screen.shows("y yes")
         links: list[str] = []
         while not links:
             links = await served.find_reviews()
@@ -232,10 +232,10 @@ async def test_a_review_waits_for_the_page_that_is_opened_again_and_nothing_runs
         async with served.open() as screen:
             await screen.shows("offline")
             await screen.type("replace first with primo in a.py\r")
-            await screen.shows("y approve")
+            await screen.shows("y yes")
         await until(lambda: not children_of(served.process.pid))
         async with served.open_terminal("/?continue=1") as screen:
-            await screen.shows("y approve")
+            await screen.shows("y yes")
             assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
             while (project / "a.py").read_text(encoding="utf-8") == "first = 1\n":
                 await screen.type("y")  # keys are dead at first, and while they keep coming
@@ -253,7 +253,7 @@ async def test_a_review_of_a_closed_page_is_answered_in_the_inbox(project: Path,
         async with served.open() as screen:
             await screen.shows("offline")
             await screen.type("replace first with primo in a.py\r")
-            await screen.shows("y approve")
+            await screen.shows("y yes")
         await until(lambda: not children_of(served.process.pid))
         (waiting,) = json.loads(await run_quorum(home, project, "inbox", "--json"))
         await run_quorum(home, project, "inbox", "approve", waiting["digest"])

@@ -48,7 +48,7 @@ def test_a_session_is_left_and_taken_up_and_an_edit_in_it_taken_back(project: Pa
     with app(project) as terminal:
         terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "1 replacement")
         terminal.wait_for("ask · enter sends")
         name = left(terminal)
@@ -119,13 +119,13 @@ def test_a_review_that_was_open_when_the_app_was_killed_is_asked_again(project: 
     with app(project) as terminal:
         terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.process.kill(signal.SIGKILL)
         assert terminal.has_ended(within=20)
 
     with app(project, "--continue") as terminal:
         terminal.wait_for("interrupted: the process ended here")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
         terminal.press_when_awake("y", "1 replacement")
         terminal.wait_for("ask · enter sends")

@@ -54,7 +54,7 @@ def test_a_session_with_a_pending_review_continues_on_another_machine(
     with app(project, here) as terminal:
         terminal.wait_until_ready()
         terminal.submit("run echo made > made.txt")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         with app(project, there, "--continue") as reader:
             reader.wait_for("read-only")
         terminal.process.kill(signal.SIGKILL)
@@ -62,7 +62,7 @@ def test_a_session_with_a_pending_review_continues_on_another_machine(
 
     assert not (project / "made.txt").exists()
     with app(project, there, "--continue") as terminal:
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "exit code 0")
 
     assert (project / "made.txt").read_text() == "made\n"

@@ -120,7 +120,7 @@ def test_closed_while_a_question_is_open(project: Path) -> None:
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
 
         hung_up(terminal, quorum_below(terminal))
 

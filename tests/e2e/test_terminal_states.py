@@ -132,12 +132,12 @@ def test_suspended_while_a_turn_runs_and_a_question_is_open_the_question_wants_t
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         time.sleep(1)  # long enough for its keys to be alive
         stop(terminal, "SIGTSTP")
         with terminal.fresh():
             os.kill(pid_of(terminal), signal.SIGCONT)
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             terminal.type("y")  # meant for the shell, perhaps: too early to be an answer
             time.sleep(0.3)
         assert (project / "a.py").read_text(encoding="utf-8") == "first = 1\n"
@@ -220,7 +220,7 @@ def test_the_title_says_from_afar_that_an_answer_is_needed(project: Path) -> Non
         terminal.wait_for("offline")
         assert "\x1b]2;project · quorum\x07" in terminal.raw
         terminal.submit("replace first with primo in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         eventually(lambda: "\x1b]2;! project · quorum\x07" in terminal.raw, within=10, what="the mark")
         assert "\x1b]2;● project · quorum\x07" in terminal.raw
         terminal.type(ESCAPE)
@@ -242,7 +242,7 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
             terminal.type("\x1b[O")  # the focus is lost
             eventually(lambda: bool(terminal.raw), within=30, what="a frame")
         looking_away.touch()
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         reply = "\x1b]777;notify;quorum;edit_file needs your answer · project\x07"
         eventually(lambda: reply in terminal.raw, within=30, what="the notification")
         terminal.type(ESCAPE)
@@ -250,7 +250,7 @@ def test_a_notification_is_sent_only_while_the_terminal_is_not_looked_at(project
         with terminal.fresh():
             terminal.type("\x1b[I")  # and is back
             terminal.submit("replace first with primo in a.py")
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             terminal.type(ESCAPE)
             terminal.wait_for("interrupted")
             assert "]777;" not in terminal.raw
@@ -273,7 +273,7 @@ def test_with_no_color_not_one_sequence_for_a_colour_is_sent(project: Path) -> N
     with app(project, NO_COLOR="1") as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py and read a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "1 replacement")
         terminal.type("\x10")  # the palette
         terminal.wait_for("Search for commands")
@@ -302,7 +302,7 @@ def test_on_a_terminal_of_256_colours_grounds_are_grey_and_neither_black_nor_nav
     with app(project, COLORTERM="") as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py and read a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         grounds = {int(number) for number in re.findall(r"48;5;([0-9]+)m", terminal.raw)}
 
         assert {233, 234} <= grounds
@@ -317,7 +317,7 @@ def test_the_ansi_theme_sends_no_colour_but_the_sixteen(project: Path) -> None:
         terminal.wait_for("offline")
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py and read a.py")
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             terminal.press_when_awake("y", "1 replacement")
             colours = colours_in(terminal.raw)
         assert colours
@@ -331,7 +331,7 @@ def test_on_a_terminal_of_16_colours_removed_lines_are_red_and_added_ones_green(
         terminal.wait_for("offline")
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py")
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             for line in (r"\x1b\[31;49mfirst = ", r"\x1b\[32;49mprimo = "):
                 eventually(lambda line=line: re.search(line, terminal.raw) is not None, within=30, what=line)
         terminal.press_when_awake("n", "rejected")
@@ -345,7 +345,7 @@ def test_on_a_light_terminal_of_16_colours_nothing_is_yellow_or_cyan(project: Pa
         with terminal.fresh():
             terminal.submit("replace first with primo in a.py")
             terminal.wait_for("waits for you")
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             codes = {
                 code
                 for sequence in re.findall(r"\x1b\[([\d;]+)m", terminal.raw)
@@ -362,14 +362,14 @@ def test_after_a_storm_of_sizes_the_app_is_as_large_as_its_window_and_works(proj
     with app(project) as terminal:
         terminal.wait_for("offline")
         terminal.submit("replace first with primo in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         for n in range(100):
             terminal.process.setwinsize(1 + (n * 37) % 60, 1 + (n * 53) % 200)
         terminal.process.setwinsize(30, 100)
         time.sleep(0.5)
         with terminal.fresh():
             terminal.process.setwinsize(31, 101)
-            terminal.wait_for("y approve")
+            terminal.wait_for("y yes")
             terminal.wait_for("primo")
         terminal.press_when_awake("n", "rejected")
         terminal.submit("read a.py")

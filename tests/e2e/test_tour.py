@@ -32,12 +32,12 @@ def test_the_tour_goes_from_step_to_step_with_real_calls_and_leaves_nothing_behi
         terminal.wait_for("2 matches in 2 of 3 files")
         terminal.type(ENTER)
         terminal.wait_for("3/8")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "4/8")
         terminal.wait_for("edit   shop.py")
         terminal.wait_for("python3 -m unittest")
         terminal.press_when_awake(
-            ENTER, "Run in ."
+            ENTER, "Run a command"
         )  # one that comes with the last answer is not for the prompt
         terminal.press_when_awake("y", "5/8")
         terminal.wait_for("Ran 1 test")

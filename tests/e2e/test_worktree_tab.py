@@ -31,7 +31,7 @@ def test_a_worktree_is_edited_survives_kill_9_is_taken_up_merged_and_dropped(tmp
             terminal.wait_for("quorum/fix")
             terminal.wait_until_ready()
         terminal.submit("replace first with second in a.py")
-        terminal.wait_for("y approve")
+        terminal.wait_for("y yes")
         terminal.press_when_awake("y", "1 replacement")
         terminal.wait_for("ask · enter sends")
         terminal.process.kill(signal.SIGKILL)

@@ -233,7 +233,7 @@ async def test_help_lists_commands_and_the_real_keys_of_prompt_and_review(tmp_pa
     for line in (
         "/mode MODE",
         "ctrl+o",
-        "Interrupt; twice",
+        "Interrupt; twice: clear, leave a mode or rewind",
         "ctrl+j, shift+enter",
         "Approve: run exactly this",
     ):

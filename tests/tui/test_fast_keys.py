@@ -96,7 +96,7 @@ async def always_offered(agent):
         (
             review(a_request(MAKE, a_command("make more"))),
             ("A", "tab", "enter"),
-            "approve these 2",
+            "yes to these 2",
             ApproveRest,
         ),
     ],

@@ -89,7 +89,7 @@ async def open_dialog(stage: Stage) -> None:
     await stage.shows("› run_command")
     await stage.pilot.press("enter")
     await stage.until(lambda: isinstance(stage.app.screen, ReviewDialog))
-    await stage.shows("y approve")
+    await stage.shows("y yes")
     await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
 
 
@@ -100,7 +100,7 @@ async def test_the_review_dialog_offers_yes_and_no_and_sends_the_digest(tmp_path
         await open_dialog(stage)
         await stage.shows("make all")
         await stage.shows("esc leaves it waiting")
-        assert "e edit" not in stage.text()
+        assert "e change" not in stage.text()
         await stage.pilot.press("e")
         await stage.pilot.press("y")
         await stage.shows("approved: run_command; its process takes the answer")

@@ -162,5 +162,5 @@ async def test_hints_name_the_keys_that_the_person_has(tmp_path):
         await stage.until(lambda: "f6 mode" in stage.text() and "shift+tab" not in stage.text())
         await stage.send("go")
         await stage.asked()
-        await stage.shows("p approve")
-        assert "y approve" not in stage.text()
+        await stage.shows("p yes")
+        assert "y yes" not in stage.text()

@@ -184,6 +184,6 @@ async def test_after_a_storm_of_sizes_a_question_can_still_be_read_and_answered(
 
         assert isinstance(stage.app.screen, ReviewDialog)
         await stage.shows("make all")
-        await stage.shows("n reject")
+        await stage.shows("n no")
         await stage.press_at("n", 1000.0)
         await stage.unasked()

@@ -273,21 +273,21 @@ async def test_a_click_on_a_choice_takes_it(tmp_path):
 
 
 @pytest.mark.long
-async def test_the_rest_is_listed_with_digests_and_contents_before_it_is_approved(tmp_path):
+async def test_the_rest_is_listed_with_titles_and_contents_before_it_is_approved(tmp_path):
     edit, test = an_edit(DIFF, index=0), a_command("pytest -q", index=1)
     async with on_stage(tmp_path, review(a_request(edit, test)), size=(100, 40)) as stage:
         await stage.send("go")
         await stage.asked()
         await stage.pilot.press("A")
-        await stage.shows("These 2 run as they are sealed now")
+        await stage.shows("These 2 run as you see them here")
         shown = stage.text()
         assert stage.agent.answers == []
         await stage.pilot.press("A")
         await stage.until(lambda: stage.agent.answers)
 
         assert stage.agent.answers == [ApproveRest((edit.digest, test.digest))]
-    for packet in (edit, test):
-        assert f"packet {packet.digest[:4]}…{packet.digest[-3:]}" in shown
+    assert "1 of 2   Edit " in shown
+    assert "2 of 2   Run a command" in shown
     assert "$ pytest -q" in shown
 
 
@@ -316,7 +316,7 @@ async def test_the_careful_choice_of_the_list_goes_back(tmp_path):
         await stage.pilot.press("A")
         await stage.shows("These 2 run")
         await stage.pilot.press("y", "enter")
-        await stage.shows("[n reject]")
+        await stage.shows("[n no]")
 
         assert stage.agent.answers == []
 
@@ -328,11 +328,11 @@ async def test_in_a_narrow_window_the_answer_that_approves_is_in_sight(tmp_path,
     async with on_stage(tmp_path, review(request), size=size) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows("[n reject]")
+        await stage.shows("[n no]")
 
-        assert "y approve" in stage.text()
+        assert "y yes" in stage.text()
         await stage.pilot.press("right")
-        await stage.shows("[r reason]")
+        await stage.shows("[r because…]")
 
 
 @pytest.mark.long
@@ -444,7 +444,7 @@ async def test_the_dialog_follows_a_storm_of_resizes(tmp_path):
         for width, height in [(160, 50), (50, 14), (120, 40), (80, 24)] * 3:
             await stage.pilot.resize_terminal(width, height)
         await stage.shows("more lines")
-        await stage.shows("y approve")
+        await stage.shows("y yes")
         lines = stage.text().rstrip("\n").split("\n")
 
     assert len(lines) == 24
@@ -479,7 +479,7 @@ async def test_the_details_are_a_key_away_and_nothing_is_approved_there(tmp_path
         await stage.pilot.press("y")
         assert stage.agent.answers == []
         await stage.pilot.press("d")
-        await stage.shows("y approve")
+        await stage.shows("y yes")
 
 
 @pytest.mark.long
@@ -577,9 +577,9 @@ async def test_every_choice_about_this_call_keeps_its_name_at_60_columns(tmp_pat
     async with on_stage(tmp_path, review(request), size=(60, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(" y approve [n reject] r reason  e edit    a  A ")
+        await stage.shows(" y yes [n no] r because…  e change    a  A ")
         await stage.pilot.press("A")
-        await stage.shows("[esc back] A approve these 3")
+        await stage.shows("[esc back] A yes to these 3")
 
 
 @pytest.mark.long
@@ -590,7 +590,7 @@ async def test_a_gap_parts_what_is_about_this_call_from_what_reaches_further(tmp
     async with on_stage(tmp_path, review(request), size=(100, 20)) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows(" y approve [n reject] r reason  e edit    a always…  A these 3")
+        await stage.shows(" y yes [n no] r no, because…  e change it    a always…  A yes to these 3")
 
 
 # -- all edits from here on ---------------------------------------------------------------------------------
@@ -604,7 +604,7 @@ async def test_shift_tab_approves_an_edit_and_all_that_follow_and_what_that_cove
     async with on_stage(tmp_path, review(EDIT), size=size) as stage:
         await stage.send("go")
         await stage.asked()
-        await stage.shows("⇧⇥ all edits")
+        await stage.shows("⇧⇥ yes to all edits" if size[0] > 60 else "⇧⇥ all edits")
         await stage.shows("all edits: in")
         await stage.pilot.press("shift+tab")
         await stage.until(lambda: stage.agent.answers)
@@ -624,7 +624,7 @@ async def test_shift_tab_approves_nothing_that_the_mode_would_not_let_run(tmp_pa
         await stage.asked()
         assert "all edits" not in stage.text()
         await stage.pilot.press("shift+tab")
-        await stage.shows("[y approve]")
+        await stage.shows("[y yes]")
 
         assert stage.agent.answers == []
 
@@ -825,7 +825,7 @@ async def test_after_a_form_was_used_the_next_request_takes_its_place_too(tmp_pa
         for key in keys:
             await stage.pilot.press(key)
         await stage.until(lambda: dialog.is_awake and dialog.request is second)
-        await stage.shows("n reject")
+        await stage.shows("n no")
         await stage.pilot.pause()
 
         assert stage.app.screen is dialog

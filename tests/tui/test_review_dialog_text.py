@@ -65,7 +65,7 @@ def test_a_command_of_which_something_is_hidden_says_so_and_keeps_its_digest():
 
     assert plain(render_substance(shown.packet, 80)) == ["$ curl -H 'x: [secret:THE_KEY]' h"]
     (warning,) = plain(fold(collect_facts(shown, NOTHING).dangers, 200))
-    assert warning.startswith("! secrets are drawn as [secret:NAME]; what runs")
+    assert warning.startswith("! secrets are shown as [secret:NAME]; the call runs")
     assert any(packet.digest in line for line in plain(fold(list_details(shown), 200)))
     assert collect_facts(a_request(packet), NOTHING).dangers == []
 
@@ -183,7 +183,7 @@ def test_the_details_tell_why_where_what_with_and_what_is_not_sealed():
     dangers, arguments = (plain(fold(part, 120)) for part in collect_facts(request, NOTHING))
 
     assert dangers == ["! what was approved is no longer what would run; this is how it stands now"]
-    assert arguments == ["with          timeout_secs = 5"]
+    assert arguments == ["also          ended after 5 s"]
     assert plain(fold(list_details(request), 120)) == [
         "asks because  high risk, and the mode is ask",
         "tool          run_command",
@@ -230,8 +230,8 @@ CHANGE = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1,1 +1,2 @@\n-one\n+uno\n+due\n"
         (an_edit(CHANGE, path="/w/src/x.py"), "Edit src/x.py  +2 −1"),
         (an_edit(CHANGE, path="/elsewhere/x.py"), "Edit /elsewhere/x.py  +2 −1"),
         (an_edit("binary: 4 → 3 bytes\n", path="/w/logo.png"), "Edit logo.png"),
-        (a_command("make", cwd="/w"), "Run in ."),
-        (a_command("make", cwd="/w/sub"), "Run in sub"),
+        (a_command("make", cwd="/w"), "Run a command"),
+        (a_command("make", cwd="/w/sub"), "Run a command in sub/"),
         (a_packet("read_file", {"path": ".env"}, Seal(cwd="/w")), "Read .env"),
         (a_packet("deploy", {"to": "prod"}, Seal(cwd="/w")), "deploy"),
         (a_packet("read_file", {"path": "a\u202eb\x1b"}, Seal(cwd="/w")), "Read a⟨U+202E⟩b␛"),
@@ -259,9 +259,9 @@ def test_the_title_has_the_place_in_the_batch_and_whether_it_was_asked_before():
 
     title = build_request_title(request, Earlier(is_edited=True), "/w")
 
-    assert title.fit(80) == "Edit src/x.py  +2 −1   2 of 3   asked again   your edit"
+    assert title.fit(80) == "Edit src/x.py  +2 −1 · call 2 of 3 · asked again · your edit"
     assert not title.is_cut(80)
-    assert title.fit(50) == "Edit sr…  +2 −1   2 of 3   asked again   your edit"
+    assert title.fit(56) == "Edit src…  +2 −1 · call 2 of 3 · asked again · your edit"
 
 
 def test_of_a_title_that_does_not_fit_the_target_is_cut_and_the_counts_stay():
@@ -304,7 +304,7 @@ def test_arguments_a_diff_does_not_show_are_shown_beside_it():
     arguments = {"path": "x", "content": "y", "create_dirs": True}
     packet = a_packet("write_file", arguments, Seal(cwd="/w", diff="x"))
 
-    assert "with          create_dirs = true" in plain(
+    assert "also          makes its folder" in plain(
         fold(collect_facts(a_request(packet), NOTHING).arguments, 80)
     )
 
@@ -324,7 +324,7 @@ def test_a_command_that_stays_running_in_the_background_says_so_where_it_is_alwa
         "! it stays running when its call has ended, 90 s at most: until it ends, is stopped, or the session "
         "ends"
     ]
-    assert any("background = true" in line for line in arguments)
+    assert not any("background" in line for line in arguments), "it is said once"
     waited_for = collect_facts(a_request(a_command("npm run dev", background=False)), NOTHING)
     assert waited_for.dangers == []
 
@@ -340,10 +340,18 @@ def test_the_list_of_the_rest_shows_every_packet_in_full():
         plain(list_calls(a_request(a_command("one"), an_edit("@@ -1 +1 @@\n-a\n+b", index=1)), 80, NO_FOLDER))
     )
 
-    assert "1 of 2   Run in ." in text
+    assert "1 of 2   Run a command" in text
     assert "$ one" in text
     assert "2 of 2   Edit src/retry.py  +1 −1" in text
     assert "1 + b" in text
+
+
+def test_the_list_of_the_rest_says_what_a_command_is_given_beyond_its_text():
+    given = a_command("two", index=1, outside_sandbox=True, opens_git=True, background=True)
+    rows = plain(list_calls(a_request(a_command("one"), given), 80, NO_FOLDER))
+
+    after = [" ".join(row.split()) for row in rows[rows.index("  $ two") + 1 :]]
+    assert after == ["also outside the sandbox", "with .git open", "in the background"]
 
 
 def test_a_command_is_edited_bare_and_keeps_its_other_arguments():
@@ -418,7 +426,7 @@ def test_earlier_answers_are_those_about_the_same_call_of_the_same_batch():
 def test_an_edit_says_that_votes_on_other_bytes_do_not_count():
     lines = plain(fold(collect_facts(a_request(a_command("make")), Earlier(is_edited=True)).dangers, 120))
 
-    assert lines == ["your edit: these are other bytes than those voted on; your word alone decides"]
+    assert lines == ["you changed this call, so no vote counts for it: your answer alone decides"]
 
 
 # -- files that are no text ------------------------------------------------------------------------------------
@@ -743,4 +751,7 @@ def test_objections_to_earlier_plans_are_listed_with_what_was_changed_after_each
     assert rows.count("  objects  high, task read: no ⟨U+202E⟩test") == 3
     assert [row for row in rows if row[:2] in ("+ ", "- ")] == ["- second", "+ third", "- first", "+ second"]
     told = plain(fold(collect_facts(request, NOTHING).dangers, 90))
-    assert told == ["reviewers judged 2 earlier plans; v shows objections and changes"]
+    assert told == [
+        "reviewers judged 2 earlier plans; v shows objections and changes",
+        "your yes lets what its tasks declare run unasked",
+    ]

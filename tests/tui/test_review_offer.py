@@ -44,7 +44,7 @@ async def test_one_key_shows_the_offer_at_80x24_and_again_saves_it_for_the_chose
         assert "(•) this session  ( ) this project  ( ) everywhere" in text
         assert "$ git add a && git commit -m c" in text
         assert "esc back" in text
-        assert "k save and approve" in text
+        assert "k yes, and save" in text
         clock.now = 2.0
         for key in keys:
             await stage.press_at(key, 2.0)
@@ -117,5 +117,5 @@ async def test_the_longest_offer_is_read_in_full_with_its_choices(tmp_path, size
 
     shown = "".join(text.replace("│", " ").split())
     assert all("".join(rule.split()) in shown for rule in rules)
-    assert "k save and approve" in text
+    assert "k yes, and save" in text
     assert "(•) this session" in text

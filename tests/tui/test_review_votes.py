@@ -262,7 +262,7 @@ async def test_votes_appear_as_they_arrive_and_nothing_moves(tmp_path, size):
             dialog.query_one("#card").region,
             dialog.query_one("#reading").scroll_offset,
         ) == before
-        assert "y approve" in stage.text()
+        assert "y yes" in stage.text()
 
 
 @pytest.mark.long
@@ -322,7 +322,7 @@ async def test_v_shows_all_votes_and_those_that_arrive_meanwhile(tmp_path):
         feed.add(a_ballot(CLAUDE, reason="Nothing speaks against it."))
         await stage.shows("Nothing speaks against it.")
         await stage.pilot.press("y", "n", "enter")
-        await stage.shows("[n reject]")
+        await stage.shows("[n no]")
 
         assert stage.agent.answers == []
 
@@ -335,7 +335,7 @@ async def test_without_reviewers_there_are_no_votes_to_show(tmp_path):
         await stage.pilot.press("v")
 
         assert "votes" not in stage.text()
-        assert "y approve" in stage.text()
+        assert "y yes" in stage.text()
 
 
 @pytest.mark.long
@@ -377,6 +377,6 @@ async def test_the_title_and_the_facts_of_an_edit_say_whose_it_is(tmp_path):
         dialog.query_one("#editor").load_text("make")
         await stage.pilot.press("ctrl+s")
         await stage.shows("your edit")
-        await stage.shows("your word alone decides")
+        await stage.shows("your answer alone decides")
 
         assert "1 of 3 voted" not in stage.text()

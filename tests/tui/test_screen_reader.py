@@ -177,7 +177,7 @@ async def test_a_question_is_plain_lines_from_the_top_with_the_cursor_on_the_car
         await stage.until(lambda: stage.app.cursor_position.y > 0)
         lines = stage.text().splitlines()
 
-        assert lines[0].strip().startswith(f"Run in {NO_FOLDER}")
+        assert lines[0].strip().startswith(f"Run a command in {NO_FOLDER}/")
         assert not [line for line in lines if re.search("[─│╭╮╰╯]", line)]
         choices = dialog.query_one(ChoiceBar)
         assert choices.has_focus

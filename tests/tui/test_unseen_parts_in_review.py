@@ -62,7 +62,7 @@ async def test_the_command_or_the_first_change_is_on_the_first_screen_at_every_s
         await stage.send("go")
         await stage.asked()
         await stage.shows(text)
-        await stage.shows("approve")
+        await stage.shows("y yes")
 
         assert len(stage.text().rstrip("\n").split("\n")) == size[1]
 

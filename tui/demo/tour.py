@@ -35,22 +35,22 @@ TOUR = (
     ),
     TourStep(
         "A review: the exact change, bound to the file as it is now. The dialog ignores keys for a "
-        "moment, so that your typing cannot answer it. y approves, n rejects, r rejects with a "
-        "reason, e edits, a creates a rule.",
+        "moment, so that your typing cannot answer it. y is yes, n is no, r gives a "
+        "reason, e changes the call, a creates a rule.",
         "",
         "turn_finished",
     ),
     TourStep(
         "The card shows what really changed. Commands are reviewed in the same way, unless they are "
-        "proven to be read-only. Enter asks to run the tests, y approves.",
+        "proven to be read-only. Enter asks to run the tests, y is yes.",
         "run `python3 -m unittest -q`",
         "turn_finished",
         if_rejected="You rejected the change: nothing was changed, and the model reads that. Commands "
         "are reviewed in the same way, unless they are proven to be read-only. Enter asks"
-        " to run the tests, which find the mistake; y approves.",
+        " to run the tests, which find the mistake; y is yes.",
         if_unchanged="No change was made: the file is as it was. Commands are reviewed in the same "
         "way, unless they are proven to be read-only. Enter asks to run the tests, which"
-        " find the mistake; y approves.",
+        " find the mistake; y is yes.",
     ),
     TourStep(
         "Your own commands begin with ! and need no review. The model sees the output (with !! it "

@@ -75,6 +75,7 @@ TRAITS = ToolTraits(
     output=OutputKind.CHANGES,
     patch="patch",
     text="patch",
+    wording={"patch": ""},
     kind="edit",
     effect=CallEffect.PATCH,
     arguments=("patch",),

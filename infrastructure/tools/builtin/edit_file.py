@@ -50,6 +50,7 @@ TRAITS = ToolTraits(
     output=OutputKind.CHANGES,
     text="new_text",
     texts="edits",
+    wording={"old_text": "", "new_text": "", "edits": "", "replace_all": "every occurrence"},
     kind="edit",
     effect=CallEffect.EDIT,
     arguments=("path", "old_text", "new_text", "replace_all", "edits"),

@@ -16,7 +16,7 @@ from quorum.infrastructure.tools.builtin.arguments import require_text
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts
 
-TRAITS = ToolTraits(kind="think", is_conditional=True)
+TRAITS = ToolTraits(telling=("reason",), kind="think", is_conditional=True)
 
 
 def build(parts: ToolParts) -> FailTask | None:

@@ -27,6 +27,7 @@ TRAITS = ToolTraits(
     title="Search",
     output=OutputKind.TREE,
     look=CountedLook("searched", "time"),
+    wording={"base_dir": "in {}", "max_results": "at most {}"},
     kind="search",
     effect=CallEffect.LIST,
     arguments=("pattern", "base_dir", "max_results"),

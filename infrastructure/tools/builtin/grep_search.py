@@ -37,6 +37,11 @@ TRAITS = ToolTraits(
     title="Search",
     output=OutputKind.MATCHES,
     look=CountedLook("searched", "time"),
+    wording={
+        "file_pattern": "in {}",
+        "context_lines": "{} lines around each",
+        "case_insensitive": "upper and lower case",
+    },
     kind="search",
     effect=CallEffect.SEARCH,
     arguments=("pattern", "path", "file_pattern", "context_lines", "case_insensitive"),

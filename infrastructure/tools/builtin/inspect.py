@@ -44,7 +44,14 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 # Far above what a call can return: a page of a stored output is never stored itself.
 _INLINE_BYTES = 1 << 20
 
-TRAITS = ToolTraits(verb="inspect", output=OutputKind.SOURCE, kind="read", is_always_given=True)
+TRAITS = ToolTraits(
+    verb="inspect",
+    telling=("selector",),
+    wording={"blob_id": ""},
+    output=OutputKind.SOURCE,
+    kind="read",
+    is_always_given=True,
+)
 
 
 def build(parts: ToolParts) -> Inspect | None:

@@ -26,7 +26,13 @@ _COMMAND_CHARS = 200
 _RESOURCE = "state:jobs"
 _STEERED = "the wait was cut short: the person says something, which follows the results"
 
-TRAITS = ToolTraits(kind="execute", companion_of="run_command", can_wait=True)
+TRAITS = ToolTraits(
+    telling=("action", "job_id"),
+    wording={"offset": "from character {}", "wait_secs": "waits up to {} s"},
+    kind="execute",
+    companion_of="run_command",
+    can_wait=True,
+)
 
 
 def build(parts: ToolParts) -> Jobs:

@@ -26,6 +26,7 @@ TRAITS = ToolTraits(
     title="List",
     output=OutputKind.TREE,
     look=CountedLook("listed", "folder"),
+    wording={"depth": "{} deep", "show_hidden": "with hidden ones"},
     kind="read",
     effect=CallEffect.LIST,
     arguments=("path", "depth", "show_hidden"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 
 _INLINE_BYTES = 1 << 20  # a skill is bounded itself, and means little in pieces
 
-TRAITS = ToolTraits(verb="skill", kind="read", is_conditional=True)
+TRAITS = ToolTraits(verb="skill", telling=("name", "file"), kind="read", is_conditional=True)
 
 
 def build(parts: ToolParts) -> LoadSkill | None:

@@ -41,6 +41,7 @@ TRAITS = ToolTraits(
     title="Read",
     output=OutputKind.SOURCE,
     look=CountedLook("read", "file", distinct="path"),
+    wording={"offset": "from line {}", "limit": "{} lines", "raw": "as JSON"},
     kind="read",
     effect=CallEffect.READ,
     arguments=("path", "offset", "limit", "raw"),

@@ -60,10 +60,17 @@ class _CommandRequest(Struct, frozen=True, kw_only=True):
 
 TRAITS = ToolTraits(
     verb="run",
-    title="Run in",
+    title="Run a command",
     output=OutputKind.TERMINAL,
     command="command",
     text="command",
+    wording={
+        "working_dir": "in {}",
+        "timeout_secs": "stopped after {} s",
+        "background": "in the background",
+        "opens_git": "with .git open",
+        "outside_sandbox": "outside the sandbox",
+    },
     kind="execute",
     effect=CallEffect.COMMAND,
     arguments=("command", "working_dir", "timeout_secs", "background", "outside_sandbox", "opens_git"),

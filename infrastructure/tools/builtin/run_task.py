@@ -21,7 +21,13 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts
 
 TRAITS = ToolTraits(
-    verb="task", telling=("id",), kind="think", is_conditional=True, is_owners=True, is_planners=True
+    verb="task",
+    telling=("id",),
+    wording={"note": "with a note"},
+    kind="think",
+    is_conditional=True,
+    is_owners=True,
+    is_planners=True,
 )
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:  # for annotations; others import the tool without a session
 
 NAME = "task"
 
-TRAITS = ToolTraits(telling=("prompt",), kind="think", is_conditional=True, is_owners=True)
+TRAITS = ToolTraits(
+    telling=("prompt",), wording={"agent": "by {}"}, kind="think", is_conditional=True, is_owners=True
+)
 
 
 def build(parts: ToolParts) -> Task | None:

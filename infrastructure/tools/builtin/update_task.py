@@ -24,7 +24,7 @@ _STATUSES = {
     "failed": TaskStatus.FAILED,
 }
 
-TRAITS = ToolTraits(verb="task", kind="think", is_owners=True, is_planners=True)
+TRAITS = ToolTraits(verb="task", telling=("id", "status"), kind="think", is_owners=True, is_planners=True)
 
 
 def build(parts: ToolParts) -> UpdateTask:

@@ -39,6 +39,7 @@ TRAITS = ToolTraits(
     title="Write",
     output=OutputKind.CHANGES,
     text="content",
+    wording={"content": "", "create_dirs": "makes its folder"},
     kind="edit",
     effect=CallEffect.WRITE,
     arguments=("path", "content", "create_dirs"),

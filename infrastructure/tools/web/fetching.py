@@ -43,6 +43,7 @@ _ERROR_LENGTH = 500
 TRAITS = ToolTraits(
     verb="fetch",
     title="Fetch",
+    wording={"max_length": "at most {} characters"},
     kind="fetch",
     turned_on_by="tools.web.fetch = true",
     can_wait=True,

@@ -104,7 +104,7 @@ class ChoiceBar(Widget, can_focus=True):
             column = end
 
     def render(self) -> Content:
-        """`[n reject]` where it is marked, the same without brackets elsewhere; without colours while dead."""
+        """`[n no]` where it is marked, the same without brackets elsewhere; without colours while dead."""
         dead = self.has_class("-dead")
         key_style = "" if dead else "bold $text-accent"
         parts: list[Content] = []

@@ -118,14 +118,20 @@ def list_choices(
 ) -> list[ReviewOffer]:
     """What can be done in a stage: what is about this call alone first."""
     rest = ReviewOffer(
-        "{review_list_rest=A}", f"these {1 + following}", "list_rest", f"all {1 + following}", reaches_far=True
+        "{review_list_rest=A}",
+        f"yes to these {1 + following}",
+        "list_rest",
+        f"these {1 + following}",
+        reaches_far=True,
     )
-    rule = ReviewOffer("{review_rule=a}", "always…", "rule", "rule", reaches_far=True)
-    edits = ReviewOffer("{review_all_edits=shift+tab}", "all edits", "accept_edits", "edits", reaches_far=True)
+    rule = ReviewOffer("{review_rule=a}", "always…", "rule", reaches_far=True)
+    edits = ReviewOffer(
+        "{review_all_edits=shift+tab}", "yes to all edits", "accept_edits", "all edits", reaches_far=True
+    )
     folder = ReviewOffer("{review_folder=w}", "folder…", "add_folder", "folder", reaches_far=True)
     match stage:
         case "reasoning":
-            return [ReviewOffer("enter", "reject with this reason", "send_reason"), _BACK]
+            return [ReviewOffer("enter", "no, for this reason", "send_reason"), _BACK]
         case "editing":
             return [ReviewOffer("{review_submit_edit=ctrl+s}", "ask again with this", "submit_edit"), _BACK]
         case "dropping":
@@ -137,19 +143,19 @@ def list_choices(
                 _BACK,
             ]
         case "ruling":
-            return [ReviewOffer("enter", "save this rule and approve", "save_rule"), _BACK]
+            return [ReviewOffer("enter", "yes, and save this rule", "save_rule"), _BACK]
         case "offering":
-            return [_BACK, ReviewOffer("{review_offer=k}", "save and approve", "offer")]
+            return [_BACK, ReviewOffer("{review_offer=k}", "yes, and save", "offer")]
         case "listing":
-            return [_BACK, rest._replace(label=f"approve these {1 + following}", short="", is_main=True)]
+            return [_BACK, rest._replace(short="", is_main=True)]
         case "polling" | "detailing":
             return [_BACK]
         case "choosing":
             return [
-                ReviewOffer("{review_approve=y}", "approve", "approve", is_main=True),
-                ReviewOffer("{review_reject=n}", "reject", "reject", is_main=True),
-                ReviewOffer("{review_reason=r}", "reason", "reason"),
-                *([ReviewOffer("{review_edit=e}", "edit", "edit")] if can_edit else []),
+                ReviewOffer("{review_approve=y}", "yes", "approve", is_main=True),
+                ReviewOffer("{review_reject=n}", "no", "reject", is_main=True),
+                ReviewOffer("{review_reason=r}", "no, because…", "reason", "because…"),
+                *([ReviewOffer("{review_edit=e}", "change it", "edit", "change")] if can_edit else []),
                 *([ReviewOffer("{review_tasks=t}", "tasks", "drop_tasks")] if can_drop else []),
                 *([folder] if can_add_folder else []),
                 *([edits] if can_accept_edits else []),

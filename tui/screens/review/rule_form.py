@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.widgets import Input
 
 from quorum.domain.review.questions import RulePreview, RuleScope
-from quorum.domain.text.amounts import format_amount
 from quorum.tui.screens.review.replay_rows import ReplayRows, ReplayTexts
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows, TypedLine
@@ -149,14 +148,7 @@ def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
     elif not preview.covers_this:
         rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
     else:
-        kept = len(preview.must_match) + len(preview.must_not_match)
-        checked = f" · {format_amount(kept, 'example')} checked whenever it is loaded" if kept else ""
-        rows = [
-            (
-                StyledPart("✓ covers this call", LineKind.GOOD),
-                StyledPart(fit_text(checked, width - 18), LineKind.QUIET),
-            )
-        ]
+        rows = [(StyledPart("✓ covers this call", LineKind.GOOD),)]
         if preview.family:
             rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
         rows += list_covered(preview.covers, width, height - len(rows))

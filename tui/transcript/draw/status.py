@@ -11,7 +11,7 @@ from rich.style import Style
 
 from quorum.application.view.entries import Batch, Call, Phase
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.calls.tool_traits import OutputKind, find_traits
+from quorum.domain.calls.tool_traits import OutputKind, ToolTraits, find_traits
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.json_value import JsonValue
@@ -27,7 +27,8 @@ _MOST_FILES = 4
 
 
 def shorten_arguments(call: Call) -> tuple[str, str]:
-    """The arguments on one line: the telling ones bare, the others as `name=value`, long ones as their size.
+    """The arguments on one line: the telling ones bare, the others in the tool's words, else as `name=value`,
+    long ones as their size.
 
     What is shown below the row is left out, and beside a diff all others are: it says what they say.
     """
@@ -38,15 +39,15 @@ def shorten_arguments(call: Call) -> tuple[str, str]:
     if (patch := traits.find_patch(call.arguments)) is not None:
         telling += _list_patch_files(patch)
     others = [
-        f"{name}={_render_short(value)}"
+        said
         for name, value in call.arguments.items()
-        if name not in names and name not in shown_below
+        if name not in names and name not in shown_below and (said := _word_argument(traits, name, value))
     ]
     if traits.counted:
         lists = [(call.arguments.get(name), noun) for name, noun in traits.counted.items()]
         others = [format_amount(len(each), noun) for each, noun in lists if isinstance(each, list | tuple)]
     shown = others if call.diff is None or not telling else []
-    return make_printable(" ".join(telling), newlines=False), make_printable(" ".join(shown), newlines=False)
+    return make_printable(" ".join(telling), newlines=False), make_printable(" · ".join(shown), newlines=False)
 
 
 @lru_cache(maxsize=64)
@@ -68,6 +69,11 @@ def _render_bare(name: str, value: JsonValue) -> str:
     return f'"{text}"' if name in ("pattern", "query") else text
 
 
+def _word_argument(traits: ToolTraits, name: str, value: JsonValue) -> str:
+    said = traits.word_argument(name, value)
+    return said if said is not None and len(said) <= _LONG else f"{name}={_render_short(value)}"
+
+
 def _render_short(value: JsonValue) -> str:
     if isinstance(value, str):
         if "\n" in value:
@@ -84,7 +90,7 @@ def describe_state(call: Call, palette: Palette) -> list[tuple[str, Style]]:
     """The state in words; the first part is the one that matters."""
     match call.phase:
         case Phase.COMPOSED:
-            return [("is written", palette.accent), (f" · {call.composed_chars:,} characters", palette.muted)]
+            return [("arriving…", palette.accent)]
         case Phase.ABANDONED:
             return [("no result" if call.has_run else "not run", palette.warning)]
         case Phase.REVIEWED:
@@ -161,7 +167,7 @@ def _render_word(call: Call) -> str:
         case Phase.REVIEWED:
             return "for you to review"
         case Phase.COMPOSED:
-            return "being written"
+            return "arriving"
         case Phase.QUEUED:
             return "being voted on" if call.is_voted_on else "waiting"
         case Phase.RUNNING:

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.ages import shorten_home
 from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.screens.review.text.changes import describe_changes
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
+from quorum.tui.screens.review.text.plan import find_plan
 from quorum.tui.screens.review.text.plan_comparison import summarise_comparison
 from quorum.tui.screens.review.text.plan_rounds import summarise_plan_rounds
 from quorum.tui.screens.review.text.rows import (
@@ -33,10 +35,13 @@ from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.lines import fit_text
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
+# What these let a command do is a reason to ask, or a warning.
+_SAID_IN_TITLE = frozenset({"command", "working_dir"})
+_SAID_BESIDE_COMMAND = _SAID_IN_TITLE | {"background", "outside_sandbox", "opens_git"}
 _LABEL_CELLS = 14
 _BENDING = frozenset({"ENV", "BASH_ENV", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS"})
 _BENDING_FAMILIES = ("LD_", "DYLD_", "BASH_FUNC_", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_CONFIG")
-_HIDDEN = "secrets are drawn as [secret:NAME]; what runs, and its digest, hold them as they are"
+_HIDDEN = "secrets are shown as [secret:NAME]; the call runs with the real ones"
 
 
 class Facts(NamedTuple):
@@ -58,18 +63,25 @@ def collect_facts(request: ReviewRequest, earlier: Earlier, *, quotes: Quotes = 
     packet = request.packet
     dangers = [*summarise_comparison(request), *_explain_repetition(request, earlier)]
     dangers += summarise_plan_rounds(request)
-    dangers += [Line("! ", clean_line(danger), LineKind.BAD, LineKind.BAD) for danger in request.dangers]
+    dangers += [_draw_danger(danger, request) for danger in request.dangers]
     dangers += [
         Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING) for text in _render_warnings(packet)
     ]
+    if find_plan(packet) is not None:
+        dangers.append(Line("", "your yes lets what its tasks declare run unasked", LineKind.QUIET))
     arguments = [_ReviewFact("asked by", clean_line(packet.asked_by))] if packet.asked_by else []
     arguments += [
-        _ReviewFact("with", text, spans=find_in_lines(quotes, [text])[0])
+        _ReviewFact("also", text, spans=find_in_lines(quotes, [text])[0])
         for text in _render_other_arguments(packet)
     ]
     arguments += [_ReviewFact("makes folder", shorten_home(folder)) for folder in packet.seal.folders[-1:]]
     arguments += [_ReviewFact("touches", shorten_home(path)) for path in _list_unnamed_files(packet)]
     return Facts(dangers, list(_add_labels(arguments)))
+
+
+def _draw_danger(danger: str, request: ReviewRequest) -> Line:
+    kind = LineKind.WARNING if danger in request.notices else LineKind.BAD
+    return Line("! ", clean_line(danger), kind, kind)
 
 
 def summarise_dangers(dangers: Sequence[Line], width: int) -> Row:
@@ -136,7 +148,7 @@ def _explain_repetition(request: ReviewRequest, earlier: Earlier) -> Iterator[Li
             )
             yield Line("! ", clean_line(text), LineKind.WARNING, LineKind.WARNING)
     if earlier.is_edited:
-        yield Line("", "your edit: these are other bytes than those voted on; your word alone decides")
+        yield Line("", "you changed this call, so no vote counts for it: your answer alone decides")
 
 
 def _add_labels(labelled: Iterable[_ReviewFact]) -> Iterator[Line]:
@@ -147,20 +159,28 @@ def _add_labels(labelled: Iterable[_ReviewFact]) -> Iterator[Line]:
         before = label
 
 
-def _render_other_arguments(packet: ReviewPacket) -> Iterator[str]:
+def _render_other_arguments(
+    packet: ReviewPacket, beside_command: frozenset[str] = _SAID_BESIDE_COMMAND
+) -> Iterator[str]:
     """Arguments that neither diff nor command shows."""
     said: frozenset[str]
     if packet.seal.diff:
         said = _SAID_BY_DIFF
     elif find_command(packet) is not None:
-        said = frozenset({"command"})
+        said = beside_command
     elif packet.seal.diff is None:
         return
     else:
         said = frozenset()
+    traits = find_traits(packet.call.tool_name)
     for name, value in packet.call.arguments.items():
-        if name not in said:
-            yield f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        if name in said:
+            continue
+        words = traits.word_argument(name, value)
+        if words is None or (not words and value):  # what is not in words is never left out
+            words = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+        if words:
+            yield words
 
 
 def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
@@ -171,15 +191,15 @@ def _list_unnamed_files(packet: ReviewPacket) -> Iterator[str]:
 
 
 def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
-    """This call and the following ones, each with its digest and in full."""
+    """This call and the following ones, each in full."""
     count = 1 + len(request.following)
-    intro = (
-        f"These {count} run as they are sealed now, each at its turn; one that differs by then is asked again."
-    )
+    intro = f"These {count} run as you see them here, each at its turn. One that changes before is asked again."
     rows = fold([Line("", intro, LineKind.PLAIN)], width)
     for packet in (request.packet, *request.following):
         place = f"{packet.context.call_index + 1} of {request.batch_size}"
-        title = f"{place}   {''.join(build_title(packet, root))}   packet {shorten_digest(packet.digest)}"
+        title = f"{place}   {''.join(build_title(packet, root))}"
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
         rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in render_substance(packet, width - 2)]
+        others = [_ReviewFact("also", text) for text in _render_other_arguments(packet, _SAID_IN_TITLE)]
+        rows += fold([line._replace(head=f"  {line.head}") for line in _add_labels(others)], width)
     return rows

@@ -33,7 +33,7 @@ from quorum.tui.screens.review.text.title import parse_lines
 from quorum.tui.transcript.kinds.code import LazyCode
 
 SIDE_BY_SIDE_FROM = 140
-"""The width, in cells, from which a diff is drawn in two columns."""
+"""The width, in cells, from which a diff that removes and adds lines is drawn in two columns."""
 
 _TEXTS = ("content", "old_text", "new_text")
 _FILE = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
@@ -52,7 +52,8 @@ def render_substance(packet: ReviewPacket, width: int, quotes: Quotes = ()) -> l
         path = next((file.path for file in packet.seal.files), "")
         lines = _mark_objections(_read_code(diff, path), quotes)
         digits, shown = _count_digits(lines), list(_drop_headings(_drop_blank_edges(lines)))
-        if width >= SIDE_BY_SIDE_FROM:
+        signs = {drawn.line.sign for drawn in shown}
+        if width >= SIDE_BY_SIDE_FROM and signs >= {"+", "-"}:  # else one column would be empty
             return _render_side_by_side(shown, width, digits)
         return fold(_draw_unified(shown, digits), width)
     if (command := find_command(packet)) is not None:

@@ -18,7 +18,7 @@ from quorum.tui.screens.review.text.rows import clean_line
 from quorum.tui.transcript.cells.lines import fit_text
 
 _TARGETS = ("path", "base_dir", "url", "query", "pattern")
-_GAP = "   "
+_GAP = " · "
 _LEAST_OF_TARGET = 8
 
 
@@ -40,14 +40,14 @@ class ReviewTitle(NamedTuple):
 
 def build_title(packet: ReviewPacket, root: str) -> ReviewTitle:
     """What a call would do and to what; paths are relative to `root`, the folder of the session."""
-    return ReviewTitle(_describe(packet, root), _GAP[1:] + counts if (counts := _count_lines(packet)) else "")
+    return ReviewTitle(_describe(packet, root), f"  {counts}" if (counts := _count_lines(packet)) else "")
 
 
 def build_request_title(request: ReviewRequest, earlier: Earlier, root: str) -> ReviewTitle:
     """The same of what is asked, with its place in the batch and whether it was asked before."""
     what, counts = build_title(request.packet, root)
     place = request.packet.context.call_index + 1
-    rest = [f"{place} of {request.batch_size}"] if request.batch_size > 1 else []
+    rest = [f"call {place} of {request.batch_size}"] if request.batch_size > 1 else []
     rest += ["for a task"] if request.packet.asked_by else []
     rest += ["asked again"] if request.stale else []
     rest += ["your edit"] if earlier.is_edited else []
@@ -67,7 +67,8 @@ def _describe(packet: ReviewPacket, root: str) -> str:
     traits = find_traits(tool)
     verb = traits.title or clean_line(tool)
     if traits.command:
-        return f"{verb} {clean_line(relate_path(seal.cwd, root))}"
+        folder = relate_path(seal.cwd, root)
+        return verb if folder == "." else f"{verb} in {clean_line(folder.rstrip('/'))}/"
     if len(seal.files) > 1:
         return f"{verb} {format_amount(len(seal.files), 'file')}"
     if seal.files:
