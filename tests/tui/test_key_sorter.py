@@ -34,8 +34,6 @@ OPENED_BY_A_KEY = {
     "AccountSheet",
     "BoardScreen",
     "AgentsScreen",
-    "BoardScreen",
-    "ChangesScreen",
     "ChatScreen",
     "ContextScreen",
     "CostScreen",
