@@ -34,6 +34,7 @@ OPENED_BY_A_KEY = {
     "AccountSheet",
     "BoardScreen",
     "AgentsScreen",
+    "ChangesScreen",
     "ChatScreen",
     "ContextScreen",
     "CostScreen",
