@@ -53,7 +53,7 @@ def test_reads_overlap_an_edit_is_approved_and_a_command_rejected_with_a_reason(
             terminal.wait_for("Edit a.py")
             terminal.wait_for("primo = 1")
         terminal.press_when_awake("y", "2 of 2")
-        terminal.press_when_awake("r", "with this reason")
+        terminal.press_when_awake("r", "for this reason")
         terminal.type("not now\r")
         terminal.wait_for("not now")
         eventually(lambda: "primo" in (project / "a.py").read_text(), within=10, what="the edit")

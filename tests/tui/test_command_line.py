@@ -128,7 +128,8 @@ def test_a_saved_rule_is_removed_by_its_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["check", "x"], ["list", "x"], ["remove"], ["remove", "-1"], ["remove", "x"], []]
+    "words",
+    [["check"], ["check", "x", "{}", "y"], ["list", "x"], ["remove"], ["remove", "-1"], ["remove", "x"], []],
 )
 def test_words_that_do_not_fit_an_action_of_permissions_are_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
