@@ -15,9 +15,11 @@ from quorum.domain.review.hazards.files import (
     list_written,
     list_written_places,
 )
+from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
 from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
 from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.package_runners import list_foreign_packages
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
 from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
@@ -41,6 +43,10 @@ _INTERPRETER = re.compile(
     r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript)[0-9.]*"
 )
 _CODE_OPTION = re.compile(r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_ASSIGNING = frozenset({"env", "sudo", "doas"})
+_BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
+_BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
+_STREAMS = ("<(", "$(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
@@ -98,6 +104,8 @@ class _Inspection:
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
             *list_transfers(run),
+            *list_git_programs(run),
+            *list_foreign_packages(run),
             *self._find_listed(run),
         ):
             self.collect(objection, run, script, depth)
@@ -192,11 +200,19 @@ class _ScriptRun:
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break
-            self._inspection.judge(run, self._script, self._depth)
-            self._judge_nested(run)
-            for text in list_texts_in_options(run):
-                self._inspection.inspect(text, self._depth + 1)
+            self._judge_run(run)
             self._flow(run, command.writes)
+
+    def _judge_run(self, run: Invocation) -> None:
+        if run.program in _ASSIGNING:
+            for assignment in filter(is_assignment, run.arguments):
+                self._judge_assignment(assignment)
+        elif run.program in _BUILDERS:
+            self._judge_build(run)
+        self._inspection.judge(run, self._script, self._depth)
+        self._judge_nested(run)
+        for text in list_texts_in_options(run):
+            self._inspection.inspect(text, self._depth + 1)
 
     def _find_input(self, command: ScriptCommand, redirects: Sequence[Redirect]) -> str | None:
         """What is known of the text that a command reads."""
@@ -238,6 +254,9 @@ class _ScriptRun:
         elif _LOADED.fullmatch(assignment):
             name = assignment.partition("=")[0]
             self._inspection.add("persistence", f"{name}: it has other programs run something")
+        name, _, value = assignment.partition("=")
+        for objection in list_git_programs_of_variable(f"{name}={self._resolve(value)}"):
+            self._inspection.add(objection.guard, objection.reason)
 
     # ---------------------------------------------------------------- texts that run
 
@@ -273,6 +292,13 @@ class _ScriptRun:
                 "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
             )
             self._inspection.collect(scheduled, run, self._script, self._depth)
+
+    def _judge_build(self, run: Invocation) -> None:
+        files = tuple(run.find_values("-f", "--file", "--makefile", "--justfile"))
+        if any(file == "-" or file.startswith(_STREAMS) for file in files):
+            self._judge_source(run)
+        if not self._downloaded.isdisjoint(files or _BUILD_FILES):
+            self._inspection.add("network", "it runs what it downloads")
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:
