@@ -76,8 +76,10 @@ def list_git_programs(run: Invocation) -> Iterator[Objection]:
 
 
 def list_git_programs_of_variable(assignment: str) -> Iterator[Objection]:
-    """What a variable has git start. A setting that a variable names is judged by its name alone, since its value
-    stands in another one."""
+    """What a variable has git start.
+
+    A setting that a variable names is judged by its name alone, since its value stands in another one.
+    """
     name, _, value = assignment.partition("=")
     value = value.strip("'\"")
     is_started = _VARIABLE.fullmatch(name) and not _is_usual(name, value)

@@ -40,9 +40,13 @@ _LONGEST_WORD = 4_096
 _SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk)?sh[0-9.]*")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
 _INTERPRETER = re.compile(
-    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript)[0-9.]*"
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|wish|expect|Rscript|R|guile|erl"
+    r"|ocaml|groovy|scala|elixir|julia|swift|emacs|gdb|lldb|jshell|octave|ghc|clisp|sbcl)[0-9.]*"
 )
-_CODE_OPTION = re.compile(r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_CODE_OPTION = re.compile(
+    r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC](ommand)?|-(?i:encodedcommand|enc)|eval|-{1,2}(eval|execute|ex|iex|eval-command|rpc-eval)|-o"
+)
+_ATTACHED_CODE = re.compile(r"--(?:eval|execute|eval-command|init-eval-command)=(.*)", re.DOTALL)
 _ASSIGNING = frozenset({"env", "sudo", "doas"})
 _BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
 _BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
@@ -352,6 +356,7 @@ class _ScriptRun:
             for place, word in enumerate(run.arguments[:-1])
             if _CODE_OPTION.fullmatch(word)
         ]
+        codes += [found[1] for word in run.arguments if (found := _ATTACHED_CODE.fullmatch(word))]
         if not codes and not run.operands and run.text is not None:
             codes = [run.text]
         for code in codes:

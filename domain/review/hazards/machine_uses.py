@@ -153,6 +153,7 @@ MACHINE_USES = (
     HarmfulUse(
         "skopeo copy|sync", "docker://.*", "sends an image to another machine", guard="network", request=_PUSHED
     ),
+    HarmfulUse("pwsh|powershell", r"(?i)[-/]e(c|n\w*)?", "runs code that is hidden in data", guard="network"),
     HarmfulUse("pip|pip3", r"https?://.*", "takes packages from elsewhere", guard="network"),
     HarmfulUse(
         "pip|pip3 config set", r".*(index-url|trusted-host)", "takes packages from elsewhere", guard="network"

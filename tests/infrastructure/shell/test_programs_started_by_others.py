@@ -96,3 +96,80 @@ def test_an_image_that_is_sent_away_is_asked_about(command: str) -> None:
 @pytest.mark.parametrize("command", ["docker push localhost:5000/a", "docker build -t a .", "make -f build.mk"])
 def test_builds_and_images_of_this_machine_are_not_asked_about(command: str) -> None:
     assert _object_to(command) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sqlite3 a.db '.shell rm -r docs'",
+        "echo '.system rm -r docs' | sqlite3",
+        "duckdb <<< '.shell rm -r docs'",
+        "psql -c '\\! rm -r docs'",
+        "mysql -e 'system rm -r docs'",
+        "gdb -batch -ex 'shell rm -r docs'",
+        "gdb --eval-command='!rm -r docs'",
+        "lldb -o 'platform shell rm -r docs'",
+        "emacs --batch --eval '(shell-command \"rm -r docs\")'",
+        'emacs --batch --eval=\'(call-process "rm" nil nil nil "-r" "docs")\'',
+        "nix-shell --run 'rm -r docs'",
+        "nix develop --command sh -c 'rm -r docs'",
+        "echo 'exec rm -r docs' | tclsh",
+        "guile -c '(system \"rm -r docs\")'",
+        "erl -noshell -eval 'os:cmd(\"rm -r docs\"), halt().'",
+        "ocaml -e 'Sys.command \"rm -r docs\"'",
+        "groovy -e '\"rm -r docs\".execute()'",
+        "scala -e 'import sys.process._; \"rm -r docs\".!'",
+        "osascript -e 'do shell script \"rm -r docs\"'",
+        'elixir -e \'System.cmd("rm", ["-r", "docs"])\'',
+        "julia -e 'run(`rm -r docs`)'",
+        "R -e 'system(\"rm -r docs\")'",
+    ],
+)
+def test_a_command_in_the_language_of_another_program_is_looked_at(command: str) -> None:
+    assert "rm: it deletes folders with all they hold" in _object_to(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "emacs --batch --eval '(delete-directory \"docs\" t)'",
+        "echo 'file delete -force docs' | tclsh",
+        "erl -eval 'file:del_dir_r(\"docs\").'",
+        "groovy -e 'new File(\"docs\").deleteDir()'",
+        "pwsh -c 'Remove-Item -Recurse -Force docs'",
+        "pwsh -c 'ri docs -r -fo'",
+        "elixir -e 'File.rm_rf!(\"docs\")'",
+        "julia -e 'rm(\"docs\", recursive=true)'",
+        "deno eval 'Deno.removeSync(\"docs\", {recursive: true})'",
+        "swift -e 'import Foundation; try FileManager.default.removeItem(atPath: \"docs\")'",
+    ],
+)
+def test_deletion_in_other_languages_is_asked_about(command: str) -> None:
+    assert any(reason.endswith("it deletes files") for reason in _object_to(command))
+
+
+@pytest.mark.parametrize("option", ["-e", "-ec", "-enc", "-EncodedCommand"])
+def test_code_of_powershell_that_is_encoded_is_asked_about(option: str) -> None:
+    assert "pwsh: it runs code that is hidden in data" in _object_to(f"pwsh {option} ZQBjAGgAbwA=")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sqlite3 a.db .tables",
+        "psql -c 'select 1'",
+        "gdb -batch -ex run -ex bt ./a.out",
+        "emacs --batch -l ert -l t.el -f ert-run-tests-batch",
+        "nix develop -c make test",
+        "guile -c '(display 1)'",
+        "erl -noshell -eval 'io:format(\"x\"), halt().'",
+        "elixir -e 'IO.puts 1'",
+        "julia -e 'using Pkg; Pkg.test()'",
+        "R -e 'rm(list=ls()); devtools::test()'",
+        "deno eval 'console.log(1)'",
+        "pwsh -ExecutionPolicy Bypass -File build.ps1",
+        "swift -e 'print(1)'",
+    ],
+)
+def test_usual_texts_in_other_languages_are_not_asked_about(command: str) -> None:
+    assert _object_to(command) == []
