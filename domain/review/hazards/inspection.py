@@ -15,6 +15,7 @@ from quorum.domain.review.hazards.files import (
     list_written,
     list_written_places,
 )
+from quorum.domain.review.hazards.generated_files import deletes_only_generated, fill_in_generated
 from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
 from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
@@ -51,6 +52,9 @@ _ASSIGNING = frozenset({"env", "sudo", "doas"})
 _BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
 _BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
 _STREAMS = ("<(", "$(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+_PORT_LISTED = re.compile(
+    r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
+)
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
@@ -103,7 +107,7 @@ class _Inspection:
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
         for objection in (
-            *self._find_deletions(run),
+            *self._find_deletions(run, script if depth == 0 else None),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
@@ -133,8 +137,10 @@ class _Inspection:
     def add(self, guard: str, reason: str) -> None:
         self._add(Objection(guard, reason))
 
-    def _find_deletions(self, run: Invocation) -> Iterator[Objection]:
+    def _find_deletions(self, run: Invocation, script: Script | None) -> Iterator[Objection]:
         if run.program == "rm" and deletes_only_what_is_remade(run):
+            return
+        if script is not None and deletes_only_generated(run, script):
             return
         listed = tuple(list_harmful_uses(run))
         yield from listed or list_deletions(run)
@@ -204,7 +210,7 @@ class _ScriptRun:
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break
-            self._judge_run(run)
+            self._judge_run(fill_in_generated(run, whole))
             self._flow(run, command.writes)
 
     def _judge_run(self, run: Invocation) -> None:
@@ -411,7 +417,7 @@ def _find_produced(run: Invocation) -> frozenset[Carried]:
         produced.add(Carried.DOWNLOAD)
     if _decodes(run):
         produced.add(Carried.DECODED)
-    if program in _PROCESS_LISTERS:
+    if program in _PROCESS_LISTERS and not _lists_port(run):
         produced.add(Carried.PROCESSES)
     if program in ("env", "printenv", "set", "export") and not arguments:
         produced.add(Carried.ENVIRONMENT)
@@ -421,6 +427,12 @@ def _find_produced(run: Invocation) -> frozenset[Carried]:
     if any(map(holds_credentials, run.operands)):
         produced.add(Carried.CREDENTIAL)
     return frozenset(produced)
+
+
+def _lists_port(run: Invocation) -> bool:
+    """Whether only the processes at one port are listed that is open to every user."""
+    words = " ".join(run.arguments)
+    return run.program == "lsof" and _PORT_LISTED.fullmatch(words) is not None
 
 
 def _decodes(run: Invocation) -> bool:
