@@ -11,6 +11,7 @@ from quorum.domain.review.hazards.places import (
     holds_credentials,
     is_device,
     is_log,
+    is_public_key,
     is_remade,
     is_temporary,
     normalize,
@@ -56,8 +57,9 @@ def list_deletions(run: Invocation) -> Iterator[Objection]:
 
 
 def deletes_only_what_is_remade(run: Invocation) -> bool:
-    """Whether a use of `rm` deletes caches alone."""
-    return bool(run.operands) and all(is_remade(word) for word in run.operands)
+    """Whether a use of `rm` deletes caches alone; xargs and the like give it further names."""
+    is_given_names = bool({"xargs", "parallel"}.intersection(run.wrappers))
+    return bool(run.operands) and not is_given_names and all(is_remade(word) for word in run.operands)
 
 
 def list_ended_processes(run: Invocation) -> Iterator[Objection]:
@@ -153,7 +155,8 @@ def list_read_credentials(run: Invocation, is_sensitive: Callable[[str], bool]) 
     if run.program in _READERS or names:
         for name in names:
             path = name.rpartition("@")[2]
-            if holds_credentials(path) or ("/" in path and "://" not in path and is_sensitive(path)):
+            is_local = "/" in path and "://" not in path and not is_public_key(path)
+            if holds_credentials(path) or (is_local and is_sensitive(path)):
                 yield Objection("secret", f"{run.program}: it reads {path}, which holds credentials")
     if run.program in _SEARCHERS and run.operands:
         wide = any(_WIDE.fullmatch(word) for word in run.operands[1:])

@@ -15,9 +15,12 @@ from quorum.domain.review.hazards.files import (
     list_written,
     list_written_places,
 )
+from quorum.domain.review.hazards.generated_files import deletes_only_generated, fill_in_generated
+from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
 from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
 from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.package_runners import list_foreign_packages
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
 from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
@@ -38,9 +41,20 @@ _LONGEST_WORD = 4_096
 _SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk)?sh[0-9.]*")
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
 _INTERPRETER = re.compile(
-    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|Rscript)[0-9.]*"
+    r"(perl|ruby|node|nodejs|php|lua|luajit|deno|bun|osascript|pwsh|powershell|tclsh|wish|expect|Rscript|R|guile|erl"
+    r"|ocaml|groovy|scala|elixir|julia|swift|emacs|gdb|lldb|jshell|octave|ghc|clisp|sbcl)[0-9.]*"
 )
-_CODE_OPTION = re.compile(r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC]ommand|-(?i:encodedcommand|enc)")
+_CODE_OPTION = re.compile(
+    r"-[a-zA-Z]*[eEr]|--eval|--print|-p|--run|-[cC](ommand)?|-(?i:encodedcommand|enc)|eval|-{1,2}(eval|execute|ex|iex|eval-command|rpc-eval)|-o"
+)
+_ATTACHED_CODE = re.compile(r"--(?:eval|execute|eval-command|init-eval-command)=(.*)", re.DOTALL)
+_ASSIGNING = frozenset({"env", "sudo", "doas"})
+_BUILDERS = frozenset({"make", "gmake", "just", "ninja", "ant", "rake"})
+_BUILD_FILES = ("Makefile", "makefile", "GNUmakefile", "justfile", "build.ninja", "build.xml", "Rakefile")
+_STREAMS = ("<(", "$(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
+_PORT_LISTED = re.compile(
+    r"(?:-[tnP]+ |-sTCP:LISTEN )*-[tnP]*i ?(?:tcp|TCP)?:(?!0|10[01]\d$)\d{4,5}(?: -[tnP]+| -sTCP:LISTEN)*"
+)
 _AWK = frozenset({"awk", "gawk", "mawk", "nawk"})
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _DECODERS = re.compile(r"(base64|base32|xxd|uudecode|openssl|rev|gpg)")
@@ -93,11 +107,13 @@ class _Inspection:
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
         for objection in (
-            *self._find_deletions(run),
+            *self._find_deletions(run, script if depth == 0 else None),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
             *list_transfers(run),
+            *list_git_programs(run),
+            *list_foreign_packages(run),
             *self._find_listed(run),
         ):
             self.collect(objection, run, script, depth)
@@ -121,8 +137,10 @@ class _Inspection:
     def add(self, guard: str, reason: str) -> None:
         self._add(Objection(guard, reason))
 
-    def _find_deletions(self, run: Invocation) -> Iterator[Objection]:
+    def _find_deletions(self, run: Invocation, script: Script | None) -> Iterator[Objection]:
         if run.program == "rm" and deletes_only_what_is_remade(run):
+            return
+        if script is not None and deletes_only_generated(run, script):
             return
         listed = tuple(list_harmful_uses(run))
         yield from listed or list_deletions(run)
@@ -192,11 +210,19 @@ class _ScriptRun:
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break
-            self._inspection.judge(run, self._script, self._depth)
-            self._judge_nested(run)
-            for text in list_texts_in_options(run):
-                self._inspection.inspect(text, self._depth + 1)
+            self._judge_run(fill_in_generated(run, whole))
             self._flow(run, command.writes)
+
+    def _judge_run(self, run: Invocation) -> None:
+        if run.program in _ASSIGNING:
+            for assignment in filter(is_assignment, run.arguments):
+                self._judge_assignment(assignment)
+        elif run.program in _BUILDERS:
+            self._judge_build(run)
+        self._inspection.judge(run, self._script, self._depth)
+        self._judge_nested(run)
+        for text in list_texts_in_options(run):
+            self._inspection.inspect(text, self._depth + 1)
 
     def _find_input(self, command: ScriptCommand, redirects: Sequence[Redirect]) -> str | None:
         """What is known of the text that a command reads."""
@@ -238,6 +264,9 @@ class _ScriptRun:
         elif _LOADED.fullmatch(assignment):
             name = assignment.partition("=")[0]
             self._inspection.add("persistence", f"{name}: it has other programs run something")
+        name, _, value = assignment.partition("=")
+        for objection in list_git_programs_of_variable(f"{name}={self._resolve(value)}"):
+            self._inspection.add(objection.guard, objection.reason)
 
     # ---------------------------------------------------------------- texts that run
 
@@ -273,6 +302,13 @@ class _ScriptRun:
                 "persistence", "crontab: it schedules something to run on its own", _SCHEDULED
             )
             self._inspection.collect(scheduled, run, self._script, self._depth)
+
+    def _judge_build(self, run: Invocation) -> None:
+        files = tuple(run.find_values("-f", "--file", "--makefile", "--justfile"))
+        if any(file == "-" or file.startswith(_STREAMS) for file in files):
+            self._judge_source(run)
+        if not self._downloaded.isdisjoint(files or _BUILD_FILES):
+            self._inspection.add("network", "it runs what it downloads")
 
     def _judge_source(self, run: Invocation) -> None:
         if Carried.DOWNLOAD in run.carried:
@@ -326,6 +362,7 @@ class _ScriptRun:
             for place, word in enumerate(run.arguments[:-1])
             if _CODE_OPTION.fullmatch(word)
         ]
+        codes += [found[1] for word in run.arguments if (found := _ATTACHED_CODE.fullmatch(word))]
         if not codes and not run.operands and run.text is not None:
             codes = [run.text]
         for code in codes:
@@ -380,7 +417,7 @@ def _find_produced(run: Invocation) -> frozenset[Carried]:
         produced.add(Carried.DOWNLOAD)
     if _decodes(run):
         produced.add(Carried.DECODED)
-    if program in _PROCESS_LISTERS:
+    if program in _PROCESS_LISTERS and not _lists_port(run):
         produced.add(Carried.PROCESSES)
     if program in ("env", "printenv", "set", "export") and not arguments:
         produced.add(Carried.ENVIRONMENT)
@@ -390,6 +427,12 @@ def _find_produced(run: Invocation) -> frozenset[Carried]:
     if any(map(holds_credentials, run.operands)):
         produced.add(Carried.CREDENTIAL)
     return frozenset(produced)
+
+
+def _lists_port(run: Invocation) -> bool:
+    """Whether only the processes at one port are listed that is open to every user."""
+    words = " ".join(run.arguments)
+    return run.program == "lsof" and _PORT_LISTED.fullmatch(words) is not None
 
 
 def _decodes(run: Invocation) -> bool:

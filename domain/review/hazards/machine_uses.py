@@ -12,6 +12,8 @@ _INSTALLED = RequestTerms(effect=Effect.INSTALL)
 _LOAD = RequestTerms(effect=Effect.LOAD, nouns="machine|computer|cpus?|memory|load")
 _OPEN_RIGHTS = RequestTerms(effect=Effect.CHANGE_RIGHTS, nouns="everybody|everyone|777|world", needs_noun=True)
 _ELEVATED = RequestTerms(effect=Effect.ELEVATE, names=frozenset({"sudo"}))
+_PUSHED = RequestTerms(effect=Effect.PUBLISH, nouns="image|registry")
+_OWN_MACHINE = r"--help|(docker://)?(localhost|127\.0\.0\.1)(:\d+)?/.*"
 _ENDED = RequestTerms(effect=Effect.END)
 MACHINE_USES = (
     HarmfulUse("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders", request=_RIGHTS),
@@ -132,11 +134,26 @@ MACHINE_USES = (
         guard="network",
     ),
     HarmfulUse(
-        "npx|pnpx|bunx|uvx",
-        r"(--\w+=)?(git\+.+|(github|gitlab|bitbucket|gist):.+|(https?|git|ssh)://.+\.(tgz|tar\.gz|zip|whl|git)([#?].*)?)",
-        "runs a package from elsewhere",
+        "docker|podman|nerdctl|buildah|crane push",
+        "",
+        "sends an image to another machine",
+        _OWN_MACHINE,
         guard="network",
+        request=_PUSHED,
     ),
+    HarmfulUse(
+        "docker|podman|nerdctl|docker-compose image|manifest|compose|buildx|build|builder",
+        "push|--push",
+        "sends an image to another machine",
+        _OWN_MACHINE,
+        guard="network",
+        request=_PUSHED,
+    ),
+    HarmfulUse("docker-compose", "push", "sends an image to another machine", guard="network", request=_PUSHED),
+    HarmfulUse(
+        "skopeo copy|sync", "docker://.*", "sends an image to another machine", guard="network", request=_PUSHED
+    ),
+    HarmfulUse("pwsh|powershell", r"(?i)[-/]e(c|n\w*)?", "runs code that is hidden in data", guard="network"),
     HarmfulUse("pip|pip3", r"https?://.*", "takes packages from elsewhere", guard="network"),
     HarmfulUse(
         "pip|pip3 config set", r".*(index-url|trusted-host)", "takes packages from elsewhere", guard="network"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from quorum.domain.review.hazards.invocation import Invocation
@@ -30,6 +31,7 @@ _STARTED_BY: dict[str, tuple[str, ...]] = {
     "zip": ("-TT", "--unzip-command"),
     "hyperfine": ("-p", "--prepare", "-s", "--setup", "-c", "--cleanup", "-C", "--conclude"),
     "entr": ("-s",),
+    "nix-shell": ("--run", "--command"),
     "fswatch": ("-x",),
 }
 _GIT_STARTS = {
@@ -49,6 +51,17 @@ _FZF_RUNS = re.compile(r".*?(?:execute(?:-silent)?|become|reload|preview|transfo
 _TAR_ACTION = re.compile(r"exec=(.*)", re.DOTALL)
 _EDITOR = re.compile(r"(n?vim?|ex|view|vimdiff|gvim)")
 _EDITOR_RUNS = re.compile(r":?\s*(?:silent!?\s+)?(?:r(?:ead)?\s+|%|\.|\d*,?\$?)?!(.*)", re.DOTALL)
+_SQLITE_RUNS = re.compile(r"\s*\.(?:shell|system)\s+(.*)", re.DOTALL)
+_DEBUGGER_RUNS = re.compile(
+    r"(?:--?\w[\w-]*=)?\s*(?:(?:platform\s+)?shell\s+|!|pipe\s.*\||make\s)(.*)", re.DOTALL
+)
+_CLIENT_RUNS = re.compile(r"(?:--\w+=)?\s*(?:\\!|(?i:system)\s)\s*(.*)", re.DOTALL)
+# Programs that read commands of their own, and the ones among these that start a shell.
+_COMMAND_LINES: dict[str, re.Pattern[str]] = {
+    **dict.fromkeys(("sqlite3", "sqlite", "duckdb"), _SQLITE_RUNS),
+    **dict.fromkeys(("gdb", "lldb"), _DEBUGGER_RUNS),
+    **dict.fromkeys(("psql", "mysql", "mariadb"), _CLIENT_RUNS),
+}
 _SED_RUNS = re.compile(r"(?:^|[;{}\n]|[\d$/])[ \t]*e[ \t]+([^\n]+)")
 
 
@@ -63,6 +76,10 @@ def list_texts_in_options(run: Invocation) -> Iterator[str]:
         yield from _cut(_SSH_RUNS, run.find_values("-o"))
     elif program in ("tar", "bsdtar", "gtar"):
         yield from _cut(_TAR_ACTION, run.find_values("--checkpoint-action"))
+    elif program in _COMMAND_LINES:
+        yield from _cut(_COMMAND_LINES[program], (*run.arguments, *_list_lines(run)))
+    elif program == "nix":
+        yield from _list_started_by_nix(run)
     elif program == "fzf":
         yield from _cut(_FZF_RUNS, run.find_values("--bind"))
     elif program == "hyperfine":
@@ -83,6 +100,13 @@ def _list_started_by_git(run: Invocation) -> Iterator[str]:
         behind = run.arguments[place + 1 :]
         if (word, *behind[:1]) in (("bisect", "run"), ("submodule", "foreach")):
             yield " ".join(each for each in behind[1:] if each not in ("--recursive", "--quiet", "-q"))
+
+
+def _list_started_by_nix(run: Invocation) -> Iterator[str]:
+    for place, word in enumerate(run.arguments):
+        if word in ("-c", "--command"):
+            yield shlex.join(run.arguments[place + 1 :])
+            return
 
 
 def _cut(pattern: re.Pattern[str], values: Iterator[str] | tuple[str, ...]) -> Iterator[str]:

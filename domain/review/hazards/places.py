@@ -55,6 +55,7 @@ _GOVERNS_AGENTS = re.compile(
 )
 _SYSTEM = re.compile(r"/(etc|usr|bin|sbin|lib\w*|boot|sys|proc|dev|var|System|Library|Windows)(/|$)")
 _OPEN_TO_ALL = re.compile(r"/dev/(null|stdout|stderr|stdin|tty|fd/\d+|zero|full|shm(/.*)?)$|/var/tmp(/|$)")
+_PUBLIC_KEY = re.compile(r"~/\.ssh/[\w.-]+\.pub")
 _DEVICE = re.compile(r"/dev/(sd|nvme|hd|vd|xvd|mmcblk|mapper/|disk|rdisk|mem$|kmem$|md\d|loop\d|port$)")
 _LOGS = re.compile(r"/var/(log|audit)(/|$)|/private/var/log(/|$)|~/Library/Logs(/|$)")
 _TEMPORARY = re.compile(r"/(var/)?tmp/[^*?\[{$`/]+(/[^*?\[{$`]*)?$")
@@ -78,6 +79,11 @@ def normalize(word: str) -> str:
 def holds_credentials(word: str) -> bool:
     """Whether a path is known to hold credentials or what somebody typed."""
     return bool(_CREDENTIALS.match(normalize(word)))
+
+
+def is_public_key(word: str) -> bool:
+    """Whether a path is that of the public half of a key, named in full."""
+    return bool(_PUBLIC_KEY.fullmatch(normalize(word)))
 
 
 def runs_on_its_own(word: str) -> bool:

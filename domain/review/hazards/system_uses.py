@@ -202,10 +202,7 @@ SYSTEM_USES: tuple[HarmfulUse, ...] = (
     ),
     HarmfulUse(
         "git",
-        (
-            r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*|core\.(fsmonitor|sshCommand|pager|"
-            r"editor|hooksPath)=.*"
-        ),
+        r"http\.sslVerify=(false|0)|.*GIT_SSL_NO_VERIFY.*",
         "changes whom git trusts, or what it runs",
     ),
     HarmfulUse("git", "--no-verify|-n.*-no-verify", "leaves out the checks of the repository", "push|-n"),

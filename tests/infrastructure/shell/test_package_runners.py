@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.program_table import list_harmful_uses
+from quorum.domain.review.hazards.package_runners import list_foreign_packages
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,12 @@ from quorum.domain.review.hazards.program_table import list_harmful_uses
         ("npx --package=git+https://pkg.example/a a", True),
         ("bunx https://pkg.example/a.tgz", True),
         ("uvx --from git+https://pkg.example/a a", True),
+        ("npx owner/name", True),
+        ("npm exec -- github:x/y", True),
+        ("yarn dlx owner/name#branch", True),
+        ("npx --workspace packages/a eslint .", False),
+        ("npx tsc src/a", False),
+        ("npx @scope/tool", False),
         ("npx eslint .", False),
         ("uvx ruff check", False),
         ("npx wait-on http://localhost:3000", False),
@@ -25,4 +31,4 @@ def test_a_package_of_an_address_is_told_where_a_registered_one_is_not(command: 
     program, *arguments = command.split()
     run = Invocation(program=program, arguments=tuple(arguments))
 
-    assert any(each.guard == "network" for each in list_harmful_uses(run)) == is_told
+    assert any(each.guard == "network" for each in list_foreign_packages(run)) == is_told
