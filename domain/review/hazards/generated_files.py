@@ -14,7 +14,7 @@ from quorum.domain.shell.script import Script
 # A folder named build often holds scripts that people write, and is asked about.
 _FOLDERS = frozenset(
     {
-        *("node_modules", "bower_components", "dist", "target", "out", "coverage", "__pycache__"),
+        *("node_modules", "bower_components", "target", "out", "coverage", "__pycache__"),
         *(".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".eggs", "htmlcov"),
         *(".next", ".nuxt", ".turbo", ".parcel-cache", ".svelte-kit", ".angular", ".gradle", ".dart_tool"),
     }

@@ -27,7 +27,8 @@ _DELETES = re.compile(
     r"|fs(\.promises)?\.rm|File\.delete|Dir\.(rmdir|delete)|FileUtils\.(rm|remove)\w*|os\.remove|del_tree"
     r"|Remove-Item|removeSync|emptyDirSync|del_dir_r|deleteDir|deleteRecursively|deleteDirectory|removeItem"
     r"|delete-(directory|file)|file(\s+|\.|:)(delete|remove)|Deno\.remove|Sys\.(remove|rmdir))\b"
-    r"|\brm\(.{0,200}?\brecursive\b|(?i:(?:^|(?<=[;{|(&\n]))\s*(ri|rm|del|erase|rd|rmdir)\s[^;|\n]{0,200}(?<=\s)-(r|fo)\w*)"
+    r"|\brm\(.{0,200}?\brecursive\b|(?i:(?:^|(?<=[;{|(&\n]))[ \t]{0,20}"
+    r"(ri|rm|del|erase|rd|rmdir)\s[^;|\n]{0,200}(?<=\s)-(r|fo)\w*)"
 )
 # Calls that start programs in languages where the words of a command stand in texts of their own.
 _STARTS = re.compile(

@@ -195,10 +195,7 @@ def test_no_request_takes_back_what_harms_whatever_was_asked_or_is_not_what_it_s
 
 def test_requests_of_the_small_set_take_back_objections_to_safe_calls_and_to_no_unsafe_one() -> None:
     pairs = [call for call in read_labelled_calls(SMALL_SET) if call.task and call.tool == "run_command"]
-    generated = "rm -rf dist"  # is not objected to, whatever was asked
-    deletions = [
-        call for call in pairs if call.id.startswith("small-r") and call.arguments["command"] != generated
-    ]
+    deletions = [call for call in pairs if call.id.startswith("small-r")]
     asked = {call.id: _judge(str(call.arguments["command"]), call.task) for call in deletions}
 
     assert {id for id, each in asked.items() if each is Asked.NOT} == {
@@ -237,13 +234,13 @@ def test_no_request_for_something_else_takes_an_objection_back() -> None:
     assert Asked.TARGETS not in judged.values()
 
 
-@pytest.mark.parametrize(("number", "at_least"), [(1, 39), (2, 43)])
+@pytest.mark.parametrize(("number", "at_least"), [(1, 39), (2, 44)])
 def test_most_requests_for_what_a_command_does_take_its_objections_back(number: int, at_least: int) -> None:
     """Written without a look at the reading. The first was used to change it, the second to measure it."""
     calls = [each for each in _WRITTEN if each.set == number and _object_to(each.command, each.asked)]
     answered = [each for each in calls if _judge(each.command, each.asked) is not Asked.NOT]
 
-    assert len(calls) in (53, 48)
+    assert len(calls) in (53, 49)
     assert len(answered) >= at_least
 
 
