@@ -22,6 +22,8 @@ from quorum.tui.terminal.writer import TerminalWriter
 _MOST_BYTES = 65_536
 _OTHER_SCREEN = "\x1b[?1049h"
 # No marks for pastes, no mouse, no reports of the focus, the usual keys, the usual screen, the cursor.
+_TAKEN_WITHIN_SECS = 1.0
+"""A terminal that is slow has not read yet what was drawn last; one that is stopped takes nothing."""
 _RESTORING = (
     b"\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?1004l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"
 )
@@ -119,14 +121,14 @@ class TerminalDriver(LinuxDriver):
             writer.hurry()
 
     def restore_terminal(self) -> None:
-        """Give the terminal back in any thread, as far as it is possible without waiting for it."""
+        """Give the terminal back in any thread, as far as it takes anything within a second."""
         if not self._is_on or self._is_lost or self._file is None:
             return
         with suppress(OSError, termios.error, ValueError):
             if self.attrs_before is not None:
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
             output = self._file.fileno()
-            if select.select((), (output,), (), 0)[1]:
+            if select.select((), (output,), (), _TAKEN_WITHIN_SECS)[1]:
                 os.write(output, _RESTORING)
 
     def disable_input(self) -> None:
