@@ -43,7 +43,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.secrets.known import NamedSecret
 from quorum.domain.sessions.past_session import NamedSession, NewSession
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 
 RUNS = 5
 ROUNDS = 300

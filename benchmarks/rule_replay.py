@@ -36,7 +36,7 @@ from quorum.domain.events.event import (
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import NewSession
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 
 _PER_SESSION = 200
 _COMMANDS = (

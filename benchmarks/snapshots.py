@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from quorum.domain.calls.effects import KeptFiles
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch

@@ -5,14 +5,19 @@ Unlike a view, a document tells each record as it was kept: also redacted ones, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
 from typing import TypeAlias, assert_never
 
-from quorum.application.export.account import Account, Entry, ExportRemark, Said, Thought, TurnHead
-from quorum.application.export.call_draft import ExportedCall
-from quorum.application.export.facts import list_facts
-from quorum.application.export.panels import describe_panel_event
+from msgspec import Struct, field
+
+from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
+from quorum.application.export.masked_json import mask_json
 from quorum.application.export.wording import (
+    DECISIONS,
+    NO_OUTCOME,
+    OUTCOMES,
     describe_call_event,
     describe_compaction,
     describe_effects,
@@ -23,22 +28,33 @@ from quorum.application.export.wording import (
     describe_review_request,
     describe_rewind,
     describe_user_command_end,
+    format_cost,
     format_time,
+    format_usage,
 )
+from quorum.application.view.code_review_wording import describe_part_review, describe_review_result
+from quorum.application.view.debate_wording import describe_debate_step, describe_objection
+from quorum.application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
 from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.cost import Spending
 from quorum.domain.conversation.effort import format_model
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, TextBlock
 from quorum.domain.events.event import (
+    AnswerDefended,
+    AnswerRevised,
     BatchPlanned,
     CallFinished,
     CallStarted,
+    ChangeReviewed,
     ConversationCompacted,
     EffectsObserved,
     ErrorOccurred,
     Event,
     FilesKept,
     FilesRestored,
+    FindingsTried,
     HookRan,
     InstructionsLoaded,
     JobEnded,
@@ -48,31 +64,225 @@ from quorum.domain.events.event import (
     MessageAdded,
     ModeChanged,
     ModelChanged,
+    ObjectionsRaised,
+    ObjectionsRuled,
     OutputStored,
+    PanelAnswered,
+    PanelConcluded,
     PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+    PartReviewed,
     PlanReviewStarted,
     QuorumConcluded,
     ResponseCompleted,
     ReviewDecided,
+    ReviewerLooked,
     ReviewRequested,
     SandboxChecked,
     SessionFinished,
     SessionRedone,
     SessionResumed,
     SessionRewound,
+    SessionStarted,
     SpendCapRaised,
     SubagentFinished,
     SubagentStarted,
     TurnFinished,
     TurnStarted,
+    UsageCounted,
     UserCommandFinished,
     UserCommandStarted,
     VoteCast,
 )
 from quorum.domain.events.report import RunStatus
+from quorum.domain.panel.peer_review import BEST_SCORE, AnswerReview
 from quorum.domain.replacing import replace
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
+
+
+def describe_panel_event(event: PanelEvent) -> tuple[str, str]:
+    """A line, and the text below it."""
+    match event:
+        case PanelStarted():
+            models = [f"{each.label}: {each.model}" for each in event.participants]
+            cost = describe_total_cost(event.costs)
+            return "a panel was asked:", "\n".join([*models, *([f"estimated: {cost}"] if cost else [])])
+        case PanelAnswered(answer=answer):
+            return describe_answer(answer), answer.text
+        case PanelReviewed(review=review) if review.error:
+            return describe_missing_review(review), ""
+        case PanelReviewed(review=review):
+            lines = [line for each in review.reviews for line in _describe_review(each)]
+            return f"{review.label} {review.model} reviewed the other answers:", "\n".join(lines)
+        case PanelConcluded():
+            return _describe_conclusion(event)
+        case ReviewerLooked():
+            arguments = json.dumps(event.arguments, ensure_ascii=False)
+            return f"{event.label} looked: {event.tool} {arguments} · {event.outcome.value}", ""
+        case PartReviewed():
+            return describe_part_review(event.review), ""
+        case FindingsTried(error=""):
+            trials = (f"{one.finding}: {one.ruling.value}. {one.reason}" for one in event.trials)
+            return f"{event.label} tried findings of others:", "\n".join(trials)
+        case FindingsTried():
+            return f"{event.label} tried no findings: {event.error}", ""
+        case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised():
+            return describe_debate_step(event), _render_debate_step(event)
+        case ChangeReviewed():
+            return describe_review_result(event.result), ""
+        case _:
+            return "", ""
+
+
+def _describe_conclusion(event: PanelConcluded) -> tuple[str, str]:
+    points = "\n".join(f"{', '.join(each.answers)}: {each.text}" for each in event.additions)
+    if event.merged:
+        return f"one text was made of the drafts{'; they differ:' if points else ''}", points
+    if event.additions:
+        return f"answer {event.chosen} stands; what the others add:", points
+    if event.synthesis is not None:
+        return "the panel ended with a synthesis", ""
+    if event.chosen is not None and not event.reason:
+        return f"answer {event.chosen} stands", ""
+    return f"the panel ended without a synthesis: {event.reason}", ""
+
+
+def _render_debate_step(event: ObjectionsRaised | AnswerDefended | ObjectionsRuled | AnswerRevised) -> str:
+    match event:
+        case ObjectionsRaised(raised=raised):
+            lines = [f"{describe_objection(each)}\n{each.evidence}" for each in raised.objections]
+        case AnswerDefended(defence=defence):
+            lines = [
+                f"{each.objection} {'conceded' if each.is_conceded else 'contested'}: {each.text}"
+                for each in defence.responses
+            ]
+        case ObjectionsRuled(ruled=ruled):
+            lines = [f"{each.objection} {each.ruling.value}: {each.reason}" for each in ruled.rulings]
+        case AnswerRevised(revised=revised):
+            lines = [revised.text]
+    return "\n".join(lines)
+
+
+def _describe_review(review: AnswerReview) -> Iterator[str]:
+    agrees = review.agreement.value
+    yield f"{review.answer}: {review.score} of {BEST_SCORE}, agrees: {agrees}. {review.comment}"
+    yield from (f"  danger: {danger}" for danger in review.dangers)
+
+
+def list_facts(summary: SessionSummary, records: Sequence[LedgerRecord]) -> Iterator[tuple[str, str]]:
+    """Label and value of each fact, as the records have it."""
+    events = [record.event for record in records]
+    opened = next((event for event in events if isinstance(event, SessionStarted | SessionResumed)), None)
+    counted = [event for event in events if isinstance(event, UsageCounted)]
+    spent = reduce(lambda spent, event: spent.with_request(event.usage, event.cost_usd), counted, Spending())
+    yield "Session", summary.id
+    if summary.parent is not None:
+        yield "Copied from", summary.parent
+    if summary.owner is not None:
+        yield "A task of", summary.owner
+    if subagents := [event.subagent_id for event in events if isinstance(event, SubagentStarted)]:
+        yield "Its tasks", ", ".join(subagents)
+    yield "Folder", summary.cwd
+    yield "Model", summary.model
+    if opened is not None:
+        yield "Mode at the start", opened.mode.value
+    yield "Began", format_time(summary.started_ms)
+    yield "Last used", format_time(summary.updated_ms)
+    yield "Turns", f"{summary.turns:,}"
+    yield "Tokens", format_usage(spent.usage)
+    yield "Cost", format_cost(spent.priced_usd, complete=not spent.has_unpriced)
+    yield "Records", _format_records(records)
+
+
+def _format_records(records: Sequence[LedgerRecord]) -> str:
+    redacted = sum(record.redacted for record in records)
+    unread = sum(record.event is None for record in records)
+    text = format_amount(len(records), "record")
+    if redacted:
+        text += f", something was taken out of {redacted:,}"
+    return f"{text}, {unread:,} cannot be understood" if unread else text
+
+
+_UNDECIDED = "nothing is recorded about it"
+_UNANSWERED = "put to review, and no answer is recorded"
+
+
+class ExportedCall(Struct, kw_only=True):
+    """What is known of a call so far. `mask` takes secrets out of a text."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject
+    mask: Callable[[str], str]
+    decision: str = _UNDECIDED
+    outcome: str = NO_OUTCOME
+    duration_secs: float | None = None
+    history: list[str] = field(default_factory=list)
+    _ran_with: JsonObject | None = None
+    _diff: str | None = None
+    _output: str | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its end is recorded."""
+        return self._output is not None
+
+    def record_review(self, event: ReviewRequested) -> None:
+        """It was put to review: with this diff, if it is an edit."""
+        self._diff = event.packet.seal.diff or self._diff
+        self.decision = _UNANSWERED
+
+    def record_decision(self, event: ReviewDecided) -> None:
+        """It was decided about; this stands where no end of the call is recorded."""
+        self.decision = DECISIONS[event.decision]
+
+    def record_start(self, event: CallStarted) -> None:
+        """It began to run, perhaps with other arguments than the model's."""
+        self._diff = event.diff or self._diff
+        if event.arguments != self.arguments:
+            self._ran_with = event.arguments
+
+    def record_end(self, event: CallFinished) -> None:
+        """It ended. The end that is recorded for a killed process knows no decision, but its review does."""
+        self.outcome = OUTCOMES[event.outcome]
+        if event.decision is not DecisionLabel.NONE or self.decision == _UNDECIDED:
+            self.decision = DECISIONS[event.decision]
+        self.duration_secs, self._output = event.duration_secs, event.output
+
+    def record_result(self, result: ToolResultMessage) -> None:
+        """This is what the model read; it counts where no end of the call is recorded."""
+        self._output = result.output
+        self.outcome = f"{NO_OUTCOME}; the model read of it"
+
+    def build_card(self) -> CallCard:
+        """The call as it is shown."""
+        return CallCard(
+            tool=self._make_line(self.tool),
+            arguments=self._render_json(self.arguments),
+            ran_with=None if self._ran_with is None else self._render_json(self._ran_with),
+            diff=None if self._diff is None else make_printable(self.mask(self._diff)),
+            outcome=self.outcome,
+            decision=self.decision,
+            duration_secs=self.duration_secs,
+            output=None if self._output is None else self._mask_output(self._output),
+            history=tuple(map(self._make_line, self.history)),
+        )
+
+    def _mask_output(self, output: str) -> str:
+        """Secrets are hidden in what is left without terminal sequences, which may have taken them apart."""
+        return make_printable(self.mask(make_printable(output, strip_ansi=True)))
+
+    def _make_line(self, text: str) -> str:
+        return make_printable(self.mask(text), newlines=False)
+
+    def _render_json(self, arguments: JsonObject) -> str:
+        return make_printable(json.dumps(mask_json(arguments, self.mask), ensure_ascii=False, indent=2))
+
 
 _Draft: TypeAlias = Entry | ExportedCall
 _CallEvent: TypeAlias = (

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import heapq
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 
 from quorum.application.events.event_bus import EventBus
@@ -13,7 +15,6 @@ from quorum.application.ports.samples import SampleStore
 from quorum.application.ports.workspace import WorkspaceGrowth
 from quorum.application.review.ballot_paper import BallotPaper
 from quorum.application.review.rule_book import RuleBook, describe_call
-from quorum.application.review.turn_by_index import TurnByIndex
 from quorum.application.review.unasked_sampling import UnaskedSampling
 from quorum.application.review.vote_feed import VoteFeed
 from quorum.application.review.voting import Voting
@@ -49,6 +50,47 @@ from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
+
+
+class TurnByIndex:
+    """A lock that goes, when free, to the waiter with the lowest index."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._arrivals = 0
+
+    @asynccontextmanager
+    async def hold_turn(self, index: int) -> AsyncIterator[None]:
+        """Hold the lock as the one with this index."""
+        await self._acquire(index)
+        try:
+            yield
+        finally:
+            self._release()
+
+    async def _acquire(self, index: int) -> None:
+        if not self._held:
+            self._held = True
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._arrivals += 1
+        heapq.heappush(self._waiting, (index, self._arrivals, place))
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():  # the turn had just been given to us: pass it on
+                self._release()
+            raise
+
+    def _release(self) -> None:
+        while self._waiting:
+            _, _, place = heapq.heappop(self._waiting)
+            if not place.done():
+                place.set_result(None)
+                return
+        self._held = False
+
 
 # The first time after a resume each of their commands is taken apart.
 _MANY_APPROVALS = 20

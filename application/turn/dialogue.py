@@ -15,7 +15,6 @@ from quorum.application.events.stream_events import StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
 from quorum.application.turn.continuation import CONTINUE_PROMPT
-from quorum.application.turn.left_out_attachments import LeftOutAttachments
 from quorum.application.turn.mentions import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
@@ -25,12 +24,21 @@ from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.calls.tool_parser import may_hold_call
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
+from quorum.domain.conversation.history import (
+    AssistantMessage,
+    Conversation,
+    Message,
+    ToolResults,
+    UserMessage,
+    list_attachments,
+    select_unanswered,
+)
 from quorum.domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
 from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
 from quorum.domain.conversation.stream import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
+    AttachmentLeftOut,
     CallLeaked,
     EmptyAnswerReceived,
     ErrorOccurred,
@@ -41,6 +49,39 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
+
+_TOO_LONG = "left out, as the request with it was too long for {model}"
+
+
+class LeftOutAttachments:
+    """Records what sessions note in `left_out` of their conversation, so that a later process knows it, too."""
+
+    def __init__(self, conversation: Conversation, events: EventBus) -> None:
+        self._conversation = conversation
+        self._events = events
+        self._recorded = set(conversation.left_out)
+
+    def record(self) -> None:
+        for (model, sha256), reason in self._conversation.left_out.items():
+            if (model, sha256) in self._recorded:
+                continue
+            attached = list_attachments(self._conversation.messages)
+            label = next((each.label for each in attached if each.sha256 == sha256), "an attachment")
+            self._events.note(AttachmentLeftOut(model=model, sha256=sha256, label=label, reason=reason))
+        self._recorded.update(self._conversation.left_out)
+
+    def add_if_too_long(self, error: ProviderError, model: str) -> None:
+        """Leave out what was attached since the last answer, where a request was too long and no room can be
+        made: later requests were too long as well otherwise. Raises ProviderError, which says so."""
+        left_out = self._conversation.left_out
+        attached = list_attachments(select_unanswered(self._conversation.messages))
+        new = [each for each in attached if (model, each.sha256) not in left_out]
+        if error.kind is not ProviderErrorKind.TOO_LONG or error.partial or not new:
+            return
+        left_out.update({(model, each.sha256): _TOO_LONG.format(model=model) for each in new})
+        text = f"{error}; later requests to {model} go without {', '.join(each.label for each in new)}"
+        raise ProviderError(text, kind=error.kind, status=error.status, request_id=error.request_id) from error
+
 
 _Said = TypeVar("_Said", UserMessage, ToolResults)
 

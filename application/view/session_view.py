@@ -8,10 +8,9 @@ state that a session continues from: what the model is to read, kept whole and n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from quorum.application.view.batches import Batches
-from quorum.application.view.diagnostics_wording import describe_diagnostics
 from quorum.application.view.endings import (
     PROCESS_ENDED,
     describe_compaction,
@@ -20,16 +19,27 @@ from quorum.application.view.endings import (
     describe_resumption,
     describe_rewind,
 )
-from quorum.application.view.entries import AnswerEntry, Entry, Notice, NoticeKind, PromptEntry, Restoration
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    Kept,
+    Notice,
+    NoticeKind,
+    Phase,
+    PromptEntry,
+    Restoration,
+    StoredOutput,
+)
 from quorum.application.view.hook_runs import build_hook_remark
 from quorum.application.view.look_runs import extend_run
 from quorum.application.view.panels import Panels
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus
 from quorum.application.view.turn_timings import TurnTimings
-from quorum.application.view.undone_entries import mark_redone, mark_undone
-from quorum.application.view.user_commands import UserCommandCards
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.conversation.effort import format_model
 from quorum.domain.conversation.history import UserMessage
@@ -37,6 +47,107 @@ from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, Sto
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.events.subagents import SubagentEvent
+
+
+class UserCommandCards:
+    """Adds the cards to the entries it is given, and keeps them up to date."""
+
+    def __init__(self, entries: list[Entry], clock: Callable[[], float]) -> None:
+        self._entries = entries
+        self._clock = clock
+        self._open: dict[str, Batch] = {}
+
+    @property
+    def running(self) -> list[Batch]:
+        return [batch for batch in self._open.values() if batch.is_running]
+
+    def take_over(self, others: UserCommandCards) -> None:
+        """Continue with the cards of others that have no end yet."""
+        self._open = others._open
+        self._entries += self._open.values()
+
+    def start(self, event: ev.UserCommandStarted) -> None:
+        call = Call(
+            index=0,
+            tool="!" if event.told else "!!",
+            arguments={"command": event.command},
+            risk=RiskLevel.HIGH,
+        )
+        call.enter(Phase.RUNNING, self._clock())
+        batch = Batch(event.command_id, [call], is_own=True)
+        self._open[event.command_id] = batch
+        self._entries.append(batch)
+
+    def show_progress(self, event: ev.UserCommandProgressed) -> None:
+        if (batch := self._open.get(event.command_id)) is not None:
+            batch.calls[0].progress.show(event.text, event.styles)
+            batch.version += 1
+
+    def finish(self, event: ev.UserCommandFinished) -> None:
+        if (batch := self._open.pop(event.command_id, None)) is None:
+            return
+        (call,) = batch.calls
+        # As with a command of a model's, another exit code than 0 is shown, and is no failure of the call.
+        exited = event.exit_code is not None and event.outcome is Outcome.ERROR
+        call.outcome = Outcome.OK if exited else event.outcome
+        call.output = Kept.of(_render_result(event), event.styles)
+        call.stored = StoredOutput(event.blob_id, event.size_bytes) if event.blob_id is not None else None
+        call.duration = event.duration_secs
+        call.enter(Phase.FINISHED, self._clock())
+        batch.version += 1
+
+    def rest(self) -> None:
+        """Nothing of the past runs any more; of what has no end, one may still arrive."""
+        for batch in self._open.values():
+            batch.calls[0].enter(Phase.ABANDONED, self._clock())
+            batch.version += 1
+
+
+def _render_result(event: ev.UserCommandFinished) -> str:
+    """What it printed, and below it how it ended: in the words of a command's result."""
+    exited = []
+    if event.exit_code is not None:
+        code = event.exit_code
+        exited = [f"exit code {code}" if code >= 0 else f"killed by signal {-code}"]
+    output = event.output.rstrip("\n")
+    return "\n".join([*([output] if output else []), *exited, *event.remarks])
+
+
+def mark_undone(entries: Sequence[Entry], begin: int) -> None:
+    """Mark the entries from this place on, but for the restorations at the end: they are part of the undo."""
+    end = len(entries)
+    while end and isinstance(entries[end - 1], Restoration):
+        end -= 1
+    for entry in entries[begin:end]:
+        if isinstance(entry, Batch) and entry.is_own:
+            continue  # what the person ran themselves is not taken back
+        _mark(entry, is_undone=True)
+
+
+def mark_redone(entries: Sequence[Entry], begins: Sequence[int], turns: Collection[int]) -> None:
+    """Have the entries of these turns count again. `begins` is the place of each turn's first entry."""
+    for turn, begin in enumerate(begins):
+        if turn in turns:
+            end = begins[turn + 1] if turn + 1 < len(begins) else len(entries)
+            for entry in entries[begin:end]:
+                if entry.undone:
+                    _mark(entry, is_undone=False)
+
+
+def _mark(entry: Entry, *, is_undone: bool) -> None:
+    entry.undone = is_undone
+    entry.version += 1
+
+
+def describe_diagnostics(event: ev.DiagnosticsReported) -> tuple[NoticeKind, str]:
+    """How loud the report is, and its text with the first of its lines."""
+    if event.failure is not None:
+        return NoticeKind.ERROR, event.sentence
+    if not event.new:
+        return NoticeKind.INFO, event.sentence
+    first = f": {event.lines[0].strip()}" if event.lines else ""
+    return NoticeKind.WARNING, f"{event.sentence}{first}"
+
 
 _BROKE_OFF = "the answer broke off here; what arrived is kept · /retry continues, /model chooses who answers"
 # What may happen while an attempt is waited for.

@@ -6,8 +6,15 @@ and may be merged with its neighbours for a slow observer.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import ClassVar, Self, TypeAlias
 
+from msgspec import field
+
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.job import JobStatus, JobStopper
+from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.code_review.change import ChangeBase
 from quorum.domain.events.calls import (
     BatchPlanned,
     CallFinished,
@@ -23,11 +30,7 @@ from quorum.domain.events.calls import (
 )
 from quorum.domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
 from quorum.domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
-from quorum.domain.events.diagnostics import DiagnosticsReported
 from quorum.domain.events.exchanges import ContextReceived, ResultReceived
-from quorum.domain.events.jobs import JobEnded, JobProgressed, JobStarted
-from quorum.domain.events.mcp import ServerQuestionAnswered
-from quorum.domain.events.memory import MemoryAdded, MemoryApproved
 from quorum.domain.events.panel import (
     AnswerProgressed,
     PanelAnswered,
@@ -37,15 +40,6 @@ from quorum.domain.events.panel import (
     PanelReviewed,
     PanelStarted,
 )
-from quorum.domain.events.plan import (
-    FinalReviewDropped,
-    PhaseScopeChanged,
-    PlanApproved,
-    PlanProposed,
-    PlanReviewStarted,
-    PlanWithdrawn,
-)
-from quorum.domain.events.reviews import ReviewDecided, ReviewRequested, VoteCast
 from quorum.domain.events.session import (
     ConsensusChanged,
     ErrorOccurred,
@@ -89,8 +83,317 @@ from quorum.domain.events.turn import (
     UsageCounted,
 )
 from quorum.domain.events.user_commands import UserCommandFinished, UserCommandProgressed, UserCommandStarted
-from quorum.domain.fact import SCHEMA_VERSION
+from quorum.domain.fact import SCHEMA_VERSION, CallStage, CanonicalPlace, Fact
+from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.mcp.server_question import ServerAction
+from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan_text import render_plan_text
+from quorum.domain.review.ballot import InScope
+from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded, VoteRecord
+from quorum.domain.struct_json import check_version
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.styles import Styles
+
+
+class ReviewRequested(Fact, frozen=True, kw_only=True, tag="review_requested"):
+    """A call was put to review.
+
+    `routine_reasons` are those of the reasons that say no more than that the mode asks about such calls;
+    earlier records have none. `edited`: the person had changed its arguments before.
+    """
+
+    place: ClassVar = CallStage.REVIEW
+    context: ToolExecutionContext
+    packet: ReviewPacket
+    digest: str
+    reasons: tuple[str, ...]
+    routine_reasons: tuple[str, ...] = ()
+    edited: bool = False
+
+    def to_json(self) -> JsonObject:
+        """The stable JSON form; the packet is in its canonical one."""
+        return {**super().to_json(), "packet": self.packet.to_json()}
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> Self:
+        """The event that `to_json` made this of. Raises Unfit."""
+        if isinstance(packet := value.get("packet"), Mapping):
+            check_version(packet, "version", newest=1, place=("packet",))
+            value = {**value, "packet": ReviewPacket.sort_into_fields(packet)}
+        return super().from_json(value)
+
+
+class VoteCast(Fact, frozen=True, kw_only=True, tag="vote_cast"):
+    """A reviewer answered about the packet of this digest. `objection` quotes what it objects to.
+
+    `in_scope` is None where the reviewer failed, and in records from before it was asked. `lens` names the lens
+    of the reviewer, None where it has none. `objections` are what it finds wrong with a plan. `measured` is
+    what the person read in place of the confidence, how much harm the reviewer misses; empty where nothing was
+    measured, and in records from before it was kept.
+    """
+
+    place: ClassVar = CallStage.VOTE
+    context: ToolExecutionContext
+    digest: str
+    reviewer: str
+    verdict: str
+    confidence: float | None
+    reason: str
+    objection: str | None = None
+    in_scope: InScope | None = None
+    lens: str | None = None
+    objections: tuple[PlanObjection, ...] = ()
+    measured: str = ""
+
+
+class ReviewDecided(Fact, frozen=True, kw_only=True, tag="review_decided"):
+    """A review ended."""
+
+    place: ClassVar = CallStage.DECISION
+    context: ToolExecutionContext
+    digest: str
+    decision: DecisionLabel
+    reason: str | None
+
+
+_SCOPES = {
+    PhaseScope.FULL: "plan mode is off",
+    PhaseScope.FAST: "plan mode is off; models review no plan (fast)",
+    PhaseScope.PLAN_ONLY: "plan mode: the model only looks, and proposes a plan",
+}
+
+
+class PhaseScopeChanged(Fact, frozen=True, kw_only=True, tag="phase_scope_changed"):
+    """From now on the session goes this far."""
+
+    scope: PhaseScope
+
+    @property
+    def sentence(self) -> str:
+        """What holds from now on."""
+        return _SCOPES[self.scope]
+
+
+class PlanReviewStarted(Fact, frozen=True, kw_only=True, tag="plan_review_started"):
+    """The reviewers are to judge a plan before anybody is asked to approve it.
+
+    `digest` is that of the packet they vote on, `plan_digest` that of the plan; `round` counts from 1. What was
+    voted on the same plan in a round before is not asked for again.
+    """
+
+    place: ClassVar = CallStage.PLAN_REVIEW
+    context: ToolExecutionContext
+    plan: Plan
+    plan_digest: str
+    digest: str
+    round: int
+
+
+class PlanProposed(Fact, frozen=True, kw_only=True, tag="plan_proposed"):
+    """A plan was made where nobody can approve one: the run ends with it. `digest` is that of the plan."""
+
+    place: ClassVar = CallStage.PLAN_PROPOSED
+    context: ToolExecutionContext
+    plan: Plan
+    digest: str
+
+    @property
+    def sentence(self) -> str:
+        """What was made."""
+        tasks = format_amount(len(self.plan.tasks), "task")
+        return f"a plan of {tasks} was made; nobody was asked to approve it"
+
+    @property
+    def details(self) -> str:
+        """The plan."""
+        return render_plan_text(self.plan)
+
+
+class PlanApproved(Fact, frozen=True, kw_only=True, tag="plan_approved"):
+    """A person approved the plan of this digest. It is in force from now on, in place of any other.
+
+    `base` is the repository before it, None where what it leads to is not reviewed.
+    """
+
+    place: ClassVar = CallStage.PLAN_APPROVED
+    context: ToolExecutionContext
+    plan: Plan
+    digest: str
+    base: ChangeBase | None = None
+
+    @property
+    def sentence(self) -> str:
+        """What was approved."""
+        tasks = format_amount(len(self.plan.tasks), "task")
+        return f"the plan of {tasks} is approved (sha256 {self.digest[:12]})"
+
+    @property
+    def details(self) -> str:
+        """The plan."""
+        return render_plan_text(self.plan)
+
+
+class PlanWithdrawn(Fact, frozen=True, kw_only=True, tag="plan_withdrawn"):
+    """The approved plan is in force no more; `reason` says why, in a sentence."""
+
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"the plan is in force no more: {self.reason}"
+
+
+class FinalReviewDropped(Fact, frozen=True, kw_only=True, tag="final_review_dropped"):
+    """What a plan led to is not reviewed, though it was to be; `reason` says why, in a sentence."""
+
+    reason: str
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"there is no final review of the plan: {self.reason}"
+
+
+class MemoryApproved(Fact, frozen=True, kw_only=True, tag="memory_approved"):
+    """The person approved the change that adds this line to an instruction file; it is made next.
+
+    `file` is the path that is written. `sha256` is that of the content it is to have, `former_sha256` that of
+    the content it replaces, None where there is no file.
+    """
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    file: str
+    scope: InstructionScope
+    line: str
+    sha256: str
+    former_sha256: str | None = None
+
+
+class MemoryAdded(Fact, frozen=True, kw_only=True, tag="memory_added"):
+    """The line is in the file. It takes effect with the next prompt. `notices` are sentences for the person."""
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    file: str
+    scope: InstructionScope
+    line: str
+    sha256: str
+    notices: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        return f"added to {self.file}, in effect with the next prompt: {self.line}"
+
+
+class ServerQuestionAnswered(Fact, frozen=True, kw_only=True, tag="server_question_answered"):
+    """A question of an MCP server was answered; the server gets the answer next.
+
+    `call` is the tool that the server worked on, empty where it is not known. `digest` is that of the
+    question, `address` what the server wanted opened, `values` what the person entered in its form.
+    """
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    server: str
+    call: str
+    message: str
+    digest: str
+    action: ServerAction
+    address: str = ""
+    values: JsonObject = field(default_factory=dict)
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, for the person."""
+        asked = f"the MCP server {self.server} asked" + (f" for {self.call}" if self.call else "")
+        match self.action:
+            case ServerAction.ACCEPT if self.address:
+                return f"{asked} to open {self.address}, and you agreed"
+            case ServerAction.ACCEPT:
+                entered = ", ".join(f"{name}: {value}" for name, value in self.values.items())
+                return f"{asked}, and you answered" + (f" ({entered})" if entered else "")
+            case ServerAction.DECLINE:
+                return f"{asked}, and you declined"
+            case ServerAction.CANCEL:
+                return f"{asked}, and got no answer"
+
+
+class JobStarted(Fact, frozen=True, kw_only=True, tag="job_started"):
+    """A command continues in the background; it has run for `ran_secs` already. `by_person`: they sent it there
+    while its call waited for it."""
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    job_id: str
+    context: ToolExecutionContext
+    command: str
+    by_person: bool = False
+    ran_secs: float = 0.0
+
+
+class JobProgressed(Fact, frozen=True, kw_only=True, tag="job_progressed"):
+    """A job printed something: these are its last lines now."""
+
+    durable: ClassVar = False
+    job_id: str
+    text: str
+    styles: Styles = ()
+
+
+class JobEnded(Fact, frozen=True, kw_only=True, tag="job_ended"):
+    """A job ended; `unknown`: nobody saw how.
+
+    `exit_code` is negative for a signal. `output` are the last lines that it printed; the whole is in the
+    stored output `blob_id`, of `size_bytes`, where it is longer. `remarks` are sentences about its ending;
+    `note` is what the model is to read of it, None where it knows already.
+    """
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    job_id: str
+    status: JobStatus
+    exit_code: int | None
+    duration_secs: float
+    stopper: JobStopper | None = None
+    output: str = ""
+    remarks: tuple[str, ...] = ()
+    blob_id: str | None = None
+    size_bytes: int = 0
+    note: str | None = None
+
+
+class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_reported"):
+    """A diagnostics command ran over the edited files before a turn ended.
+
+    `lines` are the first of its `new` lines, which it did not print before the edits; it printed `old` others.
+    Lines are counted only where it exited with another code than 0. `failure` says in a sentence why it could
+    not tell; then there are no lines.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    new: int = 0
+    old: int = 0
+    duration_secs: float = 0.0
+    failure: str | None = None
+
+    @property
+    def details(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines)
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, on one line without the lines themselves."""
+        if self.failure is not None:
+            return f"diagnostics {self.name}: {self.failure}"
+        found = f"{format_amount(self.new, 'new line')}" if self.new else "nothing new"
+        old = f", {format_amount(self.old, 'line')} as before" if self.old else ""
+        return f"diagnostics {self.name}: {found} about {format_amount(len(self.files), 'edited file')}{old}"
+
 
 __all__ = [
     "SCHEMA_VERSION",

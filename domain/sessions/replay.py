@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from typing import TypeAlias, assert_never
 
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.cost import Spending
-from quorum.domain.conversation.history import UserMessage
+from quorum.domain.conversation.history import Conversation, Message, Moment, ToolResults, UserMessage
+from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock
 from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.errors import ConversationError
 from quorum.domain.events.event import (
     AttachmentLeftOut,
     BatchPlanned,
@@ -60,17 +66,20 @@ from quorum.domain.events.event import (
     UserCommandStarted,
     VoteCast,
 )
+from quorum.domain.events.masking import holds_mask
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.consensus import Consensus
 from quorum.domain.panel.open_panel import OpenPanel
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.progress import drop_progress
+from quorum.domain.replacing import replace
+from quorum.domain.review.approved_call import ApprovedCall, GitApproval
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.permissions import COMMAND_TOOL
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.domain.sessions.replayed_approvals import ReplayedApprovals
-from quorum.domain.sessions.replayed_conversation import ReplayedConversation
+from quorum.domain.sessions.replayed_calls import CallEvent, ReplayedCalls
 from quorum.domain.sessions.replayed_exchanges import ReplayedExchanges
-from quorum.domain.sessions.replayed_folders import ReplayedFolders
 from quorum.domain.sessions.replayed_jobs import ReplayedJobs
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
 from quorum.domain.sessions.replayed_phase import ReplayedPhase
@@ -78,8 +87,240 @@ from quorum.domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
 from quorum.domain.sessions.replayed_turns import ReplayedTurns
 from quorum.domain.sessions.replayed_undos import ReplayedUndos
 from quorum.domain.sessions.replayed_user_commands import ReplayedUserCommands
-from quorum.domain.sessions.state import SessionState
+from quorum.domain.sessions.state import OpenCall, SessionState
+from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
 from quorum.domain.text.json_value import JsonObject, JsonValue
+
+
+class ReplayedFolders:
+    """Collects the folders that were added, until the session goes back to before that.
+
+    A redo does not bring them back: the person is asked about their files again.
+    """
+
+    def __init__(self) -> None:
+        self._turn = -1
+        self._added: dict[str, int] = {}
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that belong to the workspace now, oldest first."""
+        return tuple(self._added)
+
+    def begin_turn(self) -> None:
+        """Start another turn: what is added later belongs to it."""
+        self._turn += 1
+
+    def add(self, folder: str) -> None:
+        """Add a folder; one that was added before keeps its place."""
+        self._added.setdefault(folder, self._turn)
+
+    def undo(self, turn: int) -> None:
+        """Forget the folders that were added in this turn or later."""
+        self._added = {folder: added for folder, added in self._added.items() if added < turn}
+
+
+class ReplayedConversation:
+    """Grows with a record. `mended` tells, in sentences, what of it did not fit.
+
+    A conversation that is taken apart gives way to another, so that each moment can be had again without a
+    copy of it.
+    """
+
+    def __init__(self) -> None:
+        self.context_tokens = 0
+        self.mended: list[str] = []
+        self._conversation = Conversation()
+        self._length = 0
+        self._calls = ReplayedCalls()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, oldest first."""
+        return self._conversation.messages
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """The calls of the last answer that have no result yet."""
+        return self._calls.open_calls
+
+    def follow(self, event: CallEvent) -> None:
+        self._calls.apply(event)
+
+    def add(self, message: UserMessage | ToolResults) -> None:
+        """Append a message of the person, or the results of the open calls."""
+        match message:
+            case UserMessage():
+                self._close_calls()
+                self._conversation.add_user(message)
+                self._length += 1
+            case ToolResults(results):
+                self._give(results)
+            case _:
+                assert_never(message)
+
+    def answer(self, response: LlmResponse) -> None:
+        """Append an answer, as far as it may be part of a conversation."""
+        self._close_calls()
+        try:
+            self._conversation.add_response(_drop_masked_blocks(response))
+        except ConversationError as error:
+            self.mended.append(f"a recorded answer was left out: {error}")
+            return
+        self._length += bool(response.without_unfinished_calls().content)
+        self.context_tokens = response.usage.context
+        self._calls.open(self._conversation.open_calls)
+
+    def compact(self, event: ConversationCompacted) -> None:
+        """Put other messages in place of the first ones."""
+        if not 0 <= event.replaced <= self._length:
+            self.mended.append(
+                f"a recorded compaction was left out: it is of {event.replaced} messages, and there were"
+                f" {self._length}"
+            )
+            return
+        compacted = Conversation(self._conversation.messages)
+        try:
+            compacted.compact(event.replaced, event.by)
+        except ConversationError as error:
+            self.mended.append(f"a recorded compaction was left out: {error}")
+            return
+        if event.replaced == self._length:  # the last answer is another now
+            self._calls.open(compacted.open_calls)
+        self._put(compacted, self._length - event.replaced + len(event.by))
+        self.context_tokens = event.tokens_after
+
+    def capture_moment(self) -> Moment:
+        """Return the present moment of the conversation."""
+        results = self._calls.build_results()
+        closing = (ToolResults(results),) if results else ()
+        return Moment(self._conversation, self._length, self.context_tokens, closing)
+
+    def restore(self, moment: Moment) -> None:
+        """Return to an earlier moment."""
+        messages = moment.messages
+        self._put(Conversation(messages), len(messages))
+        self._calls.open(())
+        self.context_tokens = moment.context_tokens
+
+    def _put(self, conversation: Conversation, length: int) -> None:
+        self._conversation, self._length = conversation, length
+
+    def _give(self, results: Sequence[ToolResultMessage]) -> None:
+        expected = [result.tool_use_id for result in self._calls.build_results()]
+        if not expected:
+            self.mended.append("recorded results were left out: no call waited for them")
+            return
+        if expected != [result.tool_use_id for result in results]:
+            self.mended.append("recorded results did not fit their calls; those that are missing were closed")
+            given = {result.tool_use_id: result for result in results}
+            results = [given.get(result.tool_use_id, result) for result in self._calls.build_results()]
+        self._conversation.add_results(results)
+        self._length += 1
+        self._calls.open(())
+
+    def _close_calls(self) -> None:
+        """Nothing may follow open calls but their results: what is missing of those is said in their place."""
+        if results := self._calls.build_results():
+            self.mended.append(f"recorded calls had no results and were closed: {len(results)} of them")
+            self._give(results)
+
+
+def _drop_masked_blocks(response: LlmResponse) -> LlmResponse:
+    """The answer without the blocks of its provider in which something was hidden before they were kept.
+
+    They may be signed, and would be refused.
+    """
+    kept = tuple(
+        block
+        for block in response.content
+        if not (isinstance(block, ReasoningBlock | OpaqueBlock) and holds_mask(block.payload))
+    )
+    return response if len(kept) == len(response.content) else replace(response, content=kept)
+
+
+ApprovalEvent: TypeAlias = ReviewRequested | ReviewDecided | CallStarted
+
+_MOST_KEPT = 300
+_BY_THE_PERSON = frozenset({DecisionLabel.APPROVED, DecisionLabel.EDITED})
+
+
+class ReplayedApprovals:
+    """Collects the latest approved calls. A call counts once it has begun; those of undone turns do not count.
+
+    What a file tool writes is known from the packet that was asked about: an edit that was approved together
+    with a call before it was not asked about by itself, and is left out.
+    """
+
+    def __init__(self) -> None:
+        self._session_id = self._workspace = ""
+        self._git: list[tuple[int, GitApproval]] = []
+        self._turn = -1
+        self._asked: dict[ToolExecutionContext, ReviewRequested] = {}
+        self._approved: dict[ToolExecutionContext, str] = {}
+        self._calls: deque[tuple[int, ApprovedCall]] = deque(maxlen=_MOST_KEPT)
+
+    @property
+    def calls(self) -> tuple[ApprovedCall, ...]:
+        """The approved calls, oldest first."""
+        return tuple(call for _, call in self._calls)
+
+    @property
+    def git(self) -> frozenset[GitApproval]:
+        """Where commands were let write to `.git`, and by which session."""
+        return frozenset(approval for _, approval in self._git)
+
+    def begin_session(self, session_id: str, workspace: str) -> None:
+        """Start a session: later events happen in it, in this workspace."""
+        self._session_id, self._workspace = session_id, workspace
+
+    def begin_turn(self) -> None:
+        """Start another turn: later events belong to it."""
+        self._turn += 1
+        self._asked.clear()
+        self._approved.clear()
+
+    def undo(self, turn: int) -> None:
+        """Forget the approvals of this turn and of all later ones."""
+        kept = [(number, call) for number, call in self._calls if number < turn]
+        self._calls = deque(kept, maxlen=_MOST_KEPT)
+        self._git = [(number, approval) for number, approval in self._git if number < turn]
+
+    def apply(self, event: ApprovalEvent) -> None:
+        match event:
+            case ReviewRequested():
+                self._asked[event.context] = event
+            case ReviewDecided() if event.decision in _BY_THE_PERSON:
+                self._approved[event.context] = event.digest
+            case ReviewDecided():
+                self._approved.pop(event.context, None)
+            case CallStarted():
+                self._start(event)
+            case _:
+                assert_never(event)
+
+    def _start(self, event: CallStarted) -> None:
+        asked = self._asked.pop(event.context, None)
+        if (digest := self._approved.pop(event.context, None)) is None:
+            return
+        files = asked.packet.seal.files if asked is not None and asked.digest == digest else ()
+        if asked is not None and _opens_git(event, asked, digest):
+            self._git.append((self._turn, GitApproval(session_id=self._session_id, workspace=self._workspace)))
+        call = ApprovedCall.of(event.tool, event.arguments, [file.path for file in files])
+        if call is not None:
+            self._calls.append((self._turn, call))
+
+
+def _opens_git(event: CallStarted, asked: ReviewRequested, digest: str) -> bool:
+    """Whether the person approved this very packet, and read in it that the call opens `.git`."""
+    packet = asked.packet
+    return (
+        event.tool == COMMAND_TOOL
+        and event.arguments == packet.call.arguments
+        and packet.digest == digest
+        and packet.seal.sandbox is not None
+        and packet.seal.sandbox.endswith((OPENS_GIT, OFFERS_GIT))
+    )
 
 
 class Replay:

@@ -12,33 +12,251 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from quorum.domain.panel.consensus import ConsensusLevel, Strategy
+from quorum.domain.panel.debate_record import Intensity
 from quorum.domain.plan.phase import PhaseScope
+from quorum.domain.review.mode import Mode
+from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.infrastructure.config.about import About, ProjectRule
-from quorum.infrastructure.config.code_review_table import CodeReviewTable
 from quorum.infrastructure.config.context_table import ContextTable
-from quorum.infrastructure.config.debate_table import DebateTable
 from quorum.infrastructure.config.diagnostics_table import (
     DiagnosticsTable,
     find_repeated_diagnostics,
     find_unfit_placeholder,
 )
-from quorum.infrastructure.config.discussion_table import DiscussionTable
-from quorum.infrastructure.config.drafting_table import DraftingTable
-from quorum.infrastructure.config.gate_table import GateTable
 from quorum.infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
 from quorum.infrastructure.config.hook_table import HookTable, find_program_problem
 from quorum.infrastructure.config.mcp_table import McpTable
-from quorum.infrastructure.config.models_table import ModelsTable
+from quorum.infrastructure.config.models_table import MODEL_NAME, ModelsTable, build_repeat_check
 from quorum.infrastructure.config.permission_table import PermissionTable
 from quorum.infrastructure.config.price_table import PRICES, ModelPriceTable
 from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.quorum_table import QuorumTable
-from quorum.infrastructure.config.review_table import ReviewTable
-from quorum.infrastructure.config.telemetry_table import TelemetryTable
 from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.config.tui_table import TuiTable
+from quorum.infrastructure.config.web_address import is_web_address
 from quorum.infrastructure.config.workspace_table import WorkspaceTable
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
+
+
+def _is_empty_or_address(text: str) -> bool:
+    return not text or is_web_address(text)
+
+
+class TelemetryTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where telemetry goes, and whether it holds texts."""
+
+    otlp_endpoint: Annotated[
+        str,
+        Meta(max_length=2048),
+        About(
+            description="Address of an OpenTelemetry collector that takes OTLP over HTTP, without /v1/traces. "
+            "Empty: nothing is sent, and nothing is loaded for it.",
+            project=ProjectRule.OWN,
+            expected='an address that starts with http:// or https://, for example "http://localhost:4318"',
+            accepts=_is_empty_or_address,
+        ),
+    ] = ""
+    content: Annotated[
+        bool,
+        About(
+            description="Send prompts, answers, arguments and outputs, too, with secrets hidden. Otherwise "
+            "only names, numbers and outcomes are sent.",
+            project=ProjectRule.OWN,
+        ),
+    ] = False
+
+
+_MOST, _LONGEST = 500, 200
+
+
+def _find_flaw(patterns: object) -> str | None:
+    """Every file that is met is held against all of them, and a strange folder may add some."""
+    given = patterns if isinstance(patterns, list | tuple) else ()
+    if len(given) > _MOST:
+        return f"{len(given):,} patterns are too many; at most {_MOST} are looked for, so name folders"
+    if any(len(str(pattern)) > _LONGEST for pattern in given):
+        return f"a pattern has more than {_LONGEST} characters; shorten it"
+    return None
+
+
+class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    "Which calls need your approval."
+
+    mode: Annotated[
+        Mode,
+        About(
+            description=" ".join(f"{mode}: {mode.traits.meaning}." for mode in Mode)
+            + " Protected and sensitive paths are asked about in every mode. On the command line: --mode.",
+            project=ProjectRule.STRICTER,
+        ),
+    ] = Mode.ASK
+    offer_sandboxed: Annotated[
+        bool,
+        About(
+            description="Ask at the first start of the app whether the mode is to be sandboxed. It asks only "
+            "where the sandbox works and nothing sets review.mode; the answer is kept in your settings.",
+            project=ProjectRule.OWN,
+        ),
+    ] = True
+    sample_percent: Annotated[
+        float,
+        Meta(ge=0, le=100),
+        About(
+            description="How many in a hundred of the calls that the modes auto and quorum let run are kept "
+            "for your verdict: quorum permissions judge. 0: none.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 2.0
+    max_error_percent: Annotated[
+        float,
+        Meta(ge=0, le=100),
+        About(
+            description="Where you judged calls to be wrong, and more than so many in a hundred of their kind "
+            "may be (95 % confidence), these modes ask about that kind. 100: never.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 10.0
+    protected: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about before they are written, in every mode. "
+            "Patterns as in .gitignore, not case-sensitive. A list here replaces the "
+            'default; its entry "..." stands for the default.',
+            project=ProjectRule.ADD,
+            extensible=True,
+            flaw=_find_flaw,
+        ),
+    ] = PROTECTED
+    sensitive: Annotated[
+        tuple[str, ...],
+        About(
+            description="Paths that are asked about even before they are read. Same patterns, same rule. "
+            "Only a pattern without wildcards covers .env.example, .env.sample, .env.template and .env.dist.",
+            project=ProjectRule.ADD,
+            extensible=True,
+            flaw=_find_flaw,
+        ),
+    ] = SENSITIVE
+
+
+class GateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How long the gate stays loaded."""
+
+    idle_minutes: Annotated[
+        int,
+        Meta(ge=0, le=1440),
+        About(
+            description="Minutes that the gate stays loaded after a call, so that the next one is decided at "
+            "once. 0: each call loads it anew, and nothing runs in between.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 10
+
+
+class DraftingTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the models of models.participants look at a project before each writes a plan, or AGENTS.md."""
+
+    answer_timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(
+            description="Seconds after which a participant that has not written its plan or draft is left out, "
+            "and that is said.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 600.0
+    max_tool_rounds: Annotated[
+        int,
+        Meta(ge=0, le=50),
+        About(
+            description="How often a participant may look at the project before it has to write. 0: it writes "
+            "from your prompt alone.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 12
+
+
+class DiscussionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the models of models.participants discuss a question."""
+
+    answer_timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(
+            description="Seconds after which a participant that has not answered is left out, and after which "
+            "a review or the synthesis counts as failed.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 300.0
+
+
+class DebateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Which models debate an answer, and how: docs/several-models.md."""
+
+    models: Annotated[
+        tuple[Annotated[str, Meta(pattern=MODEL_NAME)], ...],
+        About(
+            description="The models that debate, two or more: the first answers, the second objects. "
+            "Empty: those of models.participants.",
+            project=ProjectRule.NEVER,
+            expected='a list of "provider/model"',
+            flaw=build_repeat_check(", and each takes part once"),
+        ),
+    ] = ()
+    max_rounds: Annotated[
+        int,
+        Meta(ge=1, le=10),
+        About(description="The most rounds of objections.", project=ProjectRule.NEVER),
+    ] = 3
+    intensity: Annotated[
+        Intensity,
+        About(
+            description="mild: another round only where a critical or high objection was upheld or stays open. "
+            "strong: objections try hard to bring the answer down, until a round has none.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = Intensity.MILD
+    allow_interjection: Annotated[
+        bool,
+        About(
+            description="Whether all other models object in each round. If not, those after the second only "
+            "stand in for one that is down.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = False
+
+
+class CodeReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the models of models.review, or else of models.participants, review changes."""
+
+    answer_timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(
+            description="Seconds after which a reviewer that has not answered about a part of the change is "
+            "left out, and after which a try of findings or the conclusion counts as failed.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 300.0
+    max_part_bytes: Annotated[
+        int,
+        Meta(ge=4_000, le=1_000_000),
+        About(
+            description="How many bytes of a change go into one question. A longer change is split by file, "
+            "and that is said.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 60_000
+    max_tool_rounds: Annotated[
+        int,
+        Meta(ge=0, le=50),
+        About(
+            description="How often a reviewer may look at the repository before it has to answer a question. "
+            "0: it sees the change alone.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = 8
+
 
 _NEVER = ProjectRule.NEVER
 

@@ -2,24 +2,439 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import asyncio
+import importlib
+import importlib.util
+import inspect
+import json
+import sys
+import sysconfig
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
+from typing import NoReturn, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
-from quorum.application.calls.hooks import Hook, UniformHook
-from quorum.domain.calls.hook import HookPoint, OnHookError
+from quorum.application.calls.hooks import (
+    Hook,
+    HookSubject,
+    UniformHook,
+    bind_method,
+    copy_subject,
+    edit,
+    encode_subject,
+    explain_refused_answer,
+    explain_unusable_edit,
+    find_point,
+    restore,
+)
+from quorum.domain.calls.hook import (
+    Abort,
+    AnyAnswer,
+    Continue,
+    ContinueWithMessages,
+    Finish,
+    HookPoint,
+    OnHookError,
+    Skip,
+    describe_point,
+)
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.hook_table import HookTable
+from quorum.domain.errors import ConfigError, HookFailure, QuorumError, ToolError
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.infrastructure.config.hook_table import HookTable, find_current_name
 from quorum.infrastructure.config.paths import locate_user_file
-from quorum.infrastructure.execution.commands.declared_program import expand_declared_command
+from quorum.infrastructure.execution.commands.declared_program import (
+    expand_declared_command,
+    find_declared_program,
+)
 from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.commands.fed_process import start_with_payload
+from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
+from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
-from quorum.infrastructure.hooks.class_loading import create_instance, load_hook_class
-from quorum.infrastructure.hooks.command_hook import CommandHook
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.blocking_call import run_in_daemon_thread
+from quorum.infrastructure.own_code import find_name_conflict, list_own_folders
+
+
+class PythonHook(UniformHook):
+    """Wraps any object that has some of the methods of `Hook`; those it lacks change nothing.
+
+    Plain methods run in a thread, on a copy of the draft whose edits count once the method has returned, so
+    that one that hangs can change nothing later. `answer` raises HookFailure, naming class and method,
+    where the object raised, answered something else than its point allows (None is Continue or Finish), or
+    left behind a draft that cannot be used.
+    """
+
+    def __init__(self, inner: object) -> None:
+        self._inner = inner
+
+    async def answer(self, subject: HookSubject) -> AnyAnswer:
+        """As the object answers; the default of the point where it has no such method."""
+        point = find_point(subject)
+        default = describe_point(point).default
+        if not hasattr(self._inner, point):
+            return default
+        try:
+            answer = await _call_hook(cast("Hook", self._inner), subject)
+        except QuorumError:
+            raise
+        except Exception as error:
+            raise self._build_failure(point, f"raised {type(error).__name__}: {error}") from error
+        if answer is None:
+            answer = default
+        if problem := explain_refused_answer(answer, point) or explain_unusable_edit(subject):
+            raise self._build_failure(point, problem)
+        if isinstance(answer, ContinueWithMessages):
+            return ContinueWithMessages(tuple(answer.messages))
+        return cast("AnyAnswer", answer)
+
+    def _build_failure(self, point: HookPoint, what: str) -> HookFailure:
+        return HookFailure(f"{type(self._inner).__name__}.{point.value} {what}")
+
+
+async def _call_hook(inner: Hook, subject: HookSubject) -> object:
+    method: Callable[[], object] = bind_method(inner, subject)
+    if inspect.iscoroutinefunction(method):
+        return await cast("Awaitable[object]", method())
+    own = copy_subject(subject)
+    answer: object = await run_in_daemon_thread(bind_method(inner, own))
+    if inspect.isawaitable(answer):  # a plain function that gave away a coroutine
+        answer = await answer
+    restore(subject, own)  # all of it: the chain refuses what may not be edited
+    return answer
+
+
+_WORDS: Mapping[type, str] = {
+    Continue: "continue",
+    Skip: "skip",
+    Abort: "abort",
+    Finish: "finish",
+    ContinueWithMessages: "continue_with",
+}
+
+
+class CommandAnswer(Struct, frozen=True, kw_only=True):
+    """A decision that its point allows, its reason, and what it carries: None where it changes nothing."""
+
+    decision: str
+    reason: str = ""
+    carried: JsonValue = field(default=None)
+
+    def answer(self) -> AnyAnswer:
+        """The answer of a hook. Raises HookFailure for messages that are no texts."""
+        match self.decision:
+            case "skip":
+                return Skip(self.reason)
+            case "abort":
+                return Abort(self.reason)
+            case "finish":
+                return Finish()
+            case "continue_with":
+                given = self.carried if isinstance(self.carried, list) else []
+                texts = tuple(text for each in given if (text := _read_message(each)))
+                if not texts or len(texts) != len(given):
+                    raise HookFailure(
+                        'continue_with needs "messages", a list of texts that are not empty, or of objects '
+                        '{"role": "user", "text": "…"}'
+                    )
+                return ContinueWithMessages(texts)
+            case _:
+                return Continue()
+
+
+def _read_message(given: JsonValue) -> str:
+    """The text of a message that is to be sent; empty where there is none."""
+    if isinstance(given, Mapping) and given.get("role", "user") == "user" and set(given) <= {"role", "text"}:
+        given = given.get("text")
+    return given if isinstance(given, str) else ""
+
+
+def read_answer(printed: bytes, point: HookPoint) -> CommandAnswer:
+    """What was printed on standard output, as an answer. Nothing at all means: continue unchanged."""
+    description = describe_point(point)
+    default, decisions = _WORDS[type(description.default)], [_WORDS[kind] for kind in description.answers]
+    if not printed.strip():
+        return CommandAnswer(decision=default)
+    given = _parse_object(printed)
+    name, goes_with = description.handed_back.key, _WORDS[description.handed_back.goes_with]
+    if unknown := sorted(set(given) - {"decision", "reason", name}):
+        raise HookFailure(
+            f"{_quote_value(unknown[0])} means nothing at {point}; it reads decision, reason, {name}"
+        )
+    decision = given.get("decision", goes_with if name in given else default)
+    if not isinstance(decision, str) or decision not in decisions:
+        allowed = ", ".join(decisions)
+        raise HookFailure(f"the decision {_quote_value(decision)} is none of those at {point}: {allowed}")
+    reason = given.get("reason", "")
+    if not isinstance(reason, str):
+        raise HookFailure("reason must be a text")
+    carried = given.get(name)
+    if carried is not None and decision != goes_with:
+        raise HookFailure(
+            f'{name} goes with the decision "{goes_with}" only, not with {_quote_value(decision)}'
+        )
+    if carried is not None and not isinstance(carried, description.handed_back.kind):
+        raise HookFailure(f"{name} must be {description.handed_back.wanted}")
+    if decision == "abort" and not reason:
+        raise HookFailure("abort needs a reason")
+    return CommandAnswer(decision=decision, reason=reason, carried=carried)
+
+
+def _parse_object(printed: bytes) -> dict[str, JsonValue]:
+    try:
+        given: object = json.loads(printed.decode("utf-8"), parse_constant=_refuse_constant)
+        json.dumps(given, ensure_ascii=False).encode("utf-8")  # half a surrogate pair can be sent to nobody
+    except RecursionError:
+        raise HookFailure("what it printed is nested too deeply") from None
+    except ValueError as error:
+        start = printed[:80].decode("utf-8", "replace").strip()
+        raise HookFailure(f"what it printed is not JSON ({error}): {_quote_value(start)}") from error
+    if not isinstance(given, dict):
+        raise HookFailure(
+            f'it must print a JSON object such as {{"decision": "continue"}}, not {_quote_value(given)}'
+        )
+    return given
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _quote_value(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=True)
+    return text if len(text) <= 100 else f"{text[:99]}…"
+
+
+OUTPUT_BYTES = 1_000_000
+_ERROR_BYTES = 4_000
+_SKIP = 2
+
+
+class _Printed(Struct):
+    """Standard output up to its limit, and the end of standard error."""
+
+    output: bytearray = field(default_factory=bytearray)
+    errors: CommandOutput = field(default_factory=lambda: CommandOutput(_ERROR_BYTES))
+    overflowed: bool = False
+
+    def feed(self, data: bytes) -> None:
+        self.overflowed = self.overflowed or len(self.output) + len(data) > OUTPUT_BYTES
+        if not self.overflowed:
+            self.output += data
+
+
+class CommandHook(UniformHook):
+    """Runs a program at each of its points, in `cwd`, with this environment and under a supervisor, and where
+    one is given in a sandbox.
+
+    `argv` is a program by name or absolute path, and its arguments. A run that takes longer than
+    `timeout_secs`, or is cancelled, is ended with all it started. `answer` raises HookFailure where the
+    program could not be run, broke off, or answered something its point does not know.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_secs: float = 30.0,
+        sandbox: Sandbox | None = None,
+    ) -> None:
+        self._argv = tuple(argv)
+        self._cwd = cwd
+        self._environment = environment
+        self._timeout_secs = timeout_secs
+        self._sandbox = sandbox
+
+    async def answer(self, subject: HookSubject) -> AnyAnswer:
+        """Sends the subject; what comes back with Continue is put in its place."""
+        given = await self._run_command(find_point(subject), encode_subject(subject))
+        answer = given.answer()
+        if isinstance(answer, Continue) and given.carried is not None:
+            edit(subject, given.carried)
+        return answer
+
+    async def _run_command(self, point: HookPoint, subject: JsonObject) -> CommandAnswer:
+        payload = json.dumps({"event": point.value, **subject}, ensure_ascii=False).encode("utf-8", "replace")
+        printed = _Printed()
+        ending = await self._run(payload, printed)
+        errors = printed.errors.close().text.strip()
+        if ending.failure is not None:
+            raise HookFailure(f"{self._argv[0]} could not be started: {ending.failure}")
+        if printed.overflowed:
+            raise HookFailure(
+                f"{self._argv[0]} printed more than {OUTPUT_BYTES:,} bytes; print the answer only"
+            )
+        if ending.timed_out:
+            raise HookFailure(f"{self._argv[0]} took longer than {self._timeout_secs:g} s")
+        if ending.exit_code == 0:
+            return read_answer(bytes(printed.output), point)
+        if ending.exit_code == _SKIP and Skip in describe_point(point).answers:
+            return CommandAnswer(decision="skip", reason=errors)
+        raise HookFailure(f"{self._argv[0]} {_describe_ending(ending, point)}{f': {errors}' if errors else ''}")
+
+    async def _run(self, payload: bytes, printed: _Printed) -> Ending:
+        launch, environment = await asyncio.to_thread(self._launch)
+        process: SupervisedProcess | None = None
+
+        def feed(data: bytes) -> None:
+            printed.feed(data)
+            if printed.overflowed and process is not None:
+                process.end()
+
+        try:
+            with start_with_payload(
+                launch.argv,
+                payload,
+                cwd=self._cwd,
+                environment=environment,
+                timeout_secs=self._timeout_secs,
+                on_output=feed,
+                on_errors=printed.errors.feed,
+                keys=launch.keys,
+            ) as process:
+                return await process.wait()
+        except OSError as error:
+            raise HookFailure(f"{self._argv[0]} could not be started: {error}") from error
+
+    def _launch(self) -> tuple[Launch, Mapping[str, str]]:
+        """The command line, in its sandbox, and its environment. Raises HookFailure where there is none."""
+        name, *words = self._argv
+        try:
+            confinement = self._sandbox.confine() if self._sandbox is not None else Confinement()
+            program, environment = find_declared_program(
+                name, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
+            )
+        except ToolError as error:
+            raise HookFailure(str(error)) from error
+        return confinement.launch((program, *words), cwd=self._cwd, environment=environment), environment
+
+
+def _describe_ending(ending: Ending, point: HookPoint) -> str:
+    if ending.exit_code is None:
+        return "got rid of its supervisor, and how it ended is not known"
+    if ending.exit_code < 0:
+        return f"was killed by signal {-ending.exit_code}"
+    if ending.exit_code == _SKIP:
+        return f"exited with {_SKIP}, which means skip, and there is nothing to skip at {point}"
+    return f"exited with {ending.exit_code}"
+
+
+def load_hook_class(named: str, *, where: str, folder: Path | None, workspace: Path) -> type:
+    """The class "module:Class". `where` names the setting for errors; `folder` is the person's own.
+
+    A module in the workspace is refused: what stands there may be a stranger's, and a model can write it.
+    Raises ConfigError where there is no such class or its module cannot be loaded.
+    """
+    module_name, _, class_name = (find_current_name(named) or named).partition(":")
+    if folder is not None and folder.is_dir() and str(folder) not in sys.path:
+        sys.path.append(str(folder))  # at the end: it can shadow no module of the program
+        importlib.invalidate_caches()
+    top = module_name.partition(".")[0]
+    spec = None if top in sys.modules else _find_package(top)
+    _refuse_workspace(spec, where, folder, workspace)
+    try:
+        if spec is not None and top not in sys.modules:
+            _load_package(top, spec)
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            raise ConfigError(
+                f"{where}: the module {module_name} needs {error.name}, which is not there"
+                f"{find_name_conflict(error.name)}"
+            ) from error
+        own = f" nor in {folder}" if folder is not None else ""
+        raise ConfigError(
+            f"{where}: there is no module {module_name}, neither on the import path{own}"
+            f"{find_name_conflict(module_name) or '; put it there'}"
+        ) from error
+    except ImportError as error:
+        raise ConfigError(
+            f"{where}: the module {module_name} cannot be loaded: {error}{find_name_conflict(error.name)}"
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(
+            f"{where}: the module {module_name} cannot be loaded: {type(error).__name__}: {error}"
+        ) from error
+    found: object = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        names = [name for name, value in vars(module).items() if _is_hook_of(value, module_name)]
+        hint = f"; it has {', '.join(names)}" if names else find_name_conflict(module_name)
+        raise ConfigError(f"{where}: the module {module_name} has no class {class_name}{hint}")
+    return found
+
+
+def create_instance(kind: type, settings: Mapping[str, object], *, where: str) -> object:
+    """An object of the class, made with the settings by name. Raises ConfigError where they do not fit."""
+    try:
+        inspect.signature(kind).bind(**settings)
+    except TypeError as error:
+        raise ConfigError(f"{where}.settings do not fit {kind.__name__}: {error}") from error
+    try:
+        made: object = kind(**settings)
+    except Exception as error:
+        raise ConfigError(
+            f"{where}: {kind.__name__} cannot be made: {type(error).__name__}: {error}"
+        ) from error
+    return made
+
+
+def _find_package(top: str) -> ModuleSpec | None:
+    """Where a module at the top of the import path is; in a checkout, quorum's layers are not meant by it."""
+    spec = importlib.util.find_spec(top)
+    own = {Path(place).resolve() for place in list_own_folders()}
+    if own.isdisjoint(_list_locations(spec)):
+        return spec
+    checkout = {place.parent for place in own}
+    return PathFinder.find_spec(top, [entry for entry in sys.path if Path(entry).resolve() not in checkout])
+
+
+def _load_package(top: str, spec: ModuleSpec) -> None:
+    if spec.loader is None:
+        return
+    module = sys.modules[top] = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[top]
+        raise
+
+
+def _refuse_workspace(spec: ModuleSpec | None, where: str, folder: Path | None, workspace: Path) -> None:
+    for location in _list_locations(spec):
+        if not location.is_relative_to(workspace.resolve()):
+            continue
+        if spec is not None and not any(
+            location.is_relative_to(place) for place in _list_trusted_folders(folder)
+        ):
+            own = f"; put it into {folder}" if folder is not None else ""
+            raise ConfigError(
+                f"{where}: the module {spec.name} is in the workspace, from which no hook is loaded{own}"
+            )
+
+
+def _list_locations(spec: ModuleSpec | None) -> list[Path]:
+    if spec is None:
+        return []
+    named = [spec.origin] if spec.has_location and spec.origin else []
+    return [Path(place).resolve() for place in (*named, *(spec.submodule_search_locations or ()))]
+
+
+def _list_trusted_folders(folder: Path | None) -> list[Path]:
+    """Where installed modules are, though the workspace may hold the environment; and the person's own."""
+    paths = sysconfig.get_paths()
+    installed = [Path(paths[kind]) for kind in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return [place.resolve() for place in (*installed, *([folder] if folder is not None else []))]
+
+
+def _is_hook_of(value: object, module_name: str) -> bool:
+    own = isinstance(value, type) and value.__module__ == module_name
+    return own and any(hasattr(value, point.value) for point in HookPoint)
 
 
 def locate_hooks_folder(environ: Mapping[str, str]) -> Path | None:

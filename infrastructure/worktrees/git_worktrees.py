@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,7 +20,111 @@ from quorum.domain.worktrees.worktree import (
     WorktreeLoss,
     is_worktree_name,
 )
-from quorum.infrastructure.worktrees.git_writer import GitWriter
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.changes.git_reader import GitReader
+
+_MOST_FILES = 100
+_INCLUDED = re.compile(r"include(?:if\..+)?\.path", re.DOTALL)
+_PREFIX = "%(prefix)/"
+
+
+def list_possible_keys(run: Callable[..., bytes], folder: str) -> frozenset[str]:
+    """The keys of all of them, as git lists them in a folder. Raises ToolError where they cannot be known.
+
+    `run` runs a command of git there.
+    """
+    keys: set[str] = set()
+    waiting, seen = [""], {""}
+    while waiting:
+        file = waiting.pop()
+        listed = _list_settings(run, file)
+        for origin, key, value in listed:
+            keys.add(key)
+            if not _INCLUDED.fullmatch(key):
+                continue
+            included = _locate(value, os.path.join(folder, origin))
+            if included not in seen:
+                seen.add(included)
+                waiting.append(included)
+        if len(seen) > _MOST_FILES:
+            raise ToolError(f"the settings of git include more than {_MOST_FILES} files")
+    return frozenset(keys)
+
+
+def _list_settings(run: Callable[..., bytes], file: str) -> list[tuple[str, str, str]]:
+    """The origin, key and value of each setting of a file; of all that hold now where none is given."""
+    if file and not os.path.lexists(file):
+        return []
+    source = ("--no-includes", "--file", file) if file else ()
+    fields = os.fsdecode(run("config", "-z", "--show-origin", *source, "--list")).split("\0")
+    settings = []
+    for origin, setting in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = setting.partition("\n")
+        settings.append((origin.removeprefix("file:"), key, value))
+    return settings
+
+
+def _locate(value: str, origin: str) -> str:
+    """Where an included file lies, as named in a file."""
+    if value.startswith(_PREFIX):
+        raise ToolError(f"it is not known where git finds {value}, which its settings include")
+    return os.path.normpath(os.path.join(os.path.dirname(origin), os.path.expanduser(value)))
+
+
+_LONGEST_REASON = 300
+_NAMED = re.compile(r"(?P<kind>filter|merge|branch)\.(?P<name>.+)\.[^.]+", re.DOTALL | re.IGNORECASE)
+# An empty filter changes nothing. A merge driver that fails leaves a conflict, which is said and taken back.
+# The options of merges could name a strategy, which is a program.
+_OVERRIDDEN = {
+    "filter": {"smudge": "", "clean": "", "process": "", "required": "false"},
+    "merge": {"driver": "false", "recursive": "binary"},
+    "branch": {"mergeOptions": ""},
+}
+_STRATEGY = "recursive"
+_FIXED = {
+    "commit.gpgSign": "false",
+    "core.editor": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "merge.autoStash": "false",
+    "merge.verifySignatures": "false",
+    "pull.octopus": _STRATEGY,
+    "pull.twohead": _STRATEGY,
+    "rerere.enabled": "false",
+    "tag.gpgSign": "false",
+}
+
+
+class GitWriter(GitReader):
+    """As `GitReader`, for commands that also write. All methods block, and raise ToolError where git fails."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str], stop: Stop | None = None) -> None:
+        super().__init__(root, environ, stop)
+        keys = list_possible_keys(self.run, str(self.top))
+        settings = (*_FIXED.items(), *_override_named(keys))
+        first = int(self._environment["GIT_CONFIG_COUNT"])
+        self._environment["GIT_CONFIG_COUNT"] = str(first + len(settings))
+        for place, (key, value) in enumerate(settings, first):
+            self._environment[f"GIT_CONFIG_KEY_{place}"] = key
+            self._environment[f"GIT_CONFIG_VALUE_{place}"] = value
+        self._environment.pop("GIT_NO_REPLACE_OBJECTS", None)
+
+    def run_in_environment(self, more: Mapping[str, str], *arguments: str) -> bytes:
+        """What a command prints that has these variables in its environment as well."""
+        output, code, errors = self._run(arguments, b"", self.top, more)
+        if code != 0:
+            said = make_printable(errors.decode("utf-8", "replace").strip(), newlines=False)[:_LONGEST_REASON]
+            raise ToolError(f"git {arguments[0]} failed: {said or f'exit code {code}'}")
+        return output
+
+
+def _override_named(keys: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What has no filter, merge driver and merge strategy of these settings run."""
+    found = {(match["kind"].lower(), match["name"]) for key in keys if (match := _NAMED.fullmatch(key))}
+    for kind, name in sorted(found):
+        for setting, value in _OVERRIDDEN[kind].items():
+            yield f"{kind}.{name}.{setting}", value
+
 
 _MOST_NAMED = 5
 _NAME_RULE = "a worktree's name is at most 40 letters, digits, _ and -, and not diff, merge or drop"

@@ -6,17 +6,448 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import cast
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
 
 from acp.agent.connection import AgentSideConnection
+from acp.exceptions import RequestError
 from acp.interfaces import Agent
+from acp.meta import PROTOCOL_VERSION
+from acp.schema import (
+    AgentCapabilities,
+    AuthenticateResponse,
+    ClientCapabilities,
+    CloseSessionResponse,
+    CreateElicitationResponse,
+    DeleteSessionRequest,
+    ForkSessionResponse,
+    Implementation,
+    InitializeResponse,
+    ListSessionsResponse,
+    LoadSessionResponse,
+    McpCapabilities,
+    NewSessionResponse,
+    PermissionOption,
+    PromptCapabilities,
+    PromptResponse,
+    RequestPermissionResponse,
+    ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
+    SessionCapabilities,
+    SessionCloseCapabilities,
+    SessionDeleteCapabilities,
+    SessionForkCapabilities,
+    SessionInfo,
+    SessionListCapabilities,
+    SessionResumeCapabilities,
+    SetSessionConfigOptionResponse,
+    SetSessionModeResponse,
+    ToolCallUpdate,
+)
 
-from quorum.acp_agent.protocol_agent import ProtocolAgent
+from quorum.acp_agent.client_approver import NAMING_CLIENTS, ClientApprover
+from quorum.acp_agent.client_servers import ClientServer
+from quorum.acp_agent.client_session import ClientSession
+from quorum.acp_agent.config_options import ConfigOptions, list_offered_models
+from quorum.acp_agent.outbox import Outbox, SessionUpdate
+from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
+from quorum.acp_agent.request_routing import CANCEL_REQUEST, REQUEST_SENT
+from quorum.acp_agent.server_forms import build_elicitation, can_elicit, describe_question
 from quorum.acp_agent.session_composer import SessionComposer
+from quorum.acp_agent.session_modes import list_modes, restore_mode
+from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.sign_in import KEY_METHOD, explain_sign_in
 from quorum.acp_agent.standard_io import StandardIoTransport
+from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
+from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import LedgerError, ModeRefused, ProviderError, QuorumError
+from quorum.domain.mcp.server_question import ServerQuestion
+from quorum.domain.sessions.past_session import NamedSession, NewSession, SessionChoice, SessionSummary
 from quorum.errors import complain
+from quorum.version import __version__
+
+_INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
+_RESOURCE_NOT_FOUND = -32002
+_PAGE = 100
+_AT_ONCE = 50
+
+
+class ProtocolAgent:
+    """Implements the SDK's `Agent`, as far as quorum has what it asks for; the SDK answers the rest.
+
+    `settle` waits, when the client is gone, for the answers to what it asked before.
+    """
+
+    def __init__(self, composer: SessionComposer, settle: Callable[[], Awaitable[None]]) -> None:
+        self._composer = composer
+        self._settle = settle
+        self._is_closing = False
+        self._client: AgentSideConnection | None = None
+        self._capabilities: ClientCapabilities | None = None
+        self._client_name = ""
+        self._sessions: dict[str, ClientSession] = {}
+        self._is_opening = asyncio.Lock()
+        self._refused_in: Path | None = None
+
+    def on_connect(self, conn: AgentSideConnection) -> None:
+        """Take the way to the client."""
+        self._client = conn
+
+    # ---------------------------------------------------------------- sessions
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: ClientCapabilities | None = None,
+        client_info: Implementation | None = None,
+        **_: Any,
+    ) -> InitializeResponse:
+        """Say what there is. A client that asks for another version of the protocol is offered this one."""
+        if protocol_version != PROTOCOL_VERSION:
+            asked = f"the client asks for version {protocol_version} of the protocol"
+            complain([f"{asked}; quorum speaks {PROTOCOL_VERSION}"])
+        self._capabilities = client_capabilities
+        self._client_name = client_info.name.lower() if client_info is not None else ""
+        return InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=Implementation(name="quorum", title="quorum", version=__version__),
+            agent_capabilities=AgentCapabilities(
+                load_session=True,
+                mcp_capabilities=McpCapabilities(http=True, sse=False),
+                prompt_capabilities=PromptCapabilities(image=True, audio=False, embedded_context=True),
+                session_capabilities=SessionCapabilities(
+                    list=SessionListCapabilities(),
+                    close=SessionCloseCapabilities(),
+                    delete=SessionDeleteCapabilities(),
+                    resume=SessionResumeCapabilities(),
+                    fork=SessionForkCapabilities(),
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
+                ),
+            ),
+            auth_methods=[KEY_METHOD],
+        )
+
+    async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
+        """Look again whether there is a model to ask, in the folder where there was none."""
+        if method_id != KEY_METHOD.id:
+            raise RequestError(
+                _INVALID_PARAMS, f"there is no method {show_line(method_id)!a}, only {KEY_METHOD.id}"
+            )
+        root = self._refused_in or Path.cwd()
+        try:
+            await self._composer.check_provider(root)
+        except ProviderError as error:
+            raise explain_sign_in(error, root) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        return AuthenticateResponse()
+
+    async def new_session(
+        self,
+        cwd: str,
+        additional_directories: Sequence[str] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
+        **_: Any,
+    ) -> NewSessionResponse:
+        session = await self._open(cwd, NewSession(), additional_directories, mcp_servers)
+        return NewSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+
+    async def load_session(
+        self,
+        cwd: str,
+        session_id: str,
+        mcp_servers: Sequence[ClientServer] | None = None,
+        additional_directories: Sequence[str] | None = None,
+        **_: Any,
+    ) -> LoadSessionResponse:
+        """Continue a session; its whole history is sent before the answer."""
+        choice = await self._release_session(session_id)
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, replays=True)
+        return LoadSessionResponse(**session.list_choices())
+
+    async def resume_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: Sequence[str] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
+        **_: Any,
+    ) -> ResumeSessionResponse:
+        """Continue a session whose history the client has."""
+        choice = await self._release_session(session_id)
+        session = await self._open(cwd, choice, additional_directories, mcp_servers)
+        return ResumeSessionResponse(**session.list_choices())
+
+    async def fork_session(
+        self,
+        session_id: str,
+        cwd: str,
+        additional_directories: Sequence[str] | None = None,
+        mcp_servers: Sequence[ClientServer] | None = None,
+        **_: Any,
+    ) -> ForkSessionResponse:
+        choice = NamedSession((await self._find(session_id)).id)
+        session = await self._open(cwd, choice, additional_directories, mcp_servers, fork=True)
+        return ForkSessionResponse(session_id=session.agent.session_id, **session.list_choices())
+
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **_: Any
+    ) -> ListSessionsResponse:
+        """The recorded sessions, of a folder or of all, the one used last first."""
+        if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
+            raise RequestError(_INVALID_PARAMS, "there is no such page of the list; begin without a cursor")
+        folder = str(_require_folder(cwd)) if cwd is not None else None
+        first = int(cursor or 0)
+        found = [one for one in await self._list_known_sessions() if folder in (None, one.cwd)]
+        rest = str(first + _PAGE) if len(found) > first + _PAGE else None
+        return ListSessionsResponse(
+            sessions=[_build_session_info(one) for one in found[first : first + _PAGE]], next_cursor=rest
+        )
+
+    async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
+        """End a session; a prompt that is being answered is cancelled."""
+        session = self._require_session(session_id)
+        del self._sessions[session_id]
+        try:
+            await session.close()
+        except LedgerError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        return CloseSessionResponse()
+
+    async def delete_session(self, session_id: str) -> None:
+        """Remove a recorded session; one that this client has open is closed first. One that is not there is
+        gone already."""
+        if all(known.id != session_id for known in await self._list_known_sessions()):
+            return
+        await self._release_session(session_id)
+        try:
+            await self._composer.delete_session(session_id)
+        except LedgerError as error:
+            raise RequestError(_INVALID_REQUEST, str(error)) from error
+
+    async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Answer what the SDK has no route for; see `request_routing`."""
+        if method != "session/delete":
+            raise RequestError.method_not_found(f"_{method}")
+        await self.delete_session(DeleteSessionRequest.model_validate(params).session_id)
+        return {}
+
+    # ---------------------------------------------------------------- in a session
+
+    async def prompt(self, session_id: str, prompt: Sequence[PromptBlock], **_: Any) -> PromptResponse:
+        if self._is_closing:
+            return PromptResponse(stop_reason="cancelled")
+        return await self._require_session(session_id).answer(prompt)
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        """Stop the prompt that is being answered. A session that is not open has none."""
+        if (session := self._sessions.get(session_id)) is not None:
+            session.cancel()
+
+    async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
+        await self._choose(session_id, "mode", mode_id)
+        return SetSessionModeResponse()
+
+    async def set_config_option(
+        self, config_id: str, session_id: str, value: str | bool, **_: Any
+    ) -> SetSessionConfigOptionResponse:
+        """Choose the review mode, the model, or its effort."""
+        session = await self._choose(session_id, config_id, str(value))
+        return SetSessionConfigOptionResponse(config_options=session.config.list())
+
+    async def _choose(self, session_id: str, option: str, value: str) -> ClientSession:
+        session = self._require_session(session_id)
+        try:
+            await session.config.choose(option, value)
+        except (ModeRefused, ProviderError) as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        await session.outbox.flush()
+        return session
+
+    # ---------------------------------------------------------------- the end
+
+    async def close(self) -> bool:
+        """The client is gone: end all sessions, but for those that ask. Whether there are such; then the
+        process is to end at once, and their questions stay open in the ledger."""
+        self._is_closing = True
+        asking = {session for session in self._sessions.values() if session.is_asking}
+        for session in set(self._sessions.values()) - asking:
+            session.cancel()
+        if not asking:
+            await self._settle()
+        for session in tuple(self._sessions.values()):
+            try:
+                await (session.abandon() if session in asking else session.close())
+            except LedgerError as error:
+                complain([str(error)])
+        try:
+            await self._composer.close()
+        except LedgerError as error:
+            complain([str(error)])
+        return bool(asking)
+
+    # ---------------------------------------------------------------- opening
+
+    async def _open(
+        self,
+        cwd: str,
+        choice: SessionChoice,
+        additional_directories: Sequence[str] | None,
+        mcp_servers: Sequence[ClientServer] | None,
+        *,
+        fork: bool = False,
+        replays: bool = False,
+    ) -> ClientSession:
+        """The session. Nothing may be awaited between this and the answer to the client: it gets
+        updates of the session from the next step of the loop on, and is to know its id by then."""
+        root = _require_folder(cwd)
+        folders = tuple(str(_require_folder(folder)) for folder in additional_directories or ())
+        try:
+            async with self._is_opening:
+                session, notices = await self._compose(
+                    root, choice, mcp_servers or (), folders, fork=fork, replays=replays
+                )
+        except ProviderError as error:
+            self._refused_in = root
+            raise explain_sign_in(error, root) from error
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+        self._sessions[session.agent.session_id] = session
+        await session.greet(notices)
+        asyncio.get_running_loop().call_soon(session.outbox.open)
+        return session
+
+    async def _compose(
+        self,
+        root: Path,
+        choice: SessionChoice,
+        servers: Sequence[ClientServer],
+        folders: Sequence[str],
+        *,
+        fork: bool,
+        replays: bool,
+    ) -> tuple[ClientSession, tuple[str, ...]]:
+        client = self._client
+        assert client is not None
+        opened = await self._composer.open_record(root, choice, fork=fork, servers=servers)
+        session_id = opened.record.session_id
+
+        async def send(update: SessionUpdate) -> None:
+            await client.session_update(session_id, update)
+
+        async def ask(call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse:
+            return await client.request_permission(session_id, call, options)
+
+        def elicit(question: ServerQuestion) -> Awaitable[CreateElicitationResponse] | None:
+            return put_form(question) if can_elicit(question, self._capabilities) else None
+
+        async def put_form(question: ServerQuestion) -> CreateElicitationResponse:
+            mode = build_elicitation(question, session_id)
+            try:
+                return await client.create_elicitation(describe_question(question), mode)
+            except asyncio.CancelledError:
+                withdrawn = {"requestId": REQUEST_SENT.get()}
+                with suppress(ConnectionError):
+                    await client.ext_notification(CANCEL_REQUEST, withdrawn)
+                raise
+
+        async def read(path: str) -> str:
+            return (await client.read_text_file(session_id, path)).content
+
+        outbox = Outbox(send)
+        files = self._capabilities.fs if self._capabilities is not None else None
+        buffers = UnsavedBuffers(read if files is not None and files.read_text_file else None, root)
+        approver = ClientApprover(
+            ask,
+            outbox,
+            buffers.describe,
+            shows_option_names=self._client_name in NAMING_CLIENTS,
+            elicit=elicit,
+        )
+        feed = UpdateFeed(str(root), outbox.put)
+        feed.take_title(opened.record)
+        try:
+            if replays:
+                history = await asyncio.to_thread(lambda: [*feed.replay(opened.record)])
+                for place, update in enumerate(history):
+                    await send(update)
+                    if place % _AT_ONCE == 0:  # other sessions run meanwhile
+                        await asyncio.sleep(0)
+        except BaseException:
+            await opened.record.release()
+            raise
+        agent, notices = await self._composer.compose(opened, root, folders, approver=approver, observer=feed)
+        await restore_mode(agent, opened.record)
+        prompts = PromptBuilder(agent.attachments, root, buffers, agent.review.is_sensitive)
+        models = list_offered_models(opened.loaded, agent.models.configured_providers)
+        config = ConfigOptions(agent, await list_modes(agent), models)
+        feed.follow_config(config)
+        session = ClientSession(
+            agent, config=config, feed=feed, outbox=outbox, approver=approver, prompts=prompts
+        )
+        return session, notices
+
+    async def _release_session(self, session_id: str) -> NamedSession:
+        """The recorded session of this id; one that this client has open is closed first."""
+        found = await self._find(session_id)
+        if (session := self._sessions.get(found.id)) is not None:
+            if session.is_busy:
+                raise RequestError(
+                    _INVALID_REQUEST, "this session is open and answers a prompt; cancel it first"
+                )
+            await self.close_session(found.id)
+        return NamedSession(found.id)
+
+    async def _find(self, session_id: str) -> SessionSummary:
+        for session in await self._list_known_sessions():
+            if session.id == session_id:
+                return session
+        raise _explain_unknown(session_id, f"there is no session {show_line(session_id)!a}")
+
+    async def _list_known_sessions(self) -> tuple[SessionSummary, ...]:
+        try:
+            return await self._composer.list_sessions()
+        except QuorumError as error:
+            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+
+    def _require_session(self, session_id: str) -> ClientSession:
+        if (session := self._sessions.get(session_id)) is None:
+            raise _explain_unknown(
+                session_id, f"no session {show_line(session_id)!a} is open; open or load it first"
+            )
+        return session
+
+
+def _explain_unknown(session_id: str, text: str) -> RequestError:
+    return RequestError(
+        _RESOURCE_NOT_FOUND, f"Resource not found: {text}", {"sessionId": show_line(session_id)}
+    )
+
+
+def _require_folder(cwd: str) -> Path:
+    path = Path(cwd)
+    try:
+        if path.is_absolute() and (root := path.resolve(strict=True)).is_dir():
+            return root
+    except (OSError, RuntimeError, ValueError) as error:
+        raise RequestError(_INVALID_PARAMS, f"cannot work in {show_line(cwd)}: {error}") from error
+    raise RequestError(_INVALID_PARAMS, f"cannot work in {show_line(cwd)}: give the absolute path of a folder")
+
+
+def _build_session_info(session: SessionSummary) -> SessionInfo:
+    return SessionInfo(
+        session_id=session.id,
+        cwd=session.cwd,
+        title=show_line(session.title) or None,
+        updated_at=datetime.fromtimestamp(session.updated_ms / 1000, UTC).isoformat(),
+    )
+
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 from typing import Protocol
 
 from msgspec import Struct
 
-from quorum.domain.calls.proposed_call import ProposedCall
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
-from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.gate.agent_forms import read_copilot, read_gemini, read_kimi, read_opencode, read_qwen
-from quorum.gate.caller_calls import translate_call
-from quorum.gate.hook_callers import HookCaller, recognize_caller
-from quorum.gate.own_calls import read_own_call
+from quorum.gate.caller_calls import is_server_tool, name_unknown, translate_call
 from quorum.gate.payload import (
     BadPayload,
     read_optional,
@@ -26,6 +25,141 @@ from quorum.gate.payload import (
     require_fields,
     require_object,
 )
+from quorum.gate.shell_arguments import find_shell_text
+from quorum.infrastructure.tools.table import find_built_in_traits
+
+
+def read_own_call(
+    tool: str, given: JsonObject, *, cwd: str, environment: Mapping[str, str], task: str = ""
+) -> ProposedCall:
+    """A call of a tool of ours, or of an unknown one. Raises BadPayload for arguments that do not fit."""
+    traits = find_built_in_traits(tool)
+    effect = traits.effect if traits is not None else CallEffect.OTHER
+    if traits is None or effect is CallEffect.OTHER:
+        name, arguments = name_unknown(tool), given
+    else:
+        name = tool
+        require_fields(given, traits.arguments, f"the call of {tool}")
+        arguments = _READERS[effect](given)
+        if effect is CallEffect.COMMAND and (folder := read_optional(given, "working_dir", str)) is not None:
+            cwd = folder if folder.startswith("/") else f"{cwd.rstrip('/')}/{folder}"
+    is_other = effect is CallEffect.OTHER
+    return ProposedCall(
+        tool=name,
+        arguments=arguments,
+        effect=effect,
+        caller_tool=tool,
+        cwd=cwd,
+        environment=environment,
+        task=task,
+        shell_text=find_shell_text(arguments) if is_other else None,
+        is_known=not is_other or is_server_tool(tool),
+    )
+
+
+def _translate_command(given: JsonObject) -> JsonObject:
+    require(given, "command", str)
+    for name in ("background", "outside_sandbox", "opens_git"):
+        read_optional(given, name, bool)
+    return given
+
+
+def _read_listing(given: JsonObject) -> JsonObject:
+    path = read_optional(given, "path", str) or read_optional(given, "base_dir", str) or "."
+    pattern = read_optional(given, "pattern", str) or ""
+    if pattern.startswith(("/", "~")) or ".." in pattern:
+        raise BadPayload("the pattern leads out of its folder")
+    return {**given, "path": path}
+
+
+def _search(given: JsonObject) -> JsonObject:
+    require(given, "pattern", str)
+    return {**given, "path": read_optional(given, "path", str) or "."}
+
+
+def _read(given: JsonObject) -> JsonObject:
+    require(given, "path", str)
+    return given
+
+
+def _write(given: JsonObject) -> JsonObject:
+    require(given, "path", str)
+    require(given, "content", str)
+    return given
+
+
+def _edit(given: JsonObject) -> JsonObject:
+    path, edits = require(given, "path", str), given.get("edits")
+    if edits is None:
+        return {"path": path, "edits": [_translate_replacement(given)]}
+    if not isinstance(edits, list) or not edits or set(given) != {"path", "edits"}:
+        raise BadPayload("the call of edit_file has either edits, a list, or old_text and new_text")
+    found: list[JsonValue] = []
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            raise BadPayload("edits holds what is no object")
+        require_fields(edit, ("old_text", "new_text", "replace_all"), "an edit")
+        found.append(_translate_replacement(edit))
+    return {"path": path, "edits": found}
+
+
+def _translate_replacement(given: JsonObject) -> dict[str, JsonValue]:
+    return {
+        "old_text": require(given, "old_text", str),
+        "new_text": require(given, "new_text", str),
+        "replace_all": read_optional(given, "replace_all", bool) or False,
+    }
+
+
+def _patch(given: JsonObject) -> JsonObject:
+    require(given, "patch", str)
+    return given
+
+
+_READERS = {
+    CallEffect.COMMAND: _translate_command,
+    CallEffect.READ: _read,
+    CallEffect.LIST: _read_listing,
+    CallEffect.SEARCH: _search,
+    CallEffect.WRITE: _write,
+    CallEffect.EDIT: _edit,
+    CallEffect.PATCH: _patch,
+}
+
+
+class HookCaller(StrEnum):
+    """A program that runs hooks. UNKNOWN is each that is not told apart."""
+
+    CLAUDE_CODE = "Claude Code"
+    CODEX = "Codex"
+    COPILOT = "Copilot CLI"
+    GEMINI = "Gemini CLI"
+    KIMI = "Kimi Code"
+    OPENCODE = "opencode"
+    QWEN = "Qwen Code"
+    UNKNOWN = "an agent that cannot be told from others"
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether it asks its person, or runs nothing, where the answer is *ask*. The others run the call."""
+        return self in (HookCaller.CLAUDE_CODE, HookCaller.COPILOT, HookCaller.QWEN)
+
+
+def recognize_caller(payload: JsonObject, environment: Mapping[str, str]) -> HookCaller:
+    """The program, by fields that it alone sends: variables may come from another one that started it."""
+    if "turn_id" in payload:
+        return HookCaller.CODEX
+    if "client_type" in payload:
+        return HookCaller.KIMI
+    if str(payload.get("hook_event_name", "")).startswith(("Before", "After")):
+        return HookCaller.GEMINI
+    if "transcript_path" in payload and "permission_mode" in payload:
+        is_qwen = "timestamp" in payload and "QWEN_CODE_CLI" in environment
+        return HookCaller.QWEN if is_qwen else HookCaller.CLAUDE_CODE
+    if "transcript_path" not in payload and "timestamp" in payload and "COPILOT_CLI" in environment:
+        return HookCaller.COPILOT
+    return HookCaller.UNKNOWN
+
 
 PRE_TOOL_USE, PERMISSION_REQUEST, PROMPT = "PreToolUse", "PermissionRequest", "UserPromptSubmit"
 _BLOCKED = 2

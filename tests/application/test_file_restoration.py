@@ -10,7 +10,7 @@ from quorum.domain.calls.effects import ChangeKind, FileKind, FileState
 from quorum.domain.errors import LedgerError, RestoreError, ToolError
 from quorum.domain.events.event import CallQueued, EffectsObserved, FilesKept, FilesRestored
 from quorum.domain.replacing import replace
-from quorum.infrastructure.store.snapshots.budget import BATCH_FILES, KeepLimits
+from quorum.infrastructure.store.snapshots.keeper import BATCH_FILES, KeepLimits
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig, plan_taking_back, tree
 

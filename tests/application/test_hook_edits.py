@@ -30,7 +30,7 @@ from quorum.domain.events.event import BatchPlanned, CallFinished, HookRan
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.application.test_hooks import Answering, registered
 from tests.application.test_run_agent import Bench as AgentBench
 from tests.application.test_run_agent import reads

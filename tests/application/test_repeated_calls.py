@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.turn.repeated_calls import RepeatedCalls
+from quorum.application.turn.turn_loop import RepeatedCalls
 from quorum.domain.calls.tool import RiskLevel, ToolResultMessage
 from tests.support.builders import a_call
 

@@ -12,8 +12,7 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
 from quorum.application.subagents.linked_ledger import LinkedLedger
-from quorum.application.subagents.subagent_progress import SubagentProgress
-from quorum.application.subagents.subagent_runner import SubagentRunner
+from quorum.application.subagents.subagent_runner import SubagentProgress, SubagentRunner
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Usage

@@ -56,7 +56,7 @@ from quorum.domain.text.output import Structured, Text
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import locate_blobs, open_blob_store
 from quorum.infrastructure.storage_backend import BlobPlace, load_backends
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 from quorum.infrastructure.store.postgres.address import parse_address
 from quorum.infrastructure.store.postgres.database import PostgresDatabase
 from tests.support.bucket_server import BUCKET, BucketForTests

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.plan.pattern_overlap import may_overlap
 from quorum.domain.plan.phase import ApprovedPlan, PhaseScope, SessionPhase
-from quorum.domain.plan.plan import Plan, PlanTask
+from quorum.domain.plan.plan import Plan, PlanTask, may_overlap
 from quorum.domain.plan.plan_text import BadPlanText, parse_plan_text, render_plan_text
 from quorum.domain.plan.reading import BadPlan, read_plan
 from quorum.domain.review.path_pattern import matches_path

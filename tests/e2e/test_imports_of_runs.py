@@ -38,7 +38,7 @@ def test_a_run_without_a_screen_loads_nothing_that_draws_one_and_no_library_of_d
     loaded = {line.rpartition("|")[2].strip() for line in ended.stderr.splitlines() if "|" in line}
     assert {
         "quorum.application.session.agent_session",
-        "quorum.infrastructure.store.ledger.database",
+        "quorum.infrastructure.store.ledger.opening",
         "sqlite3",
     } <= loaded
     assert not {name for name in loaded if name.partition(".")[0] in _UNUSED}

@@ -8,8 +8,7 @@ from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.context_table import ModelWindowTable
 from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.report import show
-from quorum.infrastructure.prices.model_figures import build_window_lookup
-from quorum.infrastructure.prices.published import load_published_prices, parse_prices
+from quorum.infrastructure.prices.model_figures import build_window_lookup, load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
 ENTRY = """

@@ -14,8 +14,7 @@ from quorum.infrastructure.config.price_table import ModelPriceTable
 from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.report import show
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.prices.model_figures import build_price_table
-from quorum.infrastructure.prices.published import load_published_prices, parse_prices
+from quorum.infrastructure.prices.model_figures import build_price_table, load_published_prices, parse_prices
 from tests.support.settings_machine import Machine
 
 ENTRY = """

@@ -16,7 +16,7 @@ from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.mcp_table import McpServerTable
 from quorum.infrastructure.diagnostics.checking_command import CheckingCommand
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
-from quorum.infrastructure.hooks.command_hook import CommandHook
+from quorum.infrastructure.hooks.registrations import CommandHook
 from quorum.infrastructure.mcp.transports import find_obstacle
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

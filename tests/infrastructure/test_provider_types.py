@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.infrastructure.config.provider_table import ProviderTable
-from quorum.infrastructure.prices.model_figures import build_price_table
-from quorum.infrastructure.prices.published import load_published_prices
+from quorum.infrastructure.prices.model_figures import build_price_table, load_published_prices
 from quorum.infrastructure.provider_types import PROVIDER_TYPES, ProviderType, get_traits
 
 GUIDE = (Path(__file__).parents[2] / "docs/providers.md").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from quorum.application.calls.hooks import Hook
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook import Continue, HookPoint, describe_point
 from quorum.domain.replacing import replace
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.support.hook_drafts import a_result_draft
 
 DOCS = Path(__file__).parents[2] / "docs"

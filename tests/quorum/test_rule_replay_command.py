@@ -25,7 +25,7 @@ from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import NewSession
 from quorum.domain.text.json_value import JsonObject
 from quorum.errors import UsageError
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 from tests.support.builders import a_call
 from tests.support.command_line import run_command
 

@@ -25,6 +25,10 @@ async def until(holds: Callable[[], object], secs: float = PATIENCE_SECS) -> Non
             await asyncio.sleep(0.05)
 
 
+class RefusedCommandError(Exception):
+    """Chromium answered a command with an error, as while a page gives way to the next."""
+
+
 class Tab:
     """A tab, by the protocol of the debugging port."""
 
@@ -32,19 +36,27 @@ class Tab:
         self._socket, self._numbers = socket, itertools.count(1)
 
     async def command(self, method: str, **params: object) -> dict[str, Any]:
-        """What Chromium answers to a command."""
+        """What Chromium answers to a command. Raises RefusedCommandError."""
         number = next(self._numbers)
         await self._socket.send_json({"id": number, "method": method, "params": params})
         async with asyncio.timeout(PATIENCE_SECS):
             while True:
                 said: dict[str, Any] = await self._socket.receive_json()
-                if said.get("id") == number:
-                    result: dict[str, Any] = said["result"]
-                    return result
+                if said.get("id") != number:
+                    continue
+                if error := said.get("error"):
+                    raise RefusedCommandError(f"{method}: {error['message']}")
+                result: dict[str, Any] = said["result"]
+                return result
 
     async def evaluate(self, script: str) -> Any:
-        """The value of an expression in the page; None where it fails."""
-        told = await self.command("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        """The value of an expression in the page; None where it fails, or its page is left meanwhile."""
+        try:
+            told = await self.command(
+                "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+            )
+        except RefusedCommandError:
+            return None
         return told["result"].get("value")
 
     async def shows(self, script: str) -> Any:

@@ -17,7 +17,7 @@ from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
 from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
-from quorum.infrastructure.models.openai_responses.answer import ResponsesAnswer
+from quorum.infrastructure.models.openai_responses.client import ResponsesAnswer
 from quorum.infrastructure.models.openai_responses.payload import (
     build_responses_history,
     build_responses_payload,

@@ -20,9 +20,8 @@ from quorum.domain.text.styles import StyleChange
 from quorum.infrastructure.tools.table import MODULES
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import CardTarget, draw_batch
-from quorum.tui.transcript.kinds.colouring import PLAIN
 from quorum.tui.transcript.kinds.kind import find_kind
-from quorum.tui.transcript.kinds.terminal import _write_characters, find_exit
+from quorum.tui.transcript.kinds.terminal import PLAIN, _write_characters, find_exit
 from tests.tui.transcript_scenes import DIFF, Clock, TranscriptApp, finished, planned
 
 ROOT = Path(__file__).parents[2]

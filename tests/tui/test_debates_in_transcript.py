@@ -32,7 +32,7 @@ from quorum.domain.panel.debate_record import (
 from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
 from quorum.domain.panel.panel_form import PanelForm
 from quorum.domain.review.severity import Severity
-from quorum.tui.copying.stops import CopyStop, build_piece
+from quorum.tui.copying.stop_bar import CopyStop, build_piece
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.panels import draw_panel, speak_panel
 

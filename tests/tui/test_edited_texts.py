@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.calls.seal import Seal
 from quorum.domain.text.json_value import JsonObject
-from quorum.tui.screens.review.edit import (
+from quorum.tui.screens.review.editing import (
     EditedPart,
     NotEditable,
     apply_edit,

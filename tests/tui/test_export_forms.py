@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from quorum.application.export.formats import render_export
-from quorum.application.export.markdown import render_markdown
+from quorum.application.export.formats import render_export, render_markdown
 from quorum.application.export.narration import build_account
 from quorum.application.export.page import render_page
 from quorum.application.export.plain import render_plain

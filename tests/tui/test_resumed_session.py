@@ -8,8 +8,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.mode import Mode
-from quorum.tui.side_panel.drawing import draw_present
-from quorum.tui.side_panel.timeline import draw_timeline
+from quorum.tui.side_panel.drawing import draw_present, draw_timeline
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished

@@ -17,7 +17,7 @@ from quorum.domain.review.questions import ApproveRest, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
-from quorum.tui.screens.review.edit import EditedPart, NotEditable, apply_edit, render_editable
+from quorum.tui.screens.review.editing import EditedPart, NotEditable, apply_edit, render_editable
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from quorum.tui.screens.review.text.objections import collect_quotes
 from quorum.tui.screens.review.text.plan import find_plan

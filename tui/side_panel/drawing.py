@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,17 +11,173 @@ from rich.style import Style
 from textual.strip import Strip
 
 from quorum.application.view.changed_files import ChangedFile
+from quorum.application.view.entries import Batch, Call, Phase
 from quorum.application.view.jobs import JobView
 from quorum.application.view.present import HookRun, Present, Step, StepStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
-from quorum.tui.side_panel.folding import Row, fold_rows, share_lines
 from quorum.tui.side_panel.plan_text import describe_progress, find_mark
-from quorum.tui.side_panel.timeline import count_waiting, draw_timeline
-from quorum.tui.transcript.cells.lines import build_strip, fit_text, fit_text_end, wrap_words
+from quorum.tui.transcript.cells.lines import (
+    build_strip,
+    clean_program_text,
+    fit_text,
+    fit_text_end,
+    pad_text,
+    wrap_words,
+)
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.draw.ballots import draw_awaited, draw_votes
+from quorum.tui.transcript.draw.lanes import draw_lane, find_span
 from quorum.tui.transcript.draw.remarks import choose_sign
+from quorum.tui.transcript.draw.rows import WORTH_TELLING_SECS, choose_verb
+from quorum.tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Something shown on `height` lines, drawn only if it is. A row that is over makes room first."""
+
+    height: int
+    is_over: bool
+    draw: Callable[[], list[Strip]]
+
+
+def fold_rows(rows: Sequence[Row], room: int, over: str, style: Style) -> list[Strip]:
+    """The rows on at most `room` lines.
+
+    Where they are too many, those that are over go first, oldest before newer, and then the last ones. A line
+    says how many are missing in each place; `over` is the word for the first ones.
+    """
+    missing = sum(row.height for row in rows) - room
+    dropped: set[int] = set()
+    if missing > 0:
+        missing += 1  # the line that tells of it
+        for place, row in enumerate(rows):
+            if missing > 0 and row.is_over:
+                dropped.add(place)
+                missing -= row.height
+    kept = [row for place, row in enumerate(rows) if place not in dropped]
+    strips = [build_strip((f"… {len(dropped)} {over}", style))] if dropped else []
+    left = room - len(strips) - (1 if missing > 0 else 0)
+    shown = 0
+    for row in kept:
+        left -= row.height
+        if left < 0:
+            break
+        strips += row.draw()
+        shown += 1
+    if shown < len(kept):
+        strips.append(build_strip((f"… {len(kept) - shown} more", style)))
+    return strips[: max(room, 0)]
+
+
+def share_lines(wanted: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """How many of `room` lines each section gets: its least first, then what it wants, the first ones before
+    the others."""
+    given: list[int] = []
+    for want, enough in zip(wanted, least, strict=True):
+        given.append(max(0, min(want, enough, room - sum(given))))
+    for place, want in enumerate(wanted):
+        given[place] += min(want - given[place], room - sum(given))
+    return given
+
+
+_LEAST_LANE, _MOST_LANE = 6, 24
+_ROOM_FOR_LANES = 60
+_MOST_VERB = 10
+_SIGNS = {
+    Phase.COMPOSED: "·",
+    Phase.QUEUED: "·",
+    Phase.REVIEWED: "?",
+    Phase.RUNNING: "●",
+    Phase.ABANDONED: "–",
+}
+
+
+def count_waiting(batch: Batch) -> str:
+    """How many calls wait for the person, run, and wait for others."""
+    phases = [call.phase for call in batch.calls if call.is_open]
+    running, asked = phases.count(Phase.RUNNING), phases.count(Phase.REVIEWED)
+    counts = {"for you": asked, "running": running, "waiting": len(phases) - running - asked}
+    return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
+
+
+def draw_timeline(batch: Batch, width: int, palette: Palette, now: float) -> list[Row]:
+    """A row for each call, in the model's order; lanes, which need room, share one span of time."""
+    columns = _Columns(batch.calls, width, palette, now, has_lanes=not batch.untimed)
+    span = find_span(batch, now)
+    return [
+        Row(2 if call.progress.updates else 1, not call.is_open, partial(columns.render_row, call, span))
+        for call in batch.calls
+    ]
+
+
+class _Columns:
+    """The places of number, verb, arguments, lane and state in a row, such that they stand below each other."""
+
+    def __init__(
+        self, calls: Sequence[Call], width: int, palette: Palette, now: float, *, has_lanes: bool
+    ) -> None:
+        self._calls, self._width, self._palette, self._now = calls, width, palette, now
+        self._index = max(len(str(call.number)) for call in calls)
+        verbs = max(cell_len(choose_verb(call)) for call in calls)
+        self._verb = min(verbs, max(min(width // 3, _MOST_VERB), 1))
+        self._says_states = width >= _ROOM_FOR_LANES
+        self._sign = 0 if self._says_states else 2
+        room = width - self._sign - self._index - self._verb - 2
+        states = max(cell_len(self._describe_state(call)) for call in calls)
+        self._state_cells = min(states, room // 2)
+        has_lanes = has_lanes and self._says_states
+        arguments = room - self._state_cells - 1 - (_LEAST_LANE + 1 if has_lanes else 0)
+        longest = max(cell_len(shorten_arguments(call)[0]) for call in calls)
+        self._arguments = max(min(longest, arguments), 0) if has_lanes else max(arguments, 0)
+        self._lane = min(room - self._arguments - self._state_cells - 2, _MOST_LANE) if has_lanes else 0
+
+    def render_row(self, call: Call, span: tuple[float, float]) -> list[Strip]:
+        """The lines of one call."""
+        palette, style = self._palette, Style(bold=call.is_open)
+        verb = pad_text(fit_text(choose_verb(call), self._verb), self._verb)
+        telling, state = shorten_arguments(call)[0], fit_text(self._describe_state(call), self._state_cells)
+        room = self._arguments
+        if self._sign:  # a row without a time leaves its place to the arguments
+            room += self._state_cells - cell_len(state)
+        bar = draw_lane(call, span, self._now, self._lane, palette, others=self._calls) if self._lane else []
+        strips = [
+            build_strip(
+                (f"{self._choose_sign(call)} " if self._sign else "", describe_state(call, palette)[0][1]),
+                (f"{call.number:>{self._index}} ", palette.muted),
+                (verb + " ", palette.muted),
+                (pad_text(fit_text(telling, room), room) + " ", style),
+                *bar,
+                (" " if bar else "", Style()),
+                (state, describe_state(call, palette)[0][1]),
+            )
+        ]
+        if call.progress.updates:
+            strips.append(self._draw_progress(call))
+        return strips
+
+    def _describe_state(self, call: Call) -> str:
+        """Its state in words where there is room, and how long it took or has been running from a second on."""
+        word = describe_state(call, self._palette)[0][0]
+        seconds = measure_seconds(call, self._now)
+        time = format_duration(seconds) if seconds is not None and seconds >= WORTH_TELLING_SECS else ""
+        return (
+            f"{self._choose_sign(call) if word == 'ok' else word} {time}".strip() if self._says_states else time
+        )
+
+    def _choose_sign(self, call: Call) -> str:
+        return _SIGNS.get(call.phase) or ("✓" if describe_state(call, self._palette)[0][0] == "ok" else "✗")
+
+    def _draw_progress(self, call: Call) -> Strip:
+        """How often it reported, and while it runs what it said last."""
+        indent = " " * (self._sign + self._index + 1)
+        text = format_amount(call.progress.updates, "update")
+        shown = call.progress.list_lines()
+        if call.phase is Phase.RUNNING and shown:
+            text += f" · {make_printable(clean_program_text(shown[-1]), newlines=False)}"
+        return build_strip((indent + fit_text(f"↳ {text}", self._width - len(indent)), self._palette.muted))
+
 
 # The least lines of each section, its heading included, where there is too little room for all.
 _LEAST_PLAN, _LEAST_FILES, _LEAST_BATCH, _LEAST_VOTES, _LEAST_JOBS, _LEAST_HOOKS = 5, 4, 6, 5, 3, 3

@@ -8,11 +8,11 @@ registers, repetition by `.` or all of the motions, and both take the keys that 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from quorum.domain.replacing import replace
 from quorum.tui.vim.buffer import Buffer
-from quorum.tui.vim.changes import Insertion, RepeatableChange, SelectionExtent
 from quorum.tui.vim.commands import (
     MOTIONS,
     OPERATORS,
@@ -32,7 +32,126 @@ from quorum.tui.vim.regions import (
     indent,
     join,
 )
-from quorum.tui.vim.registers import Registers, RegisterText
+
+CLIPBOARD = "+*"
+_BLACK_HOLE = "_"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterText:
+    """A text of a register; `lines` where it is whole lines, then without the last line break."""
+
+    text: str
+    lines: bool = False
+
+
+class Registers:
+    """The unnamed register, `a`-`z`, `0`-`9`, `-`, and the clipboard, which others read and write."""
+
+    def __init__(self, copy: Callable[[str], None], clipboard: Callable[[], str]) -> None:
+        self._copy = copy
+        self._clipboard = clipboard
+        self._texts: dict[str, RegisterText] = {}
+        self._last = "0"
+
+    def get(self, name: str | None) -> RegisterText | None:
+        """What a register holds; without a name, what was deleted or yanked last."""
+        name = (self._last if name in (None, '"') else name).lower()
+        if name in CLIPBOARD:
+            text = self._clipboard()
+            return RegisterText(text.removesuffix("\n"), text.endswith("\n")) if text else None
+        return self._texts.get(name)
+
+    def keep_yanked(self, piece: RegisterText, name: str | None) -> None:
+        """Keep what was yanked: in the named register, else in 0."""
+        self._keep(piece, "0" if name in (None, '"') else name)
+
+    def keep_deleted(self, piece: RegisterText, name: str | None, *, large: bool) -> None:
+        """Keep what was deleted.
+
+        Lines, and what reaches over the end of one (`large`), move 1-9 on; less than that goes to `-`. A named
+        register takes both.
+        """
+        if name == _BLACK_HOLE:
+            return
+        if name not in (None, '"'):
+            self._keep(piece, name)
+        if large:
+            for number in range(9, 1, -1):
+                if (before := self._texts.get(str(number - 1))) is not None:
+                    self._texts[str(number)] = before
+            self._texts["1"] = piece
+        elif name in (None, '"'):
+            self._texts["-"] = piece
+        if name in (None, '"'):
+            self._last = "1" if large else "-"
+
+    def _keep(self, piece: RegisterText, name: str) -> None:
+        if name == _BLACK_HOLE:
+            return
+        register = name.lower()
+        if name in CLIPBOARD:
+            self._copy(piece.text + "\n" * piece.lines)
+        elif name.isupper() and (before := self._texts.get(register)) is not None:
+            lines = before.lines or piece.lines
+            self._texts[register] = RegisterText(before.text + "\n" * lines + piece.text, lines)
+        else:
+            self._texts[register] = piece
+        self._last = register
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionExtent:
+    """How much was selected, so that a command over it can be repeated elsewhere."""
+
+    line_breaks: int
+    last_line: int
+    lines: bool
+
+    @classmethod
+    def of(cls, region: Region, buffer: Buffer) -> SelectionExtent:
+        """How much of a text this region takes."""
+        text = region.read_text(buffer)
+        return cls(text.count("\n"), len(text) - (text.rfind("\n") + 1), region.lines)
+
+    def select_at_cursor(self, buffer: Buffer) -> Region:
+        """As much from the cursor on as was selected before."""
+        last = buffer.cursor
+        for _ in range(self.line_breaks):
+            end = buffer.find_line_end(last)
+            if end == len(buffer.text):
+                break
+            last = end + 1
+        if self.lines:
+            return Region.from_lines(buffer, buffer.cursor, last, buffer.cursor)
+        end = min(last + self.last_line, buffer.find_line_end(last))
+        return Region(buffer.cursor, end, lines=False, cursor=buffer.cursor)
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatableChange:
+    """What `.` repeats: a command, over how much of a selection, and what was inserted with it."""
+
+    command: VimCommand
+    selected: SelectionExtent | None
+    inserted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Since when text is inserted: the text then, how often it counts, and what is between two of them."""
+
+    began: Buffer
+    times: int
+    separator: str
+
+    def find_inserted(self, now: Buffer) -> str | None:
+        """What was inserted where it began; None where something else was changed."""
+        began = self.began
+        before, after = began.text[: began.cursor], began.text[began.cursor :]
+        fits = len(now.text) >= len(began.text) and now.text.startswith(before) and now.text.endswith(after)
+        return now.text[len(before) : len(now.text) - len(after)] if fits else None
+
 
 _FAR_RIGHT = 1 << 30
 _MOST_UNDONE = 1_000

@@ -2,24 +2,399 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.effects.encodings import decode, find_encoding, unescape
-from quorum.domain.review.effects.file_reduction import copy, copy_blocks, follow_git, judge_endless, pack, show
+from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
-from quorum.domain.review.effects.network_reduction import connect, install, post, transfer
+from quorum.domain.review.effects.places import (
+    find_host,
+    find_secret,
+    is_local,
+    is_metadata,
+    is_program_folder,
+    is_record,
+    is_system_program,
+    starts_by_itself,
+)
 from quorum.domain.review.effects.program_effects import Input, Operand, parse_words
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.secret_programs import find_given_secret
-from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
+from quorum.domain.review.effects.side_effect import (
+    NO_DATA,
+    Data,
+    DataKind,
+    Datum,
+    EffectKind,
+    find_kind,
+)
 from quorum.domain.review.effects.started_programs import list_found
 from quorum.domain.review.effects.surroundings import Output, Scope
-from quorum.domain.review.effects.used_program import UsedProgram, drop_kind
-from quorum.domain.review.effects.word_judgement import judge_uses, judge_words
+from quorum.domain.review.effects.used_program import (
+    REMOTE,
+    SUBSTITUTION,
+    VARIABLE,
+    WHOLE_SUBSTITUTION,
+    UsedProgram,
+    drop_kind,
+)
+from quorum.domain.review.effects.word_judgement import (
+    SECRET_WORDS,
+    judge_uses,
+    judge_words,
+    search_for_secrets,
+)
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.places import governs_agents
+
+_NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
+_FTP = frozenset({"ftp", "lftp", "tftp", "smbclient", "sftp"})
+_PUTS = re.compile(r"\b(m?put|mirror\s+-\w*R|reput)\b")
+_HTTPIE = frozenset({"http", "https", "xh", "xhs", "httpie"})
+_RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "kdig", "delv", "ping", "getent"})
+_NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
+_CONFIGURATIONS = frozenset({"-K", "--config"})
+_CONFIGURED = frozenset({"curl", "wget", "wget2"})
+_HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
+_NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
+_FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
+_NAMED_FILE = re.compile(r"[^=@]*@(.+)", re.DOTALL)
+_NO_HOST = re.compile(r"-|@\S+|\+\S+|[A-Z]+")
+_FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\w.-]+\.[a-z]{2,}/\S+@")
+
+
+def connect(used: UsedProgram) -> Data:
+    """Take what goes to another machine, and return what comes from there."""
+    reducer, host = used.scope.reducer, _find_host(used)
+    for path in used.words.find(used.row.sends):
+        is_input = path in ("-", ".", "/dev/stdin")
+        reducer.send(used.piped if is_input else used.read(path), host)
+    for option, text in used.words.values:
+        if option in used.row.posts.split():
+            post(used, text, host, option)
+        _judge_configuration(used, option, text)
+    for word in used.words.operands:
+        data = used.find_data(word)
+        if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
+            data = frozenset(each for each in data if each.kind in (DataKind.SECRET, DataKind.ENVIRONMENT))
+        reducer.send(data, host)
+        if used.name in _RESOLVERS and SUBSTITUTION.search(word) and not WHOLE_SUBSTITUTION.fullmatch(word):
+            used.scope.add(EffectKind.SEND, f"sends what it works out in a name that it looks up: {word}", word)
+        if used.name in _HTTPIE and "://" not in word and (file := word.rpartition("@"))[1] and file[2]:
+            reducer.send(used.read(file[2]), host)
+    if used.name in _NETCATS and _listens(used):
+        used.scope.add(EffectKind.ADMIT, f"lets other machines connect by {used.name}")
+        host = "whoever connects"
+    if used.name == "socat" and re.search(r"(?i)\b(exec|system|shell):", " ".join(used.run.arguments)):
+        used.scope.add(EffectKind.ADMIT, "gives another machine a program to talk to")
+    if used.row.input is Input.SEND:
+        reducer.send(used.piped | _read_socat_files(used), host)
+    if used.name in _FTP and _PUTS.search(f"{used.run.text or ''} {' '.join(used.run.arguments)}"):
+        reducer.send(frozenset({Datum(DataKind.FILE, "files of this machine")}), host)
+    return _fetch(used, host)
+
+
+def _judge_configuration(used: UsedProgram, option: str, path: str) -> None:
+    if used.name in _CONFIGURED and option in _CONFIGURATIONS and path != "/dev/null":
+        does = f"takes addresses and files to send from a configuration that is not shown: {path}"
+        used.scope.add(EffectKind.SEND, does, path)
+
+
+def _find_host(used: UsedProgram) -> str:
+    hosts = [*used.words.find(used.row.hosts), *used.words.operands]
+    shown = [each for each in hosts if not VARIABLE.fullmatch(each) and not _NO_HOST.fullmatch(each)]
+    named = (each for each in shown if "://" in each or "." in each or ":" in each)
+    return next(named, next(iter(shown), "another machine"))
+
+
+def _fetch(used: UsedProgram, host: str) -> Data:
+    if any(map(is_metadata, used.words.operands)):
+        return frozenset({Datum(DataKind.SECRET, "the credentials that the cloud gives this machine")})
+    if used.row.gives is None or is_local(host):
+        return NO_DATA
+    fetched = frozenset({Datum(DataKind.FETCHED, host)})
+    for word in used.words.operands:
+        if "/" in word:  # it may be kept under the name that it has there
+            used.scope.reducer.write_file(word.rstrip("/").rpartition("/")[2], fetched)
+    return fetched
+
+
+def _listens(used: UsedProgram) -> bool:
+    words = " ".join(used.run.arguments)
+    if "127.0.0.1" in words or "localhost" in words:
+        return False
+    if used.name == "socat":
+        return re.search(r"(?i)\b(\w+-)?listen:", words) is not None
+    return used.has_option(r"-[a-zA-Z46]*l[a-zA-Z0-9]*|--listen")
+
+
+def _read_socat_files(used: UsedProgram) -> Data:
+    if used.name != "socat":
+        return NO_DATA
+    found = re.findall(r"(?i)\b(?:FILE|OPEN|GOPEN):([^,\s]+)", " ".join(used.run.arguments))
+    return used.read(*(each for each in found if not each.startswith("/dev/tty")))
+
+
+def post(used: UsedProgram, text: str, host: str, option: str = "") -> None:
+    """Take a text that is sent, or the file that it names."""
+    data = used.find_data(text)
+    if option in _HEADERS and not text.startswith("@"):  # a key goes to its own service in a header
+        data = frozenset(
+            each for each in data if each.kind is not DataKind.SECRET or not each.origin.startswith("$")
+        )
+    elif found := (_NAMED_FILE if option in _NAMED_FILES else _FILE).match(text):
+        path = found[1].partition(";")[0]
+        if path in ("-", "/dev/stdin", "."):
+            data |= used.piped
+        elif not SUBSTITUTION.search(path):
+            data |= used.read(path)
+    used.scope.reducer.send(data, host)
+
+
+def transfer(used: UsedProgram) -> None:
+    """Take files that are copied from one machine to another."""
+    reducer = used.scope.reducer
+    paths = _drop_subcommand(used)
+    if len(paths) < 2:
+        return
+    *sources, target = paths
+    fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
+    own = [each for each in sources if not _is_remote(used, each)]
+    if _is_remote(used, target):
+        for source in own:
+            data = used.read(source) or frozenset({Datum(DataKind.FILE, source)})
+            reducer.send(data, target.partition("://")[2] or target.partition(":")[0] or target)
+        return
+    reducer.write_file(target, fetched | used.read(*own))
+    for source in sources:
+        if fetched:
+            reducer.write_file(source.rpartition("/")[2], fetched)
+
+
+def _drop_subcommand(used: UsedProgram) -> Sequence[str]:
+    for words in used.row.words.split("|"):
+        given = [word for word in words.split() if not word.startswith("-")]
+        if given and list(used.operands[: len(given)]) == given:
+            return used.operands[len(given) :]
+    return used.operands
+
+
+def _is_remote(used: UsedProgram, path: str) -> bool:
+    if used.name in _NAMED_REMOTES:
+        return ":" in path or (used.name != "rclone" and not path.startswith(("/", ".")))
+    return REMOTE.fullmatch(path) is not None
+
+
+def install(used: UsedProgram) -> None:
+    """Take the packages, images and files that a program installs or runs."""
+    reducer = used.scope.reducer
+    for path in (*used.operands, *used.words.find(used.row.shows), *used.words.find("-r -f -i")):
+        if (file := reducer.find_file(path)) is not None:
+            reducer.run_data(file.data)
+            if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
+                reduce_code(file.text, reducer, program=used.name)
+        elif _FETCHED_PACKAGE.match(path):
+            reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
+    for address in used.words.find("-i --index-url --extra-index-url --registry --source"):
+        if "://" in address and not is_local(address):
+            does = f"takes packages from {find_host(address)}"
+            used.scope.add(EffectKind.RUN_FETCHED, does, address)
+    if used.row.input is Input.RUN and (not used.operands or "-" in used.operands):
+        reducer.run_data(used.piped)
+
+
+_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
+_SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
+_IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
+_CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
+_EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
+_COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
+
+
+def show(used: UsedProgram) -> Data:
+    """Take what is read, and return what comes out."""
+    operands = used.operands
+    if used.row is UNKNOWN_PROGRAM:
+        operands = tuple(each for each in operands if "/" in each or find_secret(each))
+    data = used.read(*operands)
+    if used.name in _SEARCHERS:
+        search_for_secrets(used.scope, used.run, operands)
+        if find_kind(used.piped, DataKind.ENVIRONMENT) and any(map(SECRET_WORDS.search, used.run.arguments)):
+            used.scope.add(EffectKind.REVEAL, "shows the secrets of the environment")
+        return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
+    changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
+    for path in operands:
+        if changes or (used.name in _EDITORS and starts_by_itself(path)):
+            used.scope.reducer.write_file(path, NO_DATA)
+    if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None:
+        for path in operands:
+            used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
+    return NO_DATA if changes else data
+
+
+def copy(used: UsedProgram) -> Data:
+    """Take files that are copied, moved or linked, and return what comes out instead."""
+    folders = [value for option, value in used.words.values if option in ("-t", "--target-directory")]
+    *sources, target = (*used.operands, *folders) or ("",)
+    if not sources or target.startswith("/dev/"):
+        return NO_DATA
+    data = used.read(*sources)
+    if target == "-":
+        return data
+    if used.name in ("ln", "mv"):
+        data = drop_kind(data, DataKind.FILE)
+    reducer = used.scope.reducer
+    text = file.text if len(sources) == 1 and (file := reducer.find_file(sources[0])) else None
+    inside = [f"{target.rstrip('/')}/{each.rstrip('/').rpartition('/')[2]}" for each in sources]
+    for path in inside if target.endswith("/") or len(sources) > 1 else (target, *inside):
+        reducer.write_file(path, data, text)
+        if is_record(path) or (used.name == "mv" and any(map(is_record, sources))):
+            used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
+    for source in sources:
+        if used.name == "mv" and governs_agents(source):
+            reducer.write_file(source, NO_DATA)  # what is not at its place any more holds nobody
+        _judge_new_name(used, source, target)
+    return NO_DATA
+
+
+def _judge_new_name(used: UsedProgram, source: str, target: str) -> None:
+    name = target.rpartition("/")[2]
+    is_renamed = name not in (source.rpartition("/")[2], "", ".", "..") and not is_program_folder(target)
+    if is_renamed and is_system_program(source) and used.name in ("cp", "mv", "install"):
+        used.scope.add(EffectKind.DISGUISE, f"puts {source} under another name: {target}", target)
+
+
+def copy_blocks(used: UsedProgram) -> Data:
+    """Take what dd reads and writes, and return what it prints."""
+    given = dict(word.split("=", 1) for word in used.run.arguments if "=" in word)
+    data = used.piped | used.read(*([given["if"]] if "if" in given else ()))
+    if "count" in given:
+        data = drop_kind(data, DataKind.ENDLESS)
+    if "of" not in given:
+        return data
+    used.scope.reducer.write_file(given["of"], data)
+    return NO_DATA
+
+
+def pack(used: UsedProgram, data: Data) -> Data:
+    """Take an archive that is made or taken apart, and return what comes out."""
+    reducer = used.scope.reducer
+    if used.name in ("zip", "7z", "7za", "rar", "split"):
+        named = [path for path in used.operands[:2] if not path.startswith("/") and path not in ("a", "u")]
+        for path in named[:1]:
+            reducer.write_file(path if "." in path else f"{path}.zip", data)
+        return data
+    archives = used.words.find("-f --file")
+    if used.has_option(r"-[a-zA-Z]*[cru][a-zA-Z]*|--create|--append|--update"):
+        for path in archives:
+            if path != "-":
+                reducer.write_file(path, data)
+                data = NO_DATA
+    elif fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
+        reducer.fetched_tree = fetched
+    return data
+
+
+def judge_endless(used: UsedProgram) -> None:
+    """Take a source without an end that a program goes through to its end."""
+    sources = used.piped | used.read(*(each for each in used.operands if each.startswith("/dev/")))
+    if endless := find_kind(sources, DataKind.ENDLESS):
+        used.scope.add(EffectKind.EXHAUST, f"goes through {endless.origin}, which has no end")
+
+
+def follow_git(used: UsedProgram) -> None:
+    """Take what git fetches, and where it pushes to."""
+    words = [word for word in used.run.arguments if not word.startswith("-")]
+    match words:
+        case ["clone", *rest] | ["-C", _, "clone", *rest]:
+            if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
+                used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, address)
+        case ["remote", "add" | "set-url", name, *_]:
+            used.scope.remotes.add(name)
+        case ["push", target, *_]:
+            if target in used.scope.remotes or "://" in target or REMOTE.fullmatch(target):
+                used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
+        case _:
+            return
+
+
+_DECODERS = frozenset(
+    {
+        *("base64", "gbase64", "basenc", "base32", "xxd", "rev", "openssl", "tr", "uudecode", "gunzip", "zcat"),
+        *("bunzip2", "unxz", "gpg", "gzip"),
+    }
+)
+
+
+def find_encoding(run: Invocation) -> str | None:
+    """The encoding that a program undoes in what comes in; None where it undoes none."""
+    if run.program not in _DECODERS:
+        return None
+    given = set(run.arguments)
+    letters = "".join(word[1:] for word in run.arguments if re.fullmatch(r"-[a-zA-Z]+", word))
+    decodes = bool({"d", "D"} & set(letters)) or bool(given & {"--decode", "--decrypt", "-decrypt"})
+    match run.program:
+        case "base64" | "gbase64" | "basenc" if decodes:
+            return "base64"
+        case "base32" if decodes:
+            return "base32"
+        case "xxd" if "r" in letters:
+            return "hex"
+        case "rev":
+            return "rev"
+        case "openssl" if decodes:
+            return "base64" if given & {"base64", "-base64", "-a"} else "other"
+        case "tr" if _changes_letters(run):
+            return "other"
+        case "uudecode" | "gunzip" | "zcat" | "bunzip2" | "unxz":
+            return "other"
+        case "gpg" | "gzip" if decodes:
+            return "other"
+        case _:
+            return None
+
+
+def _changes_letters(run: Invocation) -> bool:
+    """Whether other letters come out than a change between small and capital ones gives."""
+    sets = [word for word in run.arguments if not word.startswith("-")]
+    is_case = {each.strip("[]'").lower() for each in sets} <= {":upper:", ":lower:", "a-z"}
+    return not is_case and any(re.fullmatch(r"\[?[A-Za-z]-[A-Za-z].*", each) or len(each) > 12 for each in sets)
+
+
+def decode(encoding: str, text: str | None) -> str | None:
+    """The text that comes out, if it can be told."""
+    if text is None:
+        return None
+    raw = "".join(text.split())
+    try:
+        match encoding:
+            case "base64":
+                return base64.b64decode(raw + "=" * (-len(raw) % 4)).decode("utf-8", "replace")
+            case "base32":
+                return base64.b32decode(raw).decode("utf-8", "replace")
+            case "hex":
+                return bytes.fromhex(raw).decode("utf-8", "replace")
+            case "rev":
+                return "\n".join(line[::-1] for line in text.split("\n"))
+            case _:
+                return None
+    except (ValueError, binascii.Error):
+        return None
+
+
+def unescape(text: str) -> str:
+    """A text without escapes in octal and hexadecimal."""
+    return re.sub(
+        r"\\(?:x([0-9a-fA-F]{1,2})|0?([0-7]{3}))",
+        lambda found: chr(int(found[1], 16) if found[1] else int(found[2], 8) & 0xFF),
+        text,
+    )
+
 
 # What these print is a name of a system or a version, which addresses of downloads hold.
 _PLAIN_MACHINE = frozenset(

@@ -7,14 +7,285 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from quorum.domain.review.hazards.cloud_uses import CLOUD_USES
 from quorum.domain.review.hazards.data_uses import DATA_USES
 from quorum.domain.review.hazards.harmful_use import HarmfulUse
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.machine_uses import MACHINE_USES
 from quorum.domain.review.hazards.system_uses import SYSTEM_USES
 from quorum.domain.review.objection import Objection
-from quorum.domain.review.plain_request import RequestTerms
+from quorum.domain.review.plain_request import Effect, RequestTerms
+
+# The letter is looked for once: else a long word of such letters would be gone through for each of them.
+_RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"
+_RIGHTS = RequestTerms(effect=Effect.CHANGE_RIGHTS)
+_INSTALLED = RequestTerms(effect=Effect.INSTALL)
+_LOAD = RequestTerms(effect=Effect.LOAD, nouns="machine|computer|cpus?|memory|load")
+_OPEN_RIGHTS = RequestTerms(effect=Effect.CHANGE_RIGHTS, nouns="everybody|everyone|777|world", needs_noun=True)
+_ELEVATED = RequestTerms(effect=Effect.ELEVATE, names=frozenset({"sudo"}))
+_PUSHED = RequestTerms(effect=Effect.PUBLISH, nouns="image|registry")
+_OWN_MACHINE = r"--help|(docker://)?(localhost|127\.0\.0\.1)(:\d+)?/.*"
+_ENDED = RequestTerms(effect=Effect.END)
+MACHINE_USES = (
+    HarmfulUse("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders", request=_RIGHTS),
+    HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
+    HarmfulUse(
+        "chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", "lets others run it with the rights of its owner"
+    ),
+    HarmfulUse("setcap", "", "gives a program rights of the system"),
+    HarmfulUse(
+        "killall|pkill|xkill|skill",
+        "",
+        "ends processes by name",
+        "-l|--list|-0|--help|--version",
+        request=_ENDED,
+    ),
+    HarmfulUse("fuser", "-k|-.*k", "ends processes"),
+    HarmfulUse("shutdown|reboot|halt|poweroff", "", "stops the machine"),
+    HarmfulUse("init|telinit", "0|6", "stops the machine"),
+    HarmfulUse("sudo|doas|su|pkexec|runas", "", "acts as another user", "--version|--help", request=_ELEVATED),
+    HarmfulUse(
+        "useradd|adduser|usermod|groupadd|groupmod|chpasswd|vipw|visudo|gpasswd",
+        "",
+        "changes who may use the machine",
+    ),
+    HarmfulUse("userdel|deluser|groupdel|delgroup", "", "deletes users"),
+    HarmfulUse("passwd", "", "changes who may use the machine", "-S|--status"),
+    HarmfulUse("dscl", "-create|-append|-passwd|-delete", "changes who may use the machine"),
+    HarmfulUse("crontab", "-r", "deletes scheduled jobs"),
+    HarmfulUse("systemctl", "stop|disable|mask|kill|isolate|poweroff|reboot|halt", "stops services"),
+    HarmfulUse("service", "stop", "stops services"),
+    HarmfulUse("initctl|rc-service", "stop", "stops services"),
+    HarmfulUse("launchctl", "unload|remove|bootout|disable", "stops services"),
+    HarmfulUse(
+        "docker|podman|nerdctl",
+        r"--privileged(=true)?|--pid=host|/:/.*|.*docker\.sock.*|--cap-add=(ALL|SYS_ADMIN)",
+        "gives a container rights over the machine",
+    ),
+    HarmfulUse("ufw", "disable|reset", "opens the firewall"),
+    HarmfulUse("iptables|ip6tables", "-F|--flush|-X", "opens the firewall"),
+    HarmfulUse("iptables|ip6tables -P", "ACCEPT", "opens the firewall"),
+    HarmfulUse("nft", "flush|delete", "opens the firewall"),
+    HarmfulUse("pfctl", "-d|-F", "opens the firewall"),
+    HarmfulUse("firewall-cmd", "--panic-off|--remove-.*|--set-default-zone=trusted", "opens the firewall"),
+    HarmfulUse("netsh", "off", "opens the firewall"),
+    HarmfulUse("setenforce", "0|(?i:permissive)", "switches a protection of the system off"),
+    HarmfulUse("auditctl", "-D|-e|-d", "switches the log of the system off"),
+    HarmfulUse("apparmor_parser", "-R|--remove", "switches a protection of the system off"),
+    HarmfulUse("aa-disable|aa-teardown|aa-complain", "", "switches a protection of the system off"),
+    HarmfulUse("spctl", "--master-disable|--global-disable", "switches a protection of the system off"),
+    HarmfulUse("csrutil", "disable", "switches a protection of the system off"),
+    HarmfulUse("sysctl", r"-w|--write|[a-z_.0-9]+=.*", "changes the running system"),
+    HarmfulUse("swapoff", "", "changes the running system"),
+    HarmfulUse(
+        "insmod|modprobe|rmmod|kldload|kextload",
+        "",
+        "changes the running system",
+        "-n|--dry-run|--show-depends",
+    ),
+    HarmfulUse("chattr", r"[+=-][a-zA-Z]+", "hinders or allows later changes of files"),
+    HarmfulUse("journalctl", "--vacuum-.*|--rotate|--flush", "deletes logs"),
+    HarmfulUse("wevtutil", "cl|clear-log", "deletes logs"),
+    HarmfulUse("log", "erase", "deletes logs"),
+    HarmfulUse("history", "-c|-[a-z]*c[a-z]*|-d|-w", "deletes the history of commands"),
+    HarmfulUse("unset", "HISTFILE|HISTSIZE|HISTFILESIZE", "switches the history of commands off"),
+    HarmfulUse(
+        "systemctl",
+        "enable|link|preset|--now|daemon-reload",
+        "lets something run on its own",
+        guard="persistence",
+        request=_INSTALLED,
+    ),
+    HarmfulUse(
+        "systemd-run|at|batch",
+        "",
+        "lets something run on its own",
+        r"-l|--help|--version|-q",
+        guard="persistence",
+    ),
+    HarmfulUse(
+        "launchctl", "load|bootstrap|submit|enable", "lets something run on its own", guard="persistence"
+    ),
+    HarmfulUse(
+        "update-rc.d|chkconfig|rc-update|update-initramfs",
+        "",
+        "lets something run on its own",
+        "--list|show",
+        guard="persistence",
+    ),
+    HarmfulUse("schtasks|reg", "(?i)/create|add", "lets something run on its own", guard="persistence"),
+    HarmfulUse("ssh-copy-id", "", "lets a key in to another machine", guard="persistence"),
+    HarmfulUse(
+        "git config",
+        r"(?i)core\.(hookspath|fsmonitor|sshcommand|editor|pager)|credential\.helper|alias\..*|init\.templatedir",
+        "has git run something later",
+        r"--get.*|--list|-l|--unset.*",
+        guard="persistence",
+        request=_INSTALLED,
+    ),
+    HarmfulUse(
+        "security", "find-(generic|internet)-password|dump-keychain|export", "reads credentials", guard="secret"
+    ),
+    HarmfulUse("gpg|gpg2", "--export-secret-(sub)?keys", "reads credentials", guard="secret"),
+    HarmfulUse("gh auth", "token", "reads credentials", guard="secret"),
+    HarmfulUse("git credential", "fill", "reads credentials", guard="secret"),
+    HarmfulUse("secret-tool", "lookup|search", "reads credentials", guard="secret"),
+    HarmfulUse("vault", "read|token", "reads credentials", guard="secret"),
+    HarmfulUse("unshadow|mimipenguin|secretsdump.py|keyctl", "", "reads credentials", guard="secret"),
+    HarmfulUse("getent", "g?shadow", "reads credentials", guard="secret"),
+    HarmfulUse("gcore|procdump", "", "reads the memory of a process", guard="secret"),
+    HarmfulUse("apt-key", "add|adv", "trusts packages of somebody else", guard="network"),
+    HarmfulUse(
+        "add-apt-repository", "", "trusts packages of somebody else", "-r|--remove|-L|--list", guard="network"
+    ),
+    HarmfulUse(
+        "pip|pip3|uv|pipx",
+        r"--trusted-host(=.*)?|(-i|--(extra-)?index-url|--index)(=.*)?|(git\+)?http://.*",
+        "takes packages from elsewhere",
+        guard="network",
+    ),
+    HarmfulUse(
+        "docker|podman|nerdctl|buildah|crane push",
+        "",
+        "sends an image to another machine",
+        _OWN_MACHINE,
+        guard="network",
+        request=_PUSHED,
+    ),
+    HarmfulUse(
+        "docker|podman|nerdctl|docker-compose image|manifest|compose|buildx|build|builder",
+        "push|--push",
+        "sends an image to another machine",
+        _OWN_MACHINE,
+        guard="network",
+        request=_PUSHED,
+    ),
+    HarmfulUse("docker-compose", "push", "sends an image to another machine", guard="network", request=_PUSHED),
+    HarmfulUse(
+        "skopeo copy|sync", "docker://.*", "sends an image to another machine", guard="network", request=_PUSHED
+    ),
+    HarmfulUse("pwsh|powershell", r"(?i)[-/]e(c|n\w*)?", "runs code that is hidden in data", guard="network"),
+    HarmfulUse("pip|pip3", r"https?://.*", "takes packages from elsewhere", guard="network"),
+    HarmfulUse(
+        "pip|pip3 config set", r".*(index-url|trusted-host)", "takes packages from elsewhere", guard="network"
+    ),
+    HarmfulUse(
+        "npm|pnpm|yarn",
+        r"https?://.*|--registry(=.*)?|registry(=.*)?|strict-ssl(=false)?",
+        "takes packages from elsewhere",
+        guard="network",
+    ),
+    HarmfulUse("ssh", r"-[a-zA-Z]*R.*", "lets another machine in", guard="network"),
+    HarmfulUse(
+        "ngrok|cloudflared|localtunnel|lt|bore|frpc|chisel",
+        "",
+        "lets another machine in",
+        "--help|--version|version",
+        guard="network",
+    ),
+    HarmfulUse(
+        "tcpdump|tshark|dumpcap|ngrep", "", "reads what others send", "-D|--version|--help|-r", guard="secret"
+    ),
+    HarmfulUse(
+        "xwd|scrot|screencapture|gnome-screenshot|grim", "", "takes a picture of the screen", guard="secret"
+    ),
+    HarmfulUse("xinput|showkey|logkeys|evtest", "", "reads what is typed", "list|--list", guard="secret"),
+    HarmfulUse("xclip|xsel|wl-paste|pbpaste", "-o|-out|--output|-b", "reads the clipboard", guard="secret"),
+    HarmfulUse("stress|stress-ng|xmrig|minerd|cpuminer", "", "takes all of the machine", request=_LOAD),
+)
+
+
+CLOUD_USES: tuple[HarmfulUse, ...] = (
+    HarmfulUse(
+        "aws",
+        (
+            r"(stop|delete|disable|update|put)-(logging|trail|detector|flow-logs|log-group|"
+            r"log-stream|alarms|configuration-recorder|event-selectors|metric-filter|alarm-actions|"
+            r"web-acl|rule|bucket-logging|retention-policy|insight-rules)|put-event-selectors|"
+            r"disassociate-.*|disable-.*|delete-.*|terminate-.*|modify-(instance|db|image|snapshot|"
+            r"cluster)-attribute|deregister-.*|revoke-.*|release-.*|reset-.*|purge-.*|reboot-.*|"
+            r"stop-.*"
+        ),
+        "switches a protection or a record of the cloud off",
+    ),
+    HarmfulUse(
+        "aws",
+        (
+            r"put-bucket-(acl|policy|website|cors|replication|lifecycle.*|ownership.*|encryption|"
+            r"versioning)|put-public-access-block|delete-public-access-block|put-object-acl|"
+            r"authorize-security-group-.*|modify-(snapshot|image)-attribute|add-permission|"
+            r"set-repository-policy|put-resource-policy|public-read.*|--publicly-accessible|"
+            r"create-access-point|share-.*|create-resource-share|modify-db-snapshot-attribute|"
+            r"0\.0\.0\.0/0|update-function-(code|configuration)|put-role-policy|send-command|"
+            r"start-session|create-login-profile|create-snapshot|copy-snapshot|get-secret-value|"
+            r"get-password-data|run-instances|create-key-pair|import-key-pair|send-ssh-public-key|"
+            r"put-rule|put-targets"
+        ),
+        "opens or changes what is kept in a cloud",
+    ),
+    HarmfulUse(
+        "gcloud",
+        (
+            r"delete|disable|remove-.*|reset.*|stop|undelete|clear-.*|add-metadata|allUsers|"
+            r"allAuthenticatedUsers|--member=all.*|0\.0\.0\.0/0|--allow-unauthenticated|ssh|"
+            r"create-key|add-labels|import|export|suspend|set-iam-policy|firewall-rules"
+        ),
+        "opens, changes or stops what is kept in a cloud",
+        "list|describe",
+    ),
+    HarmfulUse(
+        "az",
+        (
+            r"delete|purge|stop|deallocate|disable|remove|reset.*|revoke|run-command|invoke|"
+            r"open-port|--public-access|add|update|set|grant-access|regenerate|renew|failover"
+        ),
+        "opens, changes or stops what is kept in a cloud",
+        "list|show|--help",
+    ),
+    HarmfulUse(
+        (
+            "doctl|linode-cli|hcloud|flyctl|fly|heroku|vercel|netlify|railway|render|wrangler|"
+            "firebase|supabase|scw|ibmcloud|oci|aliyun|tccli|exo|civo|vultr-cli"
+        ),
+        (
+            r".*(delete|destroy|remove|reset|rm|scale=?0|suspend|unset|transfer|purge|terminate|"
+            r"maintenance|access:add|members:add|collaborators|rollback|wipe|disable|nuke|env:rm|"
+            r"db:push).*"
+        ),
+        "opens, changes or stops what is kept in a cloud",
+        "list|show|get|--help|--dry-run",
+    ),
+    HarmfulUse(
+        (
+            "terraform|tofu|pulumi|cdk|cdktf|sam|serverless|sls|eksctl|kops|ansible-playbook|"
+            "ansible|vagrant|packer|helmfile|argocd|flux|nomad|consul|vault|boundary|juju|"
+            "openstack|virsh|VBoxManage|govc|qm|pct|proxmox"
+        ),
+        (
+            r"destroy|undefine|force-unlock|taint|untaint|import|rm|state|delete|shutdown|poweroff|"
+            r"-auto-approve|--auto-approve|unregistervm|seal|revoke|delete-cluster|remove|purge|"
+            r"undeploy|uninstall|unseal|operator|managedsave"
+        ),
+        "changes infrastructure",
+        r"--check|--dry-run|list|show|status|get|-n",
+    ),
+    HarmfulUse(
+        "kubectl|oc",
+        r"delete|scale|drain|cordon|rollout|patch|replace|edit|annotate|label|set|evict|apply-set-last",
+        "changes what runs in a cluster",
+        (
+            r"status|history|--dry-run.*|get|describe|view|current-context|set-context|use-context|"
+            r"get-contexts|"
+        ),
+    ),
+    HarmfulUse(
+        "etcdctl|consul kv|zkCli.sh|nomad|crictl|ctr|lxc|lxd|incus|machinectl",
+        (
+            r"del|delete|rmdir|deleteall|rmr|rm|rmi|rmp|stop|kill|remove|destroy|terminate|purge|"
+            r"prune|compact|defrag|snapshot"
+        ),
+        "deletes or stops what runs in containers, or their data",
+        r"--help|ls|list|info",
+    ),
+)
 
 
 class _Row(Struct, frozen=True):

@@ -8,7 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
+
+from msgspec import Struct
 
 from quorum.application.cancellation import raise_if_cancelled
 from quorum.application.ports.storage import ContentStore
@@ -29,15 +32,148 @@ from quorum.domain.replacing import replace
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.store.snapshots.budget import NO_TIME, Budget, KeepLimits
 from quorum.infrastructure.store.snapshots.cache import ContentCache
 from quorum.infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
-from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader, build_unread_state
+from quorum.infrastructure.store.snapshots.reading import (
+    LARGEST_BYTES,
+    FileContent,
+    FileReader,
+    build_unread_state,
+)
 from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
-from quorum.infrastructure.store.snapshots.survey import LastSurvey, Survey, count_stored_bytes, may_improve
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
+
+
+@dataclass(slots=True)
+class Survey:
+    """Files at one look: those whose states are known, and those still to be read.
+
+    `reads` counts those of files before it, by anybody; `left` are files that it did not look up again.
+    """
+
+    marks: dict[str, FileMark]
+    states: dict[str, FileState] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    kept_bytes: int = 0
+    reads: int = 0
+    left: frozenset[str] = frozenset()
+
+    def know(self, path: str, state: FileState) -> None:
+        """Add the state of a file that has none yet."""
+        self.states[path] = state
+        self.kept_bytes += count_stored_bytes(state)
+
+    def add(self, readings: Sequence[FileContent]) -> None:
+        for reading in readings:
+            if reading.state is None or reading.mark is None:
+                self.marks.pop(reading.path, None)
+            else:
+                self.marks[reading.path] = reading.mark
+                self.know(reading.path, reading.state)
+
+
+@dataclass(frozen=True, slots=True)
+class LastSurvey:
+    """What the last survey of the whole workspace led to. `again` are files of which more may become known,
+    `reads` counts those of files before it."""
+
+    look: FileLook
+    states: Mapping[str, FileState]
+    kept_bytes: int
+    again: frozenset[str]
+    reads: int
+
+
+def count_stored_bytes(state: FileState) -> int:
+    """The size of a content that is known to be stored."""
+    return state.size if state.unkept is None else 0
+
+
+def may_improve(state: FileState | None) -> bool:
+    return state is None or state.unkept is not None
+
+
+_BATCH_BYTES = 4 * 1024 * 1024
+BATCH_FILES = 1_000
+# Files up to this size take as long to open as to read.
+_SMALL_BYTES = 256
+_NO_ROOM = "too much is kept already"
+NO_TIME = "there was no time to read it"
+
+
+class KeepLimits(Struct, frozen=True, kw_only=True):
+    """Bytes of one file and of all, and seconds of waiting before and of reading after a call.
+
+    Once a call had to go on without some files, later ones wait for `later_secs`, until the rest was read in
+    the background. Where more than `again_files` files are without a content, a call takes only those that were
+    read since.
+
+    So many seconds after the session has come up, `early_files` or more are read before there is any call.
+    """
+
+    file_bytes: int = LARGEST_BYTES
+    total_bytes: int = 256 * 1024 * 1024
+    before_secs: float = 5.0
+    later_secs: float = 0.2
+    after_secs: float = 3.0
+    early_secs: float = 1.0
+    early_files: int = 1_000
+    again_files: int = 1_000
+
+
+class ReadBatch(Struct, frozen=True):
+    """Files that are read in one step, and how many bytes that are."""
+
+    paths: list[str]
+    size_bytes: int
+
+
+class Budget:
+    """Bytes that may be spent, and seconds from now on."""
+
+    def __init__(self, limits: KeepLimits, *, spent_bytes: int, secs: float) -> None:
+        self._largest = limits.file_bytes
+        self._room = limits.total_bytes - spent_bytes
+        self._deadline = time.monotonic() + secs
+
+    def split(
+        self, paths: Collection[str], marks: Mapping[str, FileMark], batch_files: int = BATCH_FILES
+    ) -> list[ReadBatch]:
+        """The paths in batches, in the order in which to read them.
+
+        Small files are first, so that there is time for as many as can be. Of those of about one size
+        neighbours follow each other, because opening a folder takes longer than reading a file. Where there is
+        no room for all, what is left out is what weighs most.
+        """
+        sizes = {path: marks[path].size for path in paths}
+        weights = {path: size if size <= self._largest else 0 for path, size in sizes.items()}
+        fit = sum(weights.values()) <= self._room
+        order = {path: max(size, _SMALL_BYTES).bit_length() if fit else size for path, size in sizes.items()}
+        batches: list[ReadBatch] = []
+        batch: list[str] = []
+        weight, room = 0, self._room
+        for path in sorted(paths, key=lambda path: (order[path], path)):
+            if batch and (weight + weights[path] > min(_BATCH_BYTES, room) or len(batch) == batch_files):
+                batches.append(ReadBatch(batch, weight))
+                room -= weight if weight <= room else 0
+                batch, weight = [], 0
+            batch.append(path)
+            weight += weights[path]
+        if batch:
+            batches.append(ReadBatch(batch, weight))
+        return batches
+
+    def find_refusal(self, batch: ReadBatch) -> str | None:
+        """Why these must not be read; None: they may be, and count as read."""
+        if batch.size_bytes > self._room:
+            return _NO_ROOM
+        if time.monotonic() > self._deadline:
+            return NO_TIME
+        self._room -= batch.size_bytes
+        return None
+
 
 _IGNORED = "it lies in an ignored folder"
 _CHECK_SECS = 60.0

@@ -2,7 +2,7 @@ import pytest
 
 from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.errors import HookFailure
-from quorum.infrastructure.hooks.command_answer import read_answer
+from quorum.infrastructure.hooks.registrations import read_answer
 
 _FLOW = [HookPoint.ON_MESSAGE_SEND, HookPoint.BEFORE_TOOL_CALL, HookPoint.AFTER_TOOL_CALL]
 _SEND, _BEFORE, _AFTER, _END = HookPoint

@@ -19,7 +19,7 @@ from quorum.hooks.rate_limiter import RateLimiter
 from quorum.hooks.secret_masker import SecretMasker
 from quorum.hooks.timestamp_injector import TimestampInjector
 from quorum.hooks.tool_blocker import ToolBlocker
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft, an_answer
 
 _NOON = datetime(2026, 1, 2, 12, 0, tzinfo=UTC)

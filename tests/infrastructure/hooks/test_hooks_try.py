@@ -21,7 +21,7 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.json_value import JsonValue
 from quorum.hooks.secret_masker import SecretMasker
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.registrations import PythonHook
 from quorum.infrastructure.hooks.trial import find_registration, read_call, try_hook
 from tests.infrastructure.hooks.hook_bench import Programs
 

@@ -9,7 +9,7 @@ from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, Result
 from quorum.domain.calls.hook import Abort, Continue, ContinueWithMessages, Finish, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from quorum.domain.errors import HookAborted, HookFailure
-from quorum.infrastructure.hooks.python_hook import PythonHook
+from quorum.infrastructure.hooks.registrations import PythonHook
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.store.ledger.database import Database
-from quorum.infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.opening import Database, open_database
 from tests.infrastructure.ledger.ledger_bench import Clock
 
 

@@ -14,7 +14,7 @@ from quorum.application.ports.storage import OpenedSession
 from quorum.domain.events.event import Event, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.past_session import NamedSession, NewSession
-from quorum.infrastructure.store.ledger.database import Database
+from quorum.infrastructure.store.ledger.opening import Database
 
 ROOT = Path(__file__).parents[3]
 CWD = "/srv/project"

@@ -12,8 +12,7 @@ import pytest
 
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.domain.sessions.past_session import NewSession
-from quorum.infrastructure.store.ledger.database import Database
-from quorum.infrastructure.store.ledger.opening import open_database
+from quorum.infrastructure.store.ledger.opening import Database, open_database
 from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
 from tests.infrastructure.ledger.ledger_bench import (
     CWD,

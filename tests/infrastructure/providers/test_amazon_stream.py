@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.clouds.amazon_stream import is_framed, unpack_frames
-from quorum.infrastructure.models.shared.sse import EventDecoder
+from quorum.infrastructure.models.shared.answer_reading import EventDecoder
 
 EVENTS = [json.dumps({"type": "ping", "n": n, "text": "ü" * n}) for n in range(4)]
 

@@ -6,7 +6,7 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.models.shared.base_url import suggest_base_url
+from quorum.infrastructure.models.shared.failures import suggest_base_url
 from quorum.infrastructure.provider_types import ProviderType
 from tests.support.loopback_net import Answer, RecordingServer
 

@@ -11,7 +11,7 @@ from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, StopKi
 from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.openai_responses.answer import ResponsesAnswer
+from quorum.infrastructure.models.openai_responses.client import ResponsesAnswer
 from quorum.infrastructure.models.openai_responses.payload import (
     build_responses_history,
     build_responses_payload,

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.infrastructure.models.shared.sse import EventDecoder, ServerEvent
+from quorum.infrastructure.models.shared.answer_reading import EventDecoder, ServerEvent
 
 BODY = (
     "\ufeff: hello\r\nevent: a\r\ndata: ä🌍\u2028\r\n\r\ndata:one\rdata: two\r\rid: 7\n\ndata: last\n\n"

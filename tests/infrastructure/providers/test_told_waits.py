@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from quorum.infrastructure.models.shared.told_waits import find_body_wait
+from quorum.infrastructure.models.shared.failures import find_body_wait
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFiles, is_same
 from quorum.domain.errors import LedgerError
-from quorum.infrastructure.store.snapshots.budget import BATCH_FILES, Budget, KeepLimits
-from quorum.infrastructure.store.snapshots.keeper import _STEP_FILES
+from quorum.infrastructure.store.snapshots.keeper import _STEP_FILES, BATCH_FILES, Budget, KeepLimits
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
 from quorum.infrastructure.store.snapshots.places import OpenFolders
 from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader

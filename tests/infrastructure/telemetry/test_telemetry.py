@@ -38,8 +38,7 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.infrastructure import telemetry_choice
 from quorum.infrastructure.config.provider_table import ProviderTable
-from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.config.telemetry_table import TelemetryTable
+from quorum.infrastructure.config.schema import Settings, TelemetryTable
 from quorum.infrastructure.telemetry import names
 from quorum.infrastructure.telemetry.otlp import TelemetryObserver
 from quorum.infrastructure.telemetry_choice import send_telemetry

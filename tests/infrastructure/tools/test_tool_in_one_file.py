@@ -16,7 +16,7 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolCall
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
-from quorum.gate.own_calls import read_own_call
+from quorum.gate.dialects import read_own_call
 from quorum.gate.payload import BadPayload
 from quorum.infrastructure.container import Container
 from quorum.infrastructure.tools.table import MODULES

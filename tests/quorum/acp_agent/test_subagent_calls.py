@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.acp_agent.subagent_calls import SubagentCalls
+from quorum.acp_agent.update_feed import SubagentCalls
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal

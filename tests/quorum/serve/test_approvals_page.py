@@ -21,7 +21,7 @@ from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.review.severity import Severity
 from quorum.infrastructure.remote.server import Server
 from quorum.rpc.json_rpc import encode_invalid_request
-from quorum.serve.approvals.rendering import MOST_SHOWN_CHARACTERS
+from quorum.serve.approvals.page import MOST_SHOWN_CHARACTERS
 from quorum.serve.sites import build_approvals_site
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_request, an_edit, review, say
 from tests.support.remote_stage import TOKEN, RemoteStage, on_remote_stage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.serve.approvals.decision_links import DecisionLinks, DecisionTarget
+from quorum.serve.approvals.page import DecisionLinks, DecisionTarget
 
 TARGET = DecisionTarget(csrf="one", app="app 1", digest="d" * 64)
 

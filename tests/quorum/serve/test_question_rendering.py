@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from quorum.serve.approvals.page import render_question
 from quorum.serve.approvals.pending import PendingQuestion, Reviewer
-from quorum.serve.approvals.rendering import render_question
 
 
 def render_command(command: str, *objections: str) -> str:

@@ -19,22 +19,45 @@ from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
     ApproveEdits,
+    ApproveFolder,
     ApproveRest,
     Reject,
     RejectAndInterrupt,
     ReviewAnswer,
     ReviewRequest,
 )
+from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
 from quorum.tui.screens.review.card import ReviewCard
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
 from quorum.tui.screens.review.editing import EditsCall
-from quorum.tui.screens.review.folder_choice import FolderChoice
 from quorum.tui.screens.review.hidden_parts import can_reveal, reveal_hidden
 from quorum.tui.screens.review.keys import ACTIONS, KEYS, STAGED
 from quorum.tui.screens.review.rule_form import RuleForm
+
+
+class FolderChoice:
+    """Remembers for which request the folder was named."""
+
+    def __init__(self) -> None:
+        self._named = ("", "")
+
+    def press(self, request: ReviewRequest) -> ApproveFolder | None:
+        """The answer, where the folder of this very request was named before; else it is named from now on."""
+        if request.folder is None:
+            return None
+        if self._named == (request.packet.digest, request.folder):
+            return ApproveFolder(request.packet.digest, request.folder)
+        self._named = (request.packet.digest, request.folder)
+        return None
+
+    def explain(self, request: ReviewRequest) -> str:
+        """What the next press does, in a sentence that names the whole folder."""
+        folder = make_printable(request.folder or "", newlines=False)
+        return f"the same key again approves, and adds to the workspace for this session: {folder}"
+
 
 _QUIET_SECS = 0.4
 _TYPING = ("reasoning", "editing")

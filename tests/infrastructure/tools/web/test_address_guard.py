@@ -9,8 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.web.address_guard import AddressGuard, is_own_address, parse_literal_address
-from quorum.infrastructure.tools.web.address_rules import explain_refusal
+from quorum.infrastructure.tools.web.address_guard import (
+    AddressGuard,
+    explain_refusal,
+    is_own_address,
+    parse_literal_address,
+)
 from quorum.infrastructure.tools.web.retrieval import find_port, normalise_host, parse_web_address
 from tests.infrastructure.tools.web.web_server import Names
 
