@@ -1,0 +1,186 @@
+"""Composes the sessions of subagents from the parts of the session that they work for."""
+
+from __future__ import annotations
+
+import asyncio
+from decimal import Decimal
+
+from quorum.application.instructions.system_prompt import SystemPrompt
+from quorum.application.ports.people import Observer
+from quorum.application.ports.storage import OpenedSession
+from quorum.application.ports.subagents import SubagentSession
+from quorum.application.session.session_record import SessionRecord
+from quorum.application.subagents.linked_ledger import LinkedLedger
+from quorum.application.subagents.subagent_role import render_role
+from quorum.application.turn.agent_limits import AgentLimits
+from quorum.application.turn.run_agent import RunAgent
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.tool import RiskLevel
+from quorum.domain.conversation.response import Usage
+from quorum.domain.conversation.session_kind import SessionKind
+from quorum.domain.errors import LedgerError
+from quorum.domain.events.event import SessionFinished, SessionStarted
+from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.past_session import ContinuedSession
+from quorum.domain.subagents.subagent_task import Asker, SubagentTask
+from quorum.infrastructure.composition.decisions import SubagentTerms
+from quorum.infrastructure.composition.session import SessionParts
+from quorum.infrastructure.config.session_choices import AskedModels
+
+
+class OwnedSessions:
+    """Implements `SubagentSessions` for the session of `owner`.
+
+    Of a subagent's own are its conversation, its record and what it has seen of files; all that decides, runs,
+    pays and keeps is the owner's: rules, mode, hooks, sandbox, workspace, former contents, spend caps, secrets.
+    """
+
+    def __init__(self, owner: SessionParts) -> None:
+        self._owner = owner
+
+    def choose_model(self, task: SubagentTask) -> str:
+        """The model of its definition; without one that of `models.exploration`, or else the owner's.
+
+        A task of a plan is more than exploration: it has the owner's.
+        """
+        if (
+            not task.agent
+            and not task.plan_task
+            and (exploration := self._owner.given.settings.models.exploration)
+        ):
+            return exploration
+        return task.model or self._owner.models.session_models.current
+
+    async def open(
+        self, task: SubagentTask, session_id: str, context: ToolExecutionContext, observer: Observer
+    ) -> SubagentSession:
+        """Begin the session. Raises LedgerError, ConfigError and ProviderError where there can be none."""
+        opened = await asyncio.to_thread(self._open_record, session_id)
+        if opened.ledger is None:
+            raise LedgerError(str(opened.in_use or f"the session {session_id} cannot be written"))
+        ledger = LinkedLedger(opened.ledger, self._owner.core.events, context)
+        record = SessionRecord(
+            session_id=session_id,
+            ledger=ledger,
+            storage=self._owner.given.record.storage,
+            release=ledger.aclose,
+            begun_as=self._choose_kind(task),
+        )
+        try:
+            asker = task.build_asker(self._owner.agent.run.scope)
+            session = OwnedSession(await asyncio.to_thread(self._compose, task, record, observer, asker))
+            await session.begin()
+        except BaseException:
+            await ledger.aclose()
+            raise
+        return session
+
+    def _open_record(self, session_id: str) -> OpenedSession:
+        given = self._owner.given
+        return given.record.storage.open_session(ContinuedSession(session_id), cwd=str(given.root))
+
+    def _choose_kind(self, task: SubagentTask) -> SessionKind:
+        """Without a tool that does more it only looks, and so does one whose owner only looks."""
+        if task.tools is None or self._owner.given.record.form is not SessionKind.AGENT:
+            return SessionKind.ASK
+        tools = self._owner.calls.tool_set
+        risks = {tool.definition.risk for name in task.tools if (tool := tools.find(name)) is not None}
+        return SessionKind.ASK if risks <= {RiskLevel.LOW} else SessionKind.AGENT
+
+    def _compose(
+        self, task: SubagentTask, record: SessionRecord, observer: Observer, asker: Asker
+    ) -> SessionParts:
+        owner, kind = self._owner, record.form
+        model, models = self.choose_model(task), owner.models.session_models
+        parts = SessionParts(
+            given=replace(
+                owner.given,
+                asked=AskedModels(models=(model,), efforts={model: models.get_effort(model)}),
+                wanted_folders=(),
+                reserved_commands=(),
+                server_credentials={},
+                observer=observer,
+                record=record,
+            ),
+            open_subagents=OwnedSessions,
+            terms=SubagentTerms(
+                owner=owner.reviews,
+                one_session=owner.terms.one_session.open_another(),
+                asker=asker,
+                wanted_tools=task.tools,
+                system_prompt=SystemPrompt(kind, render_role(kind, task.instructions)),
+            ),
+        )
+        self._offer_server_tools(parts, task, kind)
+        return parts
+
+    def _offer_server_tools(self, parts: SessionParts, task: SubagentTask, kind: SessionKind) -> None:
+        """Give the subagent what it may have of the tools that servers offer now."""
+        wanted = task.tools
+        only_looks = kind is not SessionKind.AGENT
+        for server, tools in self._owner.calls.tool_set.list_server_tools().items():
+            offered = {
+                name: tool
+                for name, tool in tools.items()
+                if (wanted is None or name in wanted)
+                and not (only_looks and tool.definition.risk is not RiskLevel.LOW)
+            }
+            parts.calls.tool_set.offer(server, offered)
+
+
+class OwnedSession:
+    """Implements `SubagentSession` over a composed session."""
+
+    def __init__(self, parts: SessionParts) -> None:
+        self._parts = parts
+        settings = parts.given.settings
+        self._spent: list[tuple[Usage, Decimal | None]] = []
+        self._run = RunAgent(
+            session_id=parts.given.record.session_id,
+            dialogue=parts.conversation.dialogue,
+            runtime=parts.calls.runtime,
+            review=parts.reviews.review,
+            events=parts.core.events,
+            hooks=parts.calls.hooks,
+            limits=AgentLimits(
+                max_tool_turns=settings.tools.task.max_tool_turns,
+                max_turn_end_retries=settings.agent.max_turn_end_retries,
+            ),
+            attachments=parts.calls.attachments,
+            instructions=parts.conversation.instructions,
+            is_job_running=lambda: parts.calls.jobs.is_any_running,
+        )
+
+    async def begin(self) -> None:
+        """Announce the session. Raises LedgerError."""
+        parts, models = self._parts, self._parts.models.session_models
+        await parts.core.events.announce(
+            SessionStarted(
+                session_id=parts.given.record.session_id,
+                model=models.current,
+                effort=models.effort,
+                mode=parts.reviews.review.mode,
+                cwd=str(parts.given.root),
+                form=parts.given.record.form,
+            )
+        )
+
+    async def run(self, prompt: str) -> SubagentOutcome:
+        report = await self._run.execute(prompt)
+        self._spent.append((report.usage, report.cost_usd))
+        jobs = await self._parts.calls.jobs.close()
+        await self._parts.core.events.record(SessionFinished(report=replace(report, jobs=jobs)))
+        return SubagentOutcome.of(report)
+
+    def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
+        """What its requests used, those about its conversation and its reviews alike."""
+        spent, self._spent = self._spent, []
+        return spent
+
+    async def aclose(self) -> None:
+        try:
+            await self._parts.calls.jobs.close()
+            await self._parts.conversation.files.aclose()
+        finally:
+            await self._parts.given.record.release()
