@@ -1,0 +1,301 @@
+"""Tools that stand for what another agent would run: sealed here, carried out by the caller."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from quorum.domain.calls.access import EXCLUSIVE, Access
+from quorum.domain.calls.execution import ToolExecutionContext
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.seal import Seal
+from quorum.domain.calls.tool import RiskLevel, ToolDefinition
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.errors import StaleSeal, ToolError
+from quorum.domain.replacing import replace
+from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.execution.commands.sealing import seal_command
+from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
+from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
+from quorum.infrastructure.tools.builtin.drafting import Draft, build_seal, read_content
+from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.tools.builtin.matching import replace_text
+from quorum.infrastructure.tools.builtin.reading import declare_reading
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+
+_UNKNOWN = "the new content is not known: the caller changes one part of the file by its own rules"
+
+
+def draft_change(call: ProposedCall, workspace: Workspace, location: Location) -> tuple[Draft, str | None]:
+    """The file before and after, and what that leaves open. Raises ToolError where it cannot be made."""
+    before = read_content(workspace, location)
+    if call.effect is CallEffect.WRITE:
+        content = str(call.arguments["content"]).encode("utf-8", "surrogatepass")
+        return Draft(location=location, before=before, after=content, create_folders=True), None
+    edits = call.arguments.get("edits")
+    if not isinstance(edits, list | tuple):
+        return Draft(location=location, before=before, after=before or b""), _UNKNOWN
+    name = workspace.format_path(location.path)
+    if before is None:
+        first = edits[0] if edits else None
+        if isinstance(first, Mapping) and first.get("old_text") == "":  # how some callers make a file
+            return _apply(edits[1:], str(first["new_text"]), location, before, name), None
+        raise ToolError(f"{name} does not exist, so nothing in it can be replaced")
+    encoding, content_before = decode_file(before, name)
+    edited = _replace_all(edits, content_before, name)
+    return Draft(location=location, before=before, after=encode_file(edited, encoding, name)), None
+
+
+def _apply(
+    edits: list[object] | tuple[object, ...], content: str, location: Location, before: bytes | None, name: str
+) -> Draft:
+    after = _replace_all(edits, content, name).encode("utf-8", "surrogatepass")
+    return Draft(location=location, before=before, after=after, create_folders=True)
+
+
+def _replace_all(edits: object, content: str, name: str) -> str:
+    if not isinstance(edits, list | tuple):
+        raise ToolError("edits must be a list")
+    for edit in edits:
+        if not isinstance(edit, Mapping):
+            raise ToolError("each of the edits must be an object")
+        content, _ = replace_text(
+            content,
+            str(edit["old_text"]),
+            str(edit["new_text"]),
+            everywhere=edit.get("replace_all") is True,
+            name=name,
+        )
+    return content
+
+
+_SCHEMA: JsonObject = {"type": "object"}
+_LEFT = "allowed: the caller runs it"
+_UNSEALED = "what the caller does with its tool {tool} is not sealed, and no sandbox of quorum holds it"
+_GIT = "git may run programs that a repository names: the caller's environment does not keep it from that"
+_COMMAND = "further effects of the command are not sealed, and no sandbox of quorum holds it"
+
+
+class CallerWorld(Struct, frozen=True, kw_only=True):
+    """What calls of a caller are looked at with.
+
+    `workspace` places paths anywhere on the machine, `root` is the folder that counts as the workspace.
+    `judge` takes a command apart. `learn` has the secrets of a file masked, if it is sensitive.
+    """
+
+    workspace: Workspace
+    root: Path
+    judge: Callable[[str, Path], Awaitable[ShellVerdict]]
+    learn: Callable[[str], object]
+
+    def locate(self, call: ProposedCall, path: str) -> Location:
+        """Where a path of the call leads, links resolved. Raises ToolError."""
+        return self.workspace.locate(os.path.join(call.cwd, path))
+
+    def is_inside(self, location: Location) -> bool:
+        """Whether it lies in the workspace."""
+        return Path(location.path).is_relative_to(self.root)
+
+
+class CallerTool:
+    """Implements `StandIn` for one proposed call. `execute` runs nothing: it checks that what is answered is
+    about what was proposed, and that this is still as it was sealed."""
+
+    def __init__(
+        self, call: ProposedCall, world: CallerWorld, *, access: Access, risk: RiskLevel, doubt: str = ""
+    ) -> None:
+        self.doubt = doubt
+        self._call = call
+        self._world = world
+        self._definition = ToolDefinition(
+            name=call.tool,
+            description=f"The tool {call.caller_tool} of the agent that asks.",
+            parameters=(),
+            input_schema=_SCHEMA,
+            risk=risk,
+            access=lambda _arguments: access,
+        )
+
+    @property
+    def definition(self) -> ToolDefinition:
+        return self._definition
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """What is known of the effects of the call. Raises ToolError."""
+        self._require_proposed(arguments)
+        return Seal(cwd=self._call.cwd, unsealed=_UNSEALED.format(tool=self._call.caller_tool))
+
+    async def execute(self, arguments: JsonObject, context: ToolExecutionContext) -> str:
+        """Leave it to the caller. Raises StaleSeal where it is no longer what was approved, and ToolError."""
+        self._require_proposed(arguments)
+        approved = context.controls.seal
+        if approved is not None and approved != await self.seal(arguments, {}):
+            raise StaleSeal("what the call would touch changed since the approval")
+        return _LEFT
+
+    def _require_proposed(self, arguments: JsonObject) -> None:
+        if arguments != self._call.arguments:
+            raise ToolError(
+                "the arguments were changed here, and the caller would run them as they were: have the call "
+                "made anew as it should be"
+            )
+
+
+class CallerCommand(CallerTool):
+    """A shell command of the caller."""
+
+    def find_command(self, arguments: JsonObject) -> str | None:
+        """The shell text."""
+        command = arguments.get("command")
+        return command if isinstance(command, str) else None
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """What is known of the command. A proof counts only with the environment that it takes for granted."""
+        command = self.find_command(arguments)
+        if command is None:
+            return None
+        verdict = await self._world.judge(command, Path(self._call.cwd))
+        if arguments.get("outside_sandbox") is True:
+            return replace(verdict, leaves_sandbox=True)
+        if not verdict.is_read_only or not (doubt := await asyncio.to_thread(self._explain_doubt, verdict)):
+            return verdict
+        parts = tuple(replace(part, objection=part.objection or doubt) for part in verdict.parts)
+        return replace(verdict, kind=ShellVerdictKind.ASK, reason=doubt, parts=parts, environment={})
+
+    def _explain_doubt(self, verdict: ShellVerdict) -> str:
+        """Why a proof that it only reads does not hold where the caller runs it; empty where it does."""
+        if not Path(self._call.cwd).resolve().is_relative_to(self._world.root):
+            return f"it runs in {self._call.cwd}, outside the workspace"
+        environment = self._call.environment
+        words = {word.rpartition("/")[2] for part in verdict.parts for word in part.command.words}
+        for name, value in verdict.environment.items():
+            if name.startswith("GIT_"):
+                if "git" in words and environment.get(name) != value:
+                    return _GIT
+            elif environment.get(name, "") != value:
+                return f"the caller's environment sets {name}"
+        return ""
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The folder, programs and workspace files that the command plainly names. Raises ToolError."""
+        self._require_proposed(arguments)
+        command, cwd = self.find_command(arguments) or "", Path(self._call.cwd)
+        if not await asyncio.to_thread(cwd.is_dir):
+            raise ToolError(f"its folder {cwd} is not there any more")
+        environment = {"PATH": "", **self._call.environment}
+        seal = await asyncio.to_thread(
+            seal_command,
+            command,
+            cwd=cwd,
+            root=self._world.root,
+            inherited=environment,
+            environment=environment,
+            projected=projected,
+        )
+        return replace(seal, unsealed=_COMMAND)
+
+
+class CallerOther(CallerTool):
+    """A call whose effects are not known. What reads like a command is looked at as one, to tighten only."""
+
+    def find_command(self, arguments: JsonObject) -> str | None:
+        """The shell text that its arguments may hold."""
+        return self._call.shell_text
+
+    async def judge(self, arguments: JsonObject) -> ShellVerdict | None:
+        """Nothing is proved of it; of a tool that is not known no mode says that it may run."""
+        verdict: ShellVerdict | None = None
+        if (text := self._call.shell_text) is not None:
+            verdict = await self._world.judge(text, Path(self._call.cwd))
+            verdict = replace(verdict, kind=ShellVerdictKind.ASK, reason=self.doubt, environment={})
+        if self._call.is_known:
+            return verdict
+        verdict = verdict or ShellVerdict(kind=ShellVerdictKind.ASK, reason=self.doubt)
+        return replace(verdict, sandbox_gap=self.doubt)
+
+
+class CallerEdit(CallerTool):
+    """A change of one file by the caller."""
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The file as it is, and the full diff. Raises ToolError where the change cannot be made."""
+        self._require_proposed(arguments)
+        return await asyncio.to_thread(self._seal)
+
+    def _seal(self) -> Seal:
+        world, call = self._world, self._call
+        location = world.locate(call, str(call.arguments["path"]))
+        world.learn(location.path)
+        draft, unsealed = draft_change(call, world.workspace, location)
+        return replace(build_seal(world.workspace, draft), cwd=call.cwd, unsealed=unsealed)
+
+
+class CallerPatch(CallerTool):
+    """A patch of several files by the caller, read as our own tool reads it."""
+
+    def __init__(self, call: ProposedCall, world: CallerWorld) -> None:
+        self._patch = ApplyPatch(world.workspace, SeenFiles(Conversation()))
+        access = self._patch.definition.determine_access(call.arguments)
+        super().__init__(call, world, access=access, risk=RiskLevel.HIGH)
+
+    async def seal(self, arguments: JsonObject, projected: Mapping[str, bytes]) -> Seal:
+        """The files as they are, and the full diff. Raises ToolError where the patch does not fit."""
+        self._require_proposed(arguments)
+        if await asyncio.to_thread(os.path.realpath, self._call.cwd) != str(self._world.root):
+            raise ToolError(f"its paths count from {self._call.cwd}, and not from the workspace")
+        return await self._patch.seal(arguments, projected)
+
+
+async def build_caller_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
+    """The tool that stands for a call. What cannot be placed is of high risk, and touches anything."""
+    try:
+        return await _build_tool(call, world)
+    except (ToolError, OSError) as error:
+        return CallerTool(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH, doubt=str(error))
+
+
+async def _build_tool(call: ProposedCall, world: CallerWorld) -> CallerTool:
+    match call.effect:
+        case CallEffect.COMMAND:
+            return CallerCommand(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH)
+        case CallEffect.WRITE | CallEffect.EDIT:
+            location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
+            return CallerEdit(call, world, access=Access.of(writes=location.resources), risk=RiskLevel.HIGH)
+        case CallEffect.PATCH:
+            return await asyncio.to_thread(CallerPatch, call, world)
+        case CallEffect.READ | CallEffect.LIST:
+            location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
+            return _build_reader(call, world, declare_reading(location), _find_doubt(world, location))
+        case CallEffect.SEARCH:
+            return await _search(call, world)
+        case CallEffect.NOTE:
+            return CallerTool(call, world, access=Access(), risk=RiskLevel.LOW)
+        case CallEffect.OTHER:
+            doubt = f"what the tool {call.caller_tool} would do with this is not known"
+            return CallerOther(call, world, access=EXCLUSIVE, risk=RiskLevel.HIGH, doubt=doubt)
+
+
+def _find_doubt(world: CallerWorld, location: Location) -> str:
+    return "" if world.is_inside(location) else f"{escape_path(location.path)} lies outside the workspace"
+
+
+def _build_reader(call: ProposedCall, world: CallerWorld, access: Access, doubt: str) -> CallerTool:
+    risk = RiskLevel.HIGH if doubt else RiskLevel.LOW
+    return CallerTool(call, world, access=access, risk=risk, doubt=doubt)
+
+
+async def _search(call: ProposedCall, world: CallerWorld) -> CallerTool:
+    """A search shows lines of sensitive files too: whether there are any, the gate for commands finds out."""
+    location = await asyncio.to_thread(world.locate, call, str(call.arguments["path"]))
+    access = declare_reading(location)
+    if doubt := _find_doubt(world, location):
+        return _build_reader(call, world, access, doubt)
+    verdict = await world.judge(shlex.join(["grep", "-r", "x", "--", location.path]), world.root)
+    found = Access.of(reads=access.reads | set(verdict.paths_read), secret=access.secret)
+    return _build_reader(call, world, found, "" if verdict.is_read_only else verdict.reason)
