@@ -267,7 +267,9 @@ async def test_a_run_that_lists_searches_reads_and_asks_git_runs_nothing_of_the_
 
         # A person whose PATH begins with the present folder and with a folder of the project's.
         path = f".:{trap.folder / '.venv/bin'}:{os.environ['PATH']}"
-        ended = await run("go", "--output", "json", cwd=trap.folder, env={**environment(home), "PATH": path})
+        ended = await run(
+            "go", "--output", "json", cwd=trap.folder, env={**environment(home), "PATH": path}, is_program=True
+        )
 
     calls = {record["call_id"]: (record["outcome"], record["decision"]) for record in ended.report["calls"]}
     assert trap.sprung == "", ended.err
@@ -352,7 +354,7 @@ async def test_the_settings_of_a_folder_let_nothing_run_that_would_be_asked_abou
             ),
             DONE,
         ]
-        ended = await run("go", "--output", "json", cwd=trap.folder, env=environment(home))
+        ended = await run("go", "--output", "json", cwd=trap.folder, env=environment(home), is_program=True)
 
     assert [record["decision"] for record in ended.report["calls"]] == [*[ASKED] * 4, "none"]
     assert ended.report["calls"][4]["outcome"] == "error"  # there is no such tool
@@ -575,7 +577,9 @@ async def test_texts_that_were_made_to_keep_the_mask_busy_keep_nobody_waiting(
             ),
             DONE,
         ]
-        ended = await run("go", "--mode", "auto", "--output", "json", cwd=trap.folder, env=environment(home))
+        ended = await run(
+            "go", "--mode", "auto", "--output", "json", cwd=trap.folder, env=environment(home), is_program=True
+        )
 
     assert ended.code == 0, ended.err
     assert [record["outcome"] for record in ended.report["calls"]] == ["ok"] * 3
@@ -675,7 +679,7 @@ async def test_what_is_trusted_and_what_has_full_say_is_changed_by_no_call_unask
             DONE,
         ]
         words = ("--config", "ci/agent.toml", "go", "--mode", "auto", "--output", "json")
-        ended = await run(*words, cwd=trap.folder, env=environment(home))
+        ended = await run(*words, cwd=trap.folder, env=environment(home), is_program=True)
 
     outcomes = {record["call_id"]: (record["outcome"], record["decision"]) for record in ended.report["calls"]}
     assert [outcomes[f"c{n}"] for n in range(4)] == [("rejected", ASKED)] * 4

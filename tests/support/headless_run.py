@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.forked_quorum import ForkedQuorum, can_fork, fork_quorum
 from tests.support.sse_server import SseServer
 
 QUORUM = Path(sys.executable).with_name("quorum")
@@ -81,9 +82,15 @@ async def start(*arguments: str, cwd: Path, env: Mapping[str, str]) -> asyncio.s
     )
 
 
-async def run(*arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "") -> Ended:
-    """Run it to its end."""
-    process = await start(*arguments, cwd=cwd, env=env)
+async def run(
+    *arguments: str, cwd: Path, env: Mapping[str, str], stdin: str = "", is_program: bool = False
+) -> Ended:
+    """Run it to its end: in a fork of a process that has imported it, or, where that matters, as a program."""
+    process: asyncio.subprocess.Process | ForkedQuorum
+    if is_program or not can_fork(env):
+        process = await start(*arguments, cwd=cwd, env=env)
+    else:
+        process = await fork_quorum(QUORUM, "run", *arguments, cwd=cwd, env=env)
     out, err = await asyncio.wait_for(process.communicate(stdin.encode()), timeout=60)
     assert process.returncode is not None
     return Ended(process.returncode, out.decode(), err.decode())
