@@ -1,7 +1,8 @@
 """Imports that leave out what quorum does not use of a library, so that a start need not load it.
 
-A library may import others wherever they are installed (`without`), and its packages may import all of their
-modules to offer each name in one place (`import_lazily`).
+A library may import others wherever they are installed (`without`), its packages may import all of their
+modules to offer each name in one place (`import_lazily`), and a module may name types of an interface that
+quorum does not use (`standing_in`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,68 @@ def without(*names: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(absence)
+
+
+@contextmanager
+def standing_in(*packages: str) -> Iterator[None]:
+    """Meanwhile, have what this thread imports from these packages be empty classes of the same names.
+
+    They serve where types are named in annotations, unions and checks of instances, of which there are none.
+    Whoever imports the packages later has what they hold.
+    """
+    finder = _StandInFinder(packages)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in finder.made:
+            parent, _, own = name.rpartition(".")
+            module = sys.modules.pop(name, None)
+            if parent in sys.modules and vars(sys.modules[parent]).get(own) is module:
+                delattr(sys.modules[parent], own)
+
+
+class _StandInFinder(Loader):
+    """Finds modules of the packages, and makes them of whatever is asked of them."""
+
+    def __init__(self, packages: Sequence[str]) -> None:
+        self._packages, self._thread = packages, threading.get_ident()
+        self.made: list[str] = []
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """A package of stand-ins, where it is one of these; None for all else."""
+        if threading.get_ident() != self._thread or not any(
+            name == package or name.startswith(f"{package}.") for package in self._packages
+        ):
+            return None
+        self.made.append(name)
+        return ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """A module that makes what it is asked for."""
+        return _StandInModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """There is nothing in it."""
+
+
+class _StandInModule(ModuleType):
+    """Has an empty class for every name, but for those that Python gives a meaning."""
+
+    def __getattr__(self, name: str) -> type:
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+        made = type(name, (_StandIn,), {"__module__": self.__name__})
+        setattr(self, name, made)
+        return made
+
+
+class _StandIn:
+    """Of no type is there an instance."""
+
+    def __class_getitem__(cls, _of: object) -> type[_StandIn]:
+        return cls
 
 
 def import_lazily(library: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.lean_imports import import_lazily, without
+from quorum.infrastructure.lean_imports import import_lazily, standing_in, without
 
 ROOT = Path(__file__).parents[2]
 FILES = {
@@ -210,3 +210,54 @@ def test_each_name_of_an_sdk_means_what_it_means_without_laziness(sdk: str, pack
     assert not different
     assert compared > fewest
     assert packages > 2
+
+
+@pytest.fixture
+def named_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A library with a module that names types of a large package, in the ways in which that can be done."""
+    files = {
+        "__init__.py": "",
+        "tracing.py": "from .large import Note\nfrom .large.deep import Box\nBoxed = int | Box[Note]\n"
+        "def is_note(value): return isinstance(value, Note)",
+        "large/__init__.py": "from .notes import Note",
+        "large/notes.py": "class Note: pass",
+        "large/deep.py": "from typing import Generic, TypeVar\nclass Box(Generic[TypeVar('T')]): pass",
+    }
+    for path, text in files.items():
+        file = tmp_path / "named_types" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.split(".")[0] == "named_types"]:
+        monkeypatch.delitem(sys.modules, name)
+    return "named_types"
+
+
+def test_types_that_nobody_uses_are_named_without_being_loaded(named_types: str) -> None:
+    with standing_in("named_types.large"):
+        tracing = importlib.import_module("named_types.tracing")
+
+    assert not tracing.is_note(object())
+    assert loaded_of(named_types) == {"", ".tracing"}
+
+
+def test_whoever_imports_a_package_later_has_what_it_holds(named_types: str) -> None:
+    with standing_in("named_types.large"):
+        importlib.import_module("named_types.tracing")
+    large = importlib.import_module("named_types.large")
+
+    assert large.Note is importlib.import_module("named_types.large.notes").Note
+    assert importlib.import_module("named_types").large is large
+
+
+def test_other_threads_import_what_a_package_holds_meanwhile(named_types: str) -> None:
+    found = []
+    with standing_in("named_types.large"):
+        importing = threading.Thread(
+            target=lambda: found.append(importlib.import_module("named_types.large").__file__)
+        )
+        importing.start()
+        importing.join(timeout=60)
+
+    assert found != [None]
+    assert ".large" in loaded_of(named_types)

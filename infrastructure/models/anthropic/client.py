@@ -17,6 +17,7 @@ from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonValue
+from quorum.infrastructure.lean_imports import standing_in
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
 from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.clouds.amazon_bedrock import BedrockAccess
@@ -250,7 +251,9 @@ class AnthropicMessages:
         match endpoint.cloud:
             case None:
                 common["base_url"] = endpoint.address.removesuffix("/v1")
-                return anthropic.AsyncAnthropic(api_key=endpoint.key, **common)
+                # the tracing in it names 500 types of the beta API, a seventh of all that a start takes
+                with standing_in("anthropic.types.beta"):
+                    return anthropic.AsyncAnthropic(api_key=endpoint.key, **common)
             case BedrockAccess() as cloud:
                 cloud.load()
                 return anthropic.AsyncAnthropicBedrock(api_key=key, aws_region=cloud.region, **common)
