@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from quorum.application.answer_fields import NOT_EMPTY, Fields
 from quorum.application.fence import render_fenced
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.panel.panel_answer import PanelAnswer
@@ -91,73 +92,74 @@ def _cut(text: str) -> str:
     )
 
 
+class _Review(Struct, frozen=True):
+    answer: Annotated[str, Meta(description="The label of the answer.")]
+    score: Annotated[int, Meta(ge=0, le=BEST_SCORE, description=f"How good it is, from 0 to {BEST_SCORE}.")]
+    agreement: Annotated[Agreement, Meta(description="Whether you agree with what it says.")]
+    comment: Annotated[str, Meta(pattern=NOT_EMPTY, description="What is right, and what is wrong or missing.")]
+
+
+class _ReviewWithDangers(_Review, frozen=True):
+    dangers: Annotated[
+        tuple[Annotated[str, Meta(pattern=NOT_EMPTY)], ...],
+        Meta(
+            max_length=_MOST_POINTS,
+            description="What could go wrong in carrying it out, each in a sentence; empty for nothing.",
+        ),
+    ]
+
+
+class _Reviews(Struct, frozen=True):
+    reviews: Annotated[
+        tuple[_Review, ...], Meta(max_length=_MOST_POINTS, description="One review for each answer.")
+    ]
+
+
+class _ReviewsWithDangers(_Reviews, frozen=True):
+    reviews: Annotated[
+        tuple[_ReviewWithDangers, ...], Meta(max_length=_MOST_POINTS, description="One review for each answer.")
+    ]
+
+
 def make_review_form(
     answers: Sequence[PanelAnswer], *, asks_dangers: bool = False
 ) -> AnswerForm[tuple[AnswerReview, ...]]:
     """The form in which these answers are reviewed: each once, with its dangers where they are asked for."""
     labels = tuple(answer.label for answer in answers)
-    fields: dict[str, JsonValue] = {
-        "answer": {"type": "string", "enum": list(labels), "description": "The label of the answer."},
-        "score": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": BEST_SCORE,
-            "description": f"How good it is, from 0 to {BEST_SCORE}.",
+    kind: type[_Reviews] = _ReviewsWithDangers if asks_dangers else _Reviews
+    fields = Fields(
+        kind,
+        words={"answer": labels},
+        must={
+            "answer": f"be each of {', '.join(labels)} once",
+            "dangers": f"be a list of at most {_MOST_POINTS} texts; it is empty for none",
         },
-        "agreement": {
-            "type": "string",
-            "enum": [each.value for each in Agreement],
-            "description": "Whether you agree with what it says.",
-        },
-        "comment": {"type": "string", "description": "What is right, and what is wrong or missing."},
-    }
-    if asks_dangers:
-        fields["dangers"] = {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "What could go wrong in carrying it out, each in a sentence; empty for nothing.",
-        }
+    )
     schema: JsonObject = {
         "name": _REVIEW_TOOL,
         "description": "Give your reviews of all answers. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {"reviews": build_list_schema(fields, "One review for each answer.")},
-            "required": ["reviews"],
-        },
+        "input_schema": fields.build_schema(),
     }
-    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(given, labels, asks_dangers))
+    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(fields, given))
 
 
-def _read_reviews(given: JsonObject, labels: tuple[str, ...], asks_dangers: bool) -> tuple[AnswerReview, ...]:
-    found: dict[str, AnswerReview] = {}
-    for item in read_items(given, "reviews"):
-        label = item.get("answer")
-        if not isinstance(label, str) or label not in labels or label in found:
-            raise Unreadable(f'"answer" must be each of {", ".join(labels)} once')
-        score = item.get("score")
-        if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= BEST_SCORE:
-            raise Unreadable(f'"score" must be a whole number from 0 to {BEST_SCORE}')
-        agreement = item.get("agreement")
-        if agreement not in tuple(each.value for each in Agreement):
-            raise Unreadable('"agreement" must be yes, partly or no')
-        found[label] = AnswerReview(
-            answer=label,
-            score=score,
-            agreement=Agreement(agreement),
-            comment=read_text(item, "comment", LONGEST_TEXT),
-            dangers=_read_dangers(item) if asks_dangers else (),
-        )
+def _read_reviews(fields: Fields[_Reviews], given: JsonObject) -> tuple[AnswerReview, ...]:
+    found = fields.index("answer", ((each.answer, each) for each in fields.read(given).reviews))
+    labels = fields.words["answer"]
     if missing := [label for label in labels if label not in found]:
         raise Unreadable(f"there is no review of {', '.join(missing)}")
-    return tuple(found[label] for label in labels)
+    return tuple(_convert_review(found[label]) for label in labels)
 
 
-def _read_dangers(given: JsonObject) -> tuple[str, ...]:
-    dangers = given.get("dangers")
-    if not isinstance(dangers, list | tuple) or len(dangers) > _MOST_POINTS:
-        raise Unreadable(f'"dangers" must be a list of at most {_MOST_POINTS} texts; it is empty for none')
-    return tuple(read_text({"danger": each}, "danger", LONGEST_TEXT) for each in dangers)
+def _convert_review(read: _Review) -> AnswerReview:
+    dangers = read.dangers if isinstance(read, _ReviewWithDangers) else ()
+    return AnswerReview(
+        answer=read.answer,
+        score=read.score,
+        agreement=read.agreement,
+        comment=read.comment.strip()[:LONGEST_TEXT],
+        dangers=tuple(each.strip()[:LONGEST_TEXT] for each in dangers),
+    )
 
 
 class ReviewQuestions(Struct, frozen=True):
@@ -282,21 +284,6 @@ def read_labels(given: JsonObject, labels: Collection[str], left_out: list[str])
     if problem:
         left_out.append(problem)
     return known
-
-
-def read_items(given: JsonObject, name: str) -> list[JsonObject]:
-    """A list of objects, not too long. Raises Unreadable."""
-    items = given.get(name)
-    if not isinstance(items, list | tuple):
-        raise Unreadable(f'"{name}" must be a list')
-    if len(items) > _MOST_POINTS:
-        raise Unreadable(f'"{name}" must have {_MOST_POINTS} entries at most')
-    found: list[JsonObject] = []
-    for item in items:
-        if not isinstance(item, dict):
-            raise Unreadable(f'"{name}" must be a list of objects')
-        found.append(item)
-    return found
 
 
 def read_text(given: JsonObject, name: str, longest: int) -> str:
