@@ -31,6 +31,16 @@ class Remark(str):
         return cls(value) if isinstance(value, str) else cls()
 
 
+class Label(str):
+    """A label in a list of them, or the text of what stands in its place."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_json(cls, value: JsonValue) -> Label:
+        return cls(value)
+
+
 class Fields(Struct, Generic[_S], frozen=True):
     """The fields of an answer, or of an entry of it.
 
@@ -76,10 +86,14 @@ class Fields(Struct, Generic[_S], frozen=True):
         }
 
     def _build_field(self, asked: Field) -> JsonObject:
+        from msgspec import inspect
+
         kind, description = _split(asked.type)
-        if words := self.words.get(asked.name):
-            return {"type": "string", "enum": list(words), **description}
-        return {**self._build_type(kind), **description}
+        words = self.words.get(asked.name)
+        word: JsonObject = {"type": "string", "enum": list(words)} if words else {}
+        if word and isinstance(kind, inspect.VarTupleType):
+            return {"type": "array", "items": word, **description}
+        return {**(word or self._build_type(kind)), **description}
 
     def _build_type(self, kind: Type) -> JsonObject:
         from msgspec import inspect

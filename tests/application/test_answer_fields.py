@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Remark
+from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Label, Remark
 from quorum.application.structured_answer import Unreadable
 
 
@@ -31,9 +31,14 @@ class Drawing(Struct, frozen=True):
     words: Annotated[tuple[Annotated[str, Meta(pattern=NOT_EMPTY)], ...], Meta(description="Words.")] = ()
     owner: Annotated[str | None, Meta(description="Whose.")] = None
     remark: Annotated[Remark, Meta(description="Anything else.")] = Remark()
+    likes: Annotated[tuple[Label, ...], Meta(min_length=1, description="What is like it.")] = ()
 
 
-FIELDS = Fields(Drawing, words={"label": ("A", "B")}, must={"label": "be each of A, B once"})
+FIELDS = Fields(
+    Drawing,
+    words={"label": ("A", "B"), "likes": ("A", "B")},
+    must={"label": "be each of A, B once", "likes": "name some"},
+)
 GIVEN = {
     "colour": "red",
     "confidence": 1,
@@ -63,14 +68,23 @@ def test_the_schema_asks_for_what_the_struct_holds_in_its_order() -> None:
             "words": {"type": "array", "items": {"type": "string"}, "description": "Words."},
             "owner": {"type": "string", "description": "Whose."},
             "remark": {"type": "string", "description": "Anything else."},
+            "likes": {
+                "type": "array",
+                "items": {"type": "string", "enum": ["A", "B"]},
+                "description": "What is like it.",
+            },
         },
         "required": ["colour", "confidence", "title", "strokes", "owner"],
     }
 
 
 def test_an_answer_is_read_into_the_struct() -> None:
-    assert FIELDS.read({**GIVEN, "remark": 3, "strange": 1}) == Drawing(
-        colour=Colour.RED, confidence=1.0, title="Sun", strokes=(Stroke("B", 3), Stroke("A", 0))
+    assert FIELDS.read({**GIVEN, "remark": 3, "strange": 1, "likes": ["A", 3, ["A"]]}) == Drawing(
+        colour=Colour.RED,
+        confidence=1.0,
+        title="Sun",
+        strokes=(Stroke("B", 3), Stroke("A", 0)),
+        likes=(Label("A"), Label("3"), Label("['A']")),
     )
 
 
@@ -93,6 +107,8 @@ def test_an_answer_is_read_into_the_struct() -> None:
         ("strokes", [{"label": 3, "width": 2}], '"label" must be each of A, B once'),
         ("strokes", [{"width": 2}], '"label" must be each of A, B once'),
         ("words", ["a", ""], '"words" must be a text that is not empty'),
+        ("likes", [], '"likes" must name some'),
+        ("likes", "A", '"likes" must name some'),
         ("title", {"\udc80": 1}, '"title" must be a text that is not empty'),
         ("colour", "\udc80", "a key or a word holds half of a surrogate pair"),
     ],
