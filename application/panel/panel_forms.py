@@ -212,11 +212,9 @@ class _Synthesis(Struct, frozen=True):
 
 
 _MUST = {"answers": "name the answers that say so"}
-_POINT, _POSITION, _DIFFERENCE = (
-    Fields(PointEntry, must=_MUST),
-    Fields(_Position, must=_MUST),
-    Fields(_Difference),
-)
+_POINT = Fields(PointEntry, must=_MUST)
+_POSITION = Fields(_Position, must=_MUST)
+_DIFFERENCE = Fields(_Difference)
 
 
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:
