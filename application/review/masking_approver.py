@@ -9,7 +9,7 @@ from quorum.application.off_loop import run_off_loop
 from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewContext, ReviewQuestion
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.events.masking import MaskedPacket, SecretMask
-from quorum.domain.mcp.server_question import ServerAddress, ServerForm
+from quorum.domain.mcp.server_question import FormField, ServerAddress, ServerForm
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.earlier_plan import EarlierPlan
@@ -46,8 +46,11 @@ class MaskingApprover:
         match question:
             case ReviewQuestion(request, context):
                 return await self._ask_about_call(request, context)
-            case ServerForm() | ServerAddress():
-                question = replace(question, message=self._mask.mask_text(question.message))
+            case ServerForm(message=message, fields=fields):
+                shown = tuple(map(self._mask_field, fields))
+                question = replace(question, message=self._mask.mask_text(message), fields=shown)
+            case ServerAddress(message=message):  # the address is what is opened
+                question = replace(question, message=self._mask.mask_text(message))
         return await self._person.ask(question)
 
     async def _ask_about_call(self, request: ReviewRequest, context: ReviewContext) -> PersonAnswer:
@@ -57,6 +60,17 @@ class MaskingApprover:
             masked, real, mask = shown.packet, request.packet, self._mask
             return await run_off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
         return answer
+
+    def _mask_field(self, asked: FormField) -> FormField:
+        """What the person reads of a field; a proposed text with a secret in it is left out."""
+        hide, default = self._mask.mask_text, asked.default
+        return replace(
+            asked,
+            title=hide(asked.title),
+            description=hide(asked.description),
+            choices=tuple(replace(choice, title=hide(choice.title)) for choice in asked.choices),
+            default=None if isinstance(default, str) and hide(default) is not default else default,
+        )
 
     def _mask_request(self, request: ReviewRequest) -> ReviewRequest:
         offer = request.offer

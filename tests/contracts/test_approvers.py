@@ -28,7 +28,15 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps, SpendQuestion
 from quorum.domain.errors import SpendCapReached
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
+from quorum.domain.mcp.server_question import (
+    FieldChoice,
+    FieldKind,
+    FormField,
+    ServerAction,
+    ServerAddress,
+    ServerAnswer,
+    ServerForm,
+)
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve, NobodyThere, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
@@ -105,6 +113,33 @@ async def test_a_question_of_a_server_is_shown_without_secrets(question: ServerF
     await MaskingApprover(person, mask).ask(replace(question, message="is it s3cr3t-value-of-it?"))
 
     assert person.server_questions == [replace(question, message="is it [secret:KEY]?")]
+
+
+async def test_a_form_of_a_server_is_shown_without_secrets_and_asks_for_the_same_values() -> None:
+    mask, person, secret = SecretMask(), FakePerson(), "s3cr3t-value-of-it"
+    mask.learn("KEY", secret)
+    choices = (FieldChoice(value="a", title=f"use {secret}"), FieldChoice(value="b", title="b"))
+    key = FormField(name="key", title=f"Is {secret} it?", kind=FieldKind.TEXT, default=secret)
+    way = FormField(
+        name="way",
+        title="How",
+        description=f"not {secret}",
+        kind=FieldKind.CHOICE,
+        choices=choices,
+        default="a",
+    )
+
+    await MaskingApprover(person, mask).ask(replace(FORM, fields=(key, way)))
+
+    (shown,) = person.server_questions
+    hidden = (FieldChoice(value="a", title="use [secret:KEY]"), choices[1])
+    assert shown == replace(
+        FORM,
+        fields=(
+            replace(key, title="Is [secret:KEY] it?", default=None),
+            replace(way, description="not [secret:KEY]", choices=hidden),
+        ),
+    )
 
 
 @pytest.mark.parametrize("answer", [True, None, ServerAnswer(action=ServerAction.ACCEPT)])
