@@ -105,15 +105,6 @@ async def _ask(
     return form.read(_read_call(response, form))
 
 
-def read_confidence(given: JsonObject) -> float:
-    """How sure a model says that it is, from 0 to 1. Raises Unreadable."""
-    confidence = given.get("confidence")
-    # It is compared before it is converted: an integer may be too long for a float, and NaN lies nowhere.
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
-        raise Unreadable('"confidence" must be a number from 0 to 1')
-    return float(confidence)
-
-
 def _looks_around(conversation: Conversation, tool: str) -> bool:
     return any(call.tool_name != tool for call in conversation.open_calls)
 

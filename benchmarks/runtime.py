@@ -26,7 +26,7 @@ from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRu
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.events.event_bus import EventBus
 from quorum.application.identifiers import generate_id
-from quorum.application.ports.people import Observer, ReviewContext
+from quorum.application.ports.people import Observer, PersonAnswer, Question
 from quorum.application.ports.tools import Tool
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.review.review import Review
@@ -39,7 +39,6 @@ from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition, ToolPa
 from quorum.domain.events.event import Event
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
-from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.models.registry import ProviderRegistry
@@ -71,11 +70,13 @@ class Counter:
         self.events += 1
 
 
-class NonInteractiveApprover:
+class SilentApprover:
+    """Answers no question, although it is there."""
+
     is_there = True
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        return NobodyThere()
+    async def ask(self, question: Question) -> PersonAnswer:
+        return None
 
 
 class NoOp:
@@ -102,7 +103,7 @@ def runtime(tool: Tool, observer: Observer, cwd: str) -> ToolRuntime:
         tools=ToolSet({tool.definition.name: tool}, JsonSchema()),
         schema=JsonSchema(),
         review=Review(
-            person=NonInteractiveApprover(),
+            person=SilentApprover(),
             paths=paths,
             mode=Mode.AUTO,
             events=events,

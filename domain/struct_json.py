@@ -38,11 +38,11 @@ class Unfit(Exception):
 
     def __init__(self, problem: str, *path: str) -> None:
         super().__init__(problem)
-        self._problem = problem
-        self._path = path
+        self.problem = problem
+        self.path = path
 
     def __str__(self) -> str:
-        return f"{'.'.join(self._path)}: {self._problem}" if self._path else self._problem
+        return f"{'.'.join(self.path)}: {self.problem}" if self.path else self.problem
 
 
 @runtime_checkable

@@ -18,10 +18,11 @@ from quorum.infrastructure.config.model_choice import parse_model_overrides
 from quorum.infrastructure.config.toml_file import TomlFile
 from quorum.infrastructure.instructions.project_contents import list_wanted_contents
 from quorum.infrastructure.session_paths import list_writable_paths
-from quorum.infrastructure.trust.decisions import AskTrust, TrustDecisions
+from quorum.infrastructure.trust.decisions import TrustDecisions
 from quorum.infrastructure.trust.trust_file import TrustedFiles, open_trust_file
 
 if TYPE_CHECKING:
+    from quorum.application.ports.people import Approver
     from quorum.infrastructure.config.config_file import ConfigFile
 
 
@@ -37,7 +38,7 @@ def load(
 
 
 async def load_with_trust(
-    options: StartOptions, root: Path, decisions: TrustDecisions, ask: AskTrust
+    options: StartOptions, root: Path, decisions: TrustDecisions, person: Approver
 ) -> LoadedSettings:
     """The same once the person was asked about what the project brings along, if there is something to ask.
 
@@ -48,7 +49,7 @@ async def load_with_trust(
     loaded = await asyncio.to_thread(load_trusting, options, root, decisions.load_trusted())
     unkept: list[str] = []
     while (question := await asyncio.to_thread(build_trust_question, loaded, root, decisions)) is not None:
-        if not await decisions.ask(question, ask):
+        if not await decisions.ask(question, person):
             break
         answered = decisions.with_answer(question)
         loaded = await asyncio.to_thread(load_trusting, options, root, answered.load_trusted())

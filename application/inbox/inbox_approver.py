@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
 from quorum.application.ports.storage import AnswerStore
-from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.errors import LedgerError
-from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
-from quorum.domain.review.questions import ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.review.questions import ReviewAnswer
 
 _LOOK_SECS = 1.0
 
@@ -42,16 +39,17 @@ class InboxApprover:
         """Whether anybody here could answer."""
         return self._person.is_there
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call. Cancelled, or answered elsewhere, the question is taken off the screen."""
-        if self._answers is None or not self._session_id:
-            return await self._person.review(request, review_context)
-        if (answer := await self._find(self._answers, request.packet.digest)) is not None:
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Ask the person here. A review that is answered elsewhere is taken off the screen."""
+        if not isinstance(question, ReviewQuestion) or self._answers is None or not self._session_id:
+            return await self._person.ask(question)
+        digest = question.request.packet.digest
+        if (answer := await self._find(self._answers, digest)) is not None:
             return answer
         if not self._person.is_there:
-            return await self._person.review(request, review_context)
-        here = asyncio.ensure_future(self._person.review(request, review_context))
-        elsewhere = asyncio.ensure_future(self._wait(self._answers, request.packet.digest))
+            return await self._person.ask(question)
+        here = asyncio.ensure_future(self._person.ask(question))
+        elsewhere = asyncio.ensure_future(self._wait(self._answers, digest))
         try:
             done, _ = await asyncio.wait((here, elsewhere), return_when=asyncio.FIRST_COMPLETED)
             return here.result() if here in done else elsewhere.result()
@@ -61,22 +59,6 @@ class InboxApprover:
                 elsewhere.cancel()
                 await asyncio.wait((elsewhere,), timeout=_CANCEL_SECS)
             await asyncio.wait((here,))
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Ask the person here whether to trust a project's file."""
-        return await self._person.trust(question)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask the person here whether to continue past a spend cap."""
-        return await self._person.raise_cap(question)
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Put a question of an MCP server to the person here."""
-        return await self._person.answer_server(question)
-
-    async def offer_sandboxed(self, sandbox: str) -> bool | None:
-        """Ask the person here whether the review mode is to be `sandboxed`."""
-        return await self._person.offer_sandboxed(sandbox)
 
     async def _wait(self, answers: AnswerStore, digest: str) -> ReviewAnswer:
         while True:

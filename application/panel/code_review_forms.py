@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Meta, Struct
+
+from quorum.application.answer_fields import NOT_EMPTY, Fields, Remark
 from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
-from quorum.application.structured_answer import AnswerForm, Unreadable, read_confidence
+from quorum.application.review.ballot_paper import Reason, Verdict
+from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.code_review.change import Change
 from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
 from quorum.domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
@@ -16,7 +21,7 @@ from quorum.domain.panel.panel_answer import Participant
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.lens import Lens
 from quorum.domain.review.severity import Severity
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject
 
 REPORT_TOOL = "report_findings"
 TRIAL_TOOL = "try_findings"
@@ -136,62 +141,57 @@ def render_trial_question(panel_id: str, change: Change, findings: Sequence[Code
     return "\n\n".join(texts)
 
 
+class _Finding(Struct, frozen=True):
+    file: Annotated[str, Meta(pattern=NOT_EMPTY, description="The path of the file, as the change names it.")]
+    line: Annotated[
+        int,
+        Meta(
+            ge=0,
+            lt=10**9,
+            description="The number of the line after the change; 0 where it is about the whole file.",
+        ),
+    ]
+    severity: Annotated[Severity, Meta(description="How bad it is.")]
+    kind: Annotated[FindingKind, Meta(description="What it is about.")]
+    claim: Annotated[
+        str,
+        Meta(pattern=NOT_EMPTY, description="What goes wrong, when, and for whom, in a sentence or two."),
+    ]
+    evidence: Annotated[str, Meta(pattern=NOT_EMPTY, description="The lines that show it, quoted.")]
+    suggestion: Annotated[
+        Remark, Meta(description="What to do instead. Empty where there is nothing to add.")
+    ] = Remark()
+
+
+class _Report(Struct, frozen=True):
+    findings: Annotated[tuple[_Finding, ...], Meta(description="The defects. Empty where there are none.")]
+    verdict: Annotated[
+        Verdict,
+        Meta(description="approve: it may be merged. reject: it must not. abstain: you cannot tell."),
+    ]
+    confidence: Annotated[float, Meta(ge=0, le=1, description="How sure you are of the verdict, from 0 to 1.")]
+    reason: Reason
+
+
+_REPORT = Fields(_Report)
+_FINDING = Fields(
+    _Finding,
+    must={"severity": f"be one of {', '.join(Severity)}", "kind": f"be one of {', '.join(FindingKind)}"},
+)
+
+
 def make_report_form(participant: Participant, part: DiffPart, question: str) -> AnswerForm[PartReview]:
     """The form of a reviewer's answer about a part; `question` is the digest of what it is asked."""
-    return AnswerForm(
-        REPORT_TOOL, _REPORT_SCHEMA, lambda given: _read_report(given, participant, part, question)
-    )
-
-
-_FINDING_FIELDS: JsonObject = {
-    "file": {"type": "string", "description": "The path of the file, as the change names it."},
-    "line": {
-        "type": "integer",
-        "minimum": 0,
-        "description": "The number of the line after the change; 0 where it is about the whole file.",
-    },
-    "severity": {"type": "string", "enum": [each.value for each in Severity], "description": "How bad it is."},
-    "kind": {
-        "type": "string",
-        "enum": [each.value for each in FindingKind],
-        "description": "What it is about.",
-    },
-    "claim": {"type": "string", "description": "What goes wrong, when, and for whom, in a sentence or two."},
-    "evidence": {"type": "string", "description": "The lines that show it, quoted."},
-    "suggestion": {"type": "string", "description": "What to do instead. Empty where there is nothing to add."},
-}
-_REPORT_SCHEMA: JsonObject = {
-    "name": REPORT_TOOL,
-    "description": "Give your findings and your vote on the change. Call this exactly once.",
-    "input_schema": {
-        "type": "object",
-        "properties": {
-            "findings": {
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": _FINDING_FIELDS,
-                    "required": ["file", "line", "severity", "kind", "claim", "evidence"],
-                },
-                "description": "The defects. Empty where there are none.",
-            },
-            "verdict": {
-                "type": "string",
-                "enum": ["approve", "reject", "abstain"],
-                "description": "approve: it may be merged. reject: it must not. abstain: you cannot tell.",
-            },
-            "confidence": {"type": "number", "description": "How sure you are of the verdict, from 0 to 1."},
-            "reason": {"type": "string", "description": "Why, in one or two sentences."},
-        },
-        "required": ["findings", "verdict", "confidence", "reason"],
-    },
-}
+    schema: JsonObject = {
+        "name": REPORT_TOOL,
+        "description": "Give your findings and your vote on the change. Call this exactly once.",
+        "input_schema": _REPORT.build_schema(),
+    }
+    return AnswerForm(REPORT_TOOL, schema, lambda given: _read_report(given, participant, part, question))
 
 
 def _read_report(given: JsonObject, participant: Participant, part: DiffPart, question: str) -> PartReview:
-    verdict = given.get("verdict")
-    if verdict not in (Vote.APPROVE.value, Vote.REJECT.value, Vote.ABSTAIN.value):
-        raise Unreadable('"verdict" must be approve, reject or abstain')
+    read = _REPORT.read({**given, "findings": ()})
     left_out: list[str] = []
     findings = read_entries(given, "findings", _read_finding, left_out, most=_MOST_FINDINGS)
     if left_out and not findings:
@@ -202,83 +202,62 @@ def _read_report(given: JsonObject, participant: Participant, part: DiffPart, qu
         model=participant.model,
         part=part.number,
         question=question,
-        vote=Vote(str(verdict)),
-        reason=f"{_read_line(given, 'reason')}{unread}",
-        confidence=read_confidence(given),
+        vote=Vote(read.verdict.value),
+        reason=f"{_cut(read.reason)}{unread}",
+        confidence=read.confidence,
         findings=findings,
     )
 
 
 def _read_finding(item: JsonObject) -> ReportedFinding:
-    line = item.get("line")
-    if isinstance(line, bool) or not isinstance(line, int) or not 0 <= line < 10**9:
-        raise Unreadable('"line" must be a whole number from 0')
-    severity, kind = item.get("severity"), item.get("kind")
-    if severity not in tuple(each.value for each in Severity):
-        raise Unreadable(f'"severity" must be one of {", ".join(Severity)}')
-    if kind not in tuple(each.value for each in FindingKind):
-        raise Unreadable(f'"kind" must be one of {", ".join(FindingKind)}')
-    suggestion = item.get("suggestion")
+    read = _FINDING.read(item)
     return ReportedFinding(
-        file=_read_line(item, "file").removeprefix("./")[:_LONGEST_PATH],
-        line=line,
-        severity=Severity(str(severity)),
-        kind=FindingKind(str(kind)),
-        claim=_read_line(item, "claim"),
-        evidence=_read_line(item, "evidence"),
-        suggestion=suggestion.strip()[:_LONGEST_TEXT] if isinstance(suggestion, str) else "",
+        file=_cut(read.file).removeprefix("./")[:_LONGEST_PATH],
+        line=read.line,
+        severity=read.severity,
+        kind=read.kind,
+        claim=_cut(read.claim),
+        evidence=_cut(read.evidence),
+        suggestion=_cut(read.suggestion),
     )
+
+
+class _Ruling(Struct, frozen=True):
+    finding: Annotated[str, Meta(description="The id of the finding.")]
+    ruling: Annotated[
+        Ruling, Meta(description="confirmed: it is right. refuted: it is wrong. unclear: you cannot tell.")
+    ]
+    reason: Annotated[str, Meta(pattern=NOT_EMPTY, description="What you have seen that makes it so.")]
+
+
+class _Rulings(Struct, frozen=True):
+    rulings: Annotated[
+        tuple[_Ruling, ...], Meta(max_length=_MOST_FINDINGS, description="One ruling for each finding.")
+    ]
 
 
 def make_trial_form(model: str, findings: Sequence[CodeFinding]) -> AnswerForm[tuple[Trial, ...]]:
     """The form in which this model is to rule on each of these findings."""
     ids = tuple(finding.id for finding in findings)
-    fields: JsonObject = {
-        "finding": {"type": "string", "enum": list(ids), "description": "The id of the finding."},
-        "ruling": {
-            "type": "string",
-            "enum": [each.value for each in Ruling],
-            "description": "confirmed: it is right. refuted: it is wrong. unclear: you cannot tell.",
-        },
-        "reason": {"type": "string", "description": "What you have seen that makes it so."},
-    }
-    items: JsonObject = {"type": "object", "properties": fields, "required": list(fields)}
-    rulings: JsonObject = {"type": "array", "items": items, "description": "One ruling for each finding."}
+    fields = Fields(_Rulings, words={"finding": ids}, must={"finding": f"be each of {', '.join(ids)} once"})
     schema: JsonObject = {
         "name": TRIAL_TOOL,
         "description": "Give your rulings on all findings. Call this exactly once.",
-        "input_schema": {"type": "object", "properties": {"rulings": rulings}, "required": ["rulings"]},
+        "input_schema": fields.build_schema(),
     }
-    return AnswerForm(TRIAL_TOOL, schema, lambda given: _read_trials(given, model, ids))
+    return AnswerForm(TRIAL_TOOL, schema, lambda given: _read_trials(fields, given, model))
 
 
-def _read_trials(given: JsonObject, model: str, ids: Sequence[str]) -> tuple[Trial, ...]:
-    found: dict[str, Trial] = {}
-    for item in _read_items(given, "rulings"):
-        finding, ruling = item.get("finding"), item.get("ruling")
-        if not isinstance(finding, str) or finding not in ids or finding in found:
-            raise Unreadable(f'"finding" must be each of {", ".join(ids)} once')
-        if ruling not in tuple(each.value for each in Ruling):
-            raise Unreadable('"ruling" must be confirmed, refuted or unclear')
-        found[finding] = Trial(
-            finding=finding, model=model, ruling=Ruling(str(ruling)), reason=_read_line(item, "reason")
-        )
+def _read_trials(fields: Fields[_Rulings], given: JsonObject, model: str) -> tuple[Trial, ...]:
+    found = fields.index("finding", ((each.finding, each) for each in fields.read(given).rulings))
+    ids = fields.words["finding"]
     if missing := [each for each in ids if each not in found]:
         raise Unreadable(f"there is no ruling on {', '.join(missing)}")
-    return tuple(found[each] for each in ids)
+    return tuple(
+        Trial(finding=each, model=model, ruling=found[each].ruling, reason=_cut(found[each].reason))
+        for each in ids
+    )
 
 
-def _read_items(given: JsonObject, name: str) -> list[JsonObject]:
-    items: JsonValue = given.get(name)
-    if not isinstance(items, list | tuple) or not all(isinstance(item, dict) for item in items):
-        raise Unreadable(f'"{name}" must be a list of objects')
-    if len(items) > _MOST_FINDINGS:
-        raise Unreadable(f'"{name}" must have {_MOST_FINDINGS} entries at most')
-    return [item for item in items if isinstance(item, dict)]
-
-
-def _read_line(given: JsonObject, name: str) -> str:
-    text = given.get(name)
-    if not isinstance(text, str) or not text.strip():
-        raise Unreadable(f'"{name}" must be a text that is not empty')
+def _cut(text: str) -> str:
     return text.strip()[:_LONGEST_TEXT]

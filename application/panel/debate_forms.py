@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, TypeAlias, TypeVar
 
+from msgspec import Meta, Struct
+
+from quorum.application.answer_fields import NOT_EMPTY, Fields
 from quorum.application.fence import render_fenced
-from quorum.application.panel.panel_forms import build_list_schema, read_entries, read_text
+from quorum.application.panel.panel_forms import read_entries
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.panel.debate_record import (
     MOST_OBJECTIONS,
@@ -92,7 +96,8 @@ Markdown, in the language of the question, and does not speak of the debate.
 Answer by calling revise once, and in no other way."""
 
 _RAISE, _RESPOND, _RULE, _REVISE = "raise_objections", "respond", "rule", "revise"
-_Item = TypeVar("_Item", ObjectionResponse, RuledObjection)
+_Form = TypeVar("_Form", bound=Struct)
+_Id: TypeAlias = Annotated[str, Meta(description="The id of the objection.")]
 
 
 def render_objector_system(intensity: Intensity) -> str:
@@ -157,21 +162,27 @@ def _cut(text: str) -> str:
     return f"{text[:LONGEST_SHOWN_ANSWER]}{rest}"
 
 
+class _Objection(Struct, frozen=True):
+    claim: Annotated[str, Meta(pattern=NOT_EMPTY, description="What is wrong, in a sentence or two.")]
+    evidence: Annotated[str, Meta(pattern=NOT_EMPTY, description="What shows it, so that others can check it.")]
+    severity: Annotated[
+        Severity, Meta(description="How bad it would be for the person who relies on the answer.")
+    ]
+
+
+class _Objections(Struct, frozen=True):
+    objections: Annotated[
+        tuple[_Objection, ...],
+        Meta(description=f"The objections, the worst first, {MOST_OBJECTIONS} at most. Empty without any."),
+    ]
+
+
+_OBJECTION = Fields(_Objection, must={"severity": f"be {', '.join(Severity)}"})
+
+
 def make_objections_form(number: int, label: str) -> AnswerForm[RaisedObjections]:
     """The form in which the model of this label objects in a round; nothing is an answer as well."""
-    fields: JsonObject = {
-        "claim": {"type": "string", "description": "What is wrong, in a sentence or two."},
-        "evidence": {"type": "string", "description": "What shows it, so that others can check it."},
-        "severity": {
-            "type": "string",
-            "enum": [each.value for each in Severity],
-            "description": "How bad it would be for the person who relies on the answer.",
-        },
-    }
-    given = build_list_schema(
-        fields, f"The objections, the worst first, {MOST_OBJECTIONS} at most. Empty without any."
-    )
-    schema = _build_schema(_RAISE, "Give all your objections. Call this exactly once.", {"objections": given})
+    schema = _build_schema(_RAISE, "Give all your objections. Call this exactly once.", Fields(_Objections))
 
     def read(given: JsonObject) -> RaisedObjections:
         left_out: list[str] = []
@@ -185,71 +196,83 @@ def make_objections_form(number: int, label: str) -> AnswerForm[RaisedObjections
 
 
 def _read_objection(item: JsonObject) -> tuple[str, str, Severity]:
-    severity = item.get("severity")
-    if severity not in tuple(each.value for each in Severity):
-        raise Unreadable(f'"severity" must be {", ".join(each.value for each in Severity)}')
-    return (
-        read_text(item, "claim", LONGEST_DEBATE_TEXT),
-        read_text(item, "evidence", LONGEST_DEBATE_TEXT),
-        Severity(severity),
-    )
+    read = _OBJECTION.read(item)
+    return _trim(read.claim), _trim(read.evidence), read.severity
+
+
+class _Stance(StrEnum):
+    CONCEDE = "concede"
+    CONTEST = "contest"
+
+
+class _Response(Struct, frozen=True):
+    objection: _Id
+    stance: Annotated[_Stance, Meta(description="concede: it is right. contest: it is not.")]
+    text: Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in a few sentences.")]
+
+
+_Entry = TypeVar("_Entry", _Response, "_Ruling")
+
+
+class _Responses(Struct, frozen=True):
+    responses: Annotated[tuple[_Response, ...], Meta(description="One response to each objection.")]
 
 
 def make_defence_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[ObjectionResponse, ...]]:
     """The form in which these objections are responded to: each once."""
-    fields: JsonObject = {
-        "objection": _build_id_field(due),
-        "stance": {
-            "type": "string",
-            "enum": ["concede", "contest"],
-            "description": "concede: it is right. contest: it is not.",
-        },
-        "text": {"type": "string", "description": "Why, in a few sentences."},
-    }
-    given = build_list_schema(fields, "One response to each objection.")
-    schema = _build_schema(_RESPOND, "Respond to all objections. Call this exactly once.", {"responses": given})
+    fields = _build_fields(_Responses, due)
+    schema = _build_schema(_RESPOND, "Respond to all objections. Call this exactly once.", fields)
 
-    def read(item: JsonObject, objection: str) -> ObjectionResponse:
-        stance = item.get("stance")
-        if stance not in ("concede", "contest"):
-            raise Unreadable('"stance" must be concede or contest')
-        text = read_text(item, "text", LONGEST_DEBATE_TEXT)
-        return ObjectionResponse(objection=objection, is_conceded=stance == "concede", text=text)
+    def read(given: JsonObject) -> tuple[ObjectionResponse, ...]:
+        return tuple(
+            ObjectionResponse(
+                objection=each.objection,
+                is_conceded=each.stance is _Stance.CONCEDE,
+                text=_trim(each.text),
+            )
+            for each in _sort(fields, "responses", fields.read(given).responses)
+        )
 
-    return AnswerForm(_RESPOND, schema, lambda given: _read_each(given, "responses", due, read))
+    return AnswerForm(_RESPOND, schema, read)
+
+
+class _Ruling(Struct, frozen=True):
+    objection: _Id
+    ruling: Annotated[
+        ObjectionRuling, Meta(description="upheld: it is right. refuted: it is wrong. open: neither is shown.")
+    ]
+    reason: Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in a sentence or two.")]
+
+
+class _Rulings(Struct, frozen=True):
+    rulings: Annotated[tuple[_Ruling, ...], Meta(description="One ruling on each objection.")]
 
 
 def make_rulings_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[RuledObjection, ...]]:
     """The form in which these objections are ruled on: each once."""
-    fields: JsonObject = {
-        "objection": _build_id_field(due),
-        "ruling": {
-            "type": "string",
-            "enum": [each.value for each in ObjectionRuling],
-            "description": "upheld: it is right. refuted: it is wrong. open: neither is shown.",
-        },
-        "reason": {"type": "string", "description": "Why, in a sentence or two."},
-    }
-    given = build_list_schema(fields, "One ruling on each objection.")
-    schema = _build_schema(_RULE, "Rule on all objections. Call this exactly once.", {"rulings": given})
+    fields = _build_fields(_Rulings, due)
+    schema = _build_schema(_RULE, "Rule on all objections. Call this exactly once.", fields)
 
-    def read(item: JsonObject, objection: str) -> RuledObjection:
-        ruling = item.get("ruling")
-        if ruling not in tuple(each.value for each in ObjectionRuling):
-            raise Unreadable('"ruling" must be upheld, refuted or open')
-        reason = read_text(item, "reason", LONGEST_DEBATE_TEXT)
-        return RuledObjection(objection=objection, ruling=ObjectionRuling(ruling), reason=reason)
+    def read(given: JsonObject) -> tuple[RuledObjection, ...]:
+        return tuple(
+            RuledObjection(objection=each.objection, ruling=each.ruling, reason=_trim(each.reason))
+            for each in _sort(fields, "rulings", fields.read(given).rulings)
+        )
 
-    return AnswerForm(_RULE, schema, lambda given: _read_each(given, "rulings", due, read))
+    return AnswerForm(_RULE, schema, read)
+
+
+class _Revision(Struct, frozen=True):
+    answer: Annotated[str, Meta(pattern=NOT_EMPTY, description="The whole answer as it is now, in Markdown.")]
 
 
 def make_revision_form() -> AnswerForm[str]:
     """The form of an answer that is written anew."""
-    text: JsonObject = {"type": "string", "description": "The whole answer as it is now, in Markdown."}
-    schema = _build_schema(_REVISE, "Give the revised answer. Call this exactly once.", {"answer": text})
+    fields = Fields(_Revision)
+    schema = _build_schema(_REVISE, "Give the revised answer. Call this exactly once.", fields)
 
     def read(given: JsonObject) -> str:
-        answer = read_text(given, "answer", LONGEST_SHOWN_ANSWER + 1)
+        answer = fields.read(given).answer.strip()
         if len(answer) > LONGEST_SHOWN_ANSWER:
             raise Unreadable(f'"answer" must have {LONGEST_SHOWN_ANSWER:,} characters at most')
         return answer
@@ -257,37 +280,23 @@ def make_revision_form() -> AnswerForm[str]:
     return AnswerForm(_REVISE, schema, read)
 
 
-def _read_each(
-    given: JsonObject,
-    name: str,
-    due: Sequence[DebateObjection],
-    read: Callable[[JsonObject, str], _Item],
-) -> tuple[_Item, ...]:
-    """One item for each objection, in their order. Raises Unreadable."""
-    ids = tuple(each.id for each in due)
-    found: dict[str, _Item] = {}
-    items = given.get(name)
-    if not isinstance(items, list | tuple):
-        raise Unreadable(f'"{name}" must be a list')
-    for item in items:
-        if not isinstance(item, dict):
-            raise Unreadable(f'"{name}" must be a list of objects')
-        id_ = item.get("objection")
-        if not isinstance(id_, str) or id_ not in ids or id_ in found:
-            raise Unreadable(f'"objection" must be each of {", ".join(ids)} once')
-        found[id_] = read(item, id_)
+def _sort(fields: Fields[_Form], name: str, entries: Sequence[_Entry]) -> list[_Entry]:
+    """One entry for each objection, in their order. Raises Unreadable."""
+    ids = fields.words["objection"]
+    found = fields.index("objection", ((each.objection, each) for each in entries))
     if missing := [id_ for id_ in ids if id_ not in found]:
         raise Unreadable(f'"{name}" lacks {", ".join(missing)}')
-    return tuple(found[id_] for id_ in ids)
+    return [found[id_] for id_ in ids]
 
 
-def _build_id_field(due: Sequence[DebateObjection]) -> JsonObject:
-    return {"type": "string", "enum": [each.id for each in due], "description": "The id of the objection."}
+def _build_fields(kind: type[_Form], due: Sequence[DebateObjection]) -> Fields[_Form]:
+    ids = tuple(each.id for each in due)
+    return Fields(kind, words={"objection": ids}, must={"objection": f"be each of {', '.join(ids)} once"})
 
 
-def _build_schema(name: str, description: str, properties: JsonObject) -> JsonObject:
-    return {
-        "name": name,
-        "description": description,
-        "input_schema": {"type": "object", "properties": properties, "required": list(properties)},
-    }
+def _build_schema(name: str, description: str, fields: Fields[_Form]) -> JsonObject:
+    return {"name": name, "description": description, "input_schema": fields.build_schema()}
+
+
+def _trim(text: str) -> str:
+    return text.strip()[:LONGEST_DEBATE_TEXT]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from quorum.application.events.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.draft_ensemble_forms import (
-    DRAFT_FORM,
     MERGING_SYSTEM,
+    make_draft_form,
     make_merging_form,
     render_for_merging,
 )
@@ -98,7 +98,9 @@ class DraftEnsemble(DraftingSession):
             return self._render(former[1], former[0].given)
         panel = await self._open(text, question)
         known = {each.label: each for each in panel.given}
-        drafts = await self._drafts.gather(panel.panel_id, self._participants, question, DRAFT_FORM, known)
+        drafts = await self._drafts.gather(
+            panel.panel_id, self._participants, question, make_draft_form(), known
+        )
         chosen, reason, merged = drafts[0], "", None
         if len(drafts) > 1:
             try:

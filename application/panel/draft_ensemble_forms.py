@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from quorum.application.answer_fields import NOT_EMPTY, Fields, Label
 from quorum.application.panel.panel_forms import (
-    build_label_list_schema,
-    build_list_schema,
+    PointEntry,
     read_points,
     render_answers,
 )
@@ -56,28 +57,42 @@ class MergedDraft(Struct, frozen=True, kw_only=True):
     differences: tuple[Point, ...]
 
 
+class _Draft(Struct, frozen=True):
+    content: Annotated[str, Meta(pattern=NOT_EMPTY, description="The whole text of the file.")]
+
+
+class _DraftDifference(PointEntry, frozen=True):
+    text: Annotated[str, Meta(pattern=NOT_EMPTY, description="What they say differently, in a sentence.")]
+    answers: Annotated[
+        tuple[Label, ...], Meta(min_length=1, description="The labels of the drafts that it is about.")
+    ]
+
+
+class _Merged(_Draft, frozen=True):
+    differences: Annotated[
+        tuple[_DraftDifference, ...],
+        Meta(description="Where drafts contradict each other. Empty where none do."),
+    ]
+
+
+_DRAFT = Fields(_Draft, must={"content": "be the whole text of the file"})
+
+
 def _read_content(given: JsonObject) -> str:
-    content = given.get("content")
-    if not isinstance(content, str) or not content.strip():
-        raise Unreadable('"content" must be the whole text of the file')
+    content = _DRAFT.read(given).content
     if len(content) > MOST_CHARACTERS:
         raise Unreadable(f'"content" has {len(content):,} characters; at most {MOST_CHARACTERS:,} are read')
     return f"{content.strip()}\n"
 
 
-DRAFT_FORM: AnswerForm[str] = AnswerForm(
-    _DRAFT_TOOL,
-    {
+def make_draft_form() -> AnswerForm[str]:
+    """The form of a whole file that a model drafts."""
+    schema: JsonObject = {
         "name": _DRAFT_TOOL,
         "description": "Give the whole text of AGENTS.md. Call this exactly once, when you have looked.",
-        "input_schema": {
-            "type": "object",
-            "properties": {"content": {"type": "string", "description": "The whole text of the file."}},
-            "required": ["content"],
-        },
-    },
-    _read_content,
-)
+        "input_schema": _DRAFT.build_schema(),
+    }
+    return AnswerForm(_DRAFT_TOOL, schema, _read_content)
 
 
 def render_for_merging(panel_id: str, question: str, drafts: Sequence[PanelAnswer]) -> str:
@@ -89,23 +104,10 @@ def render_for_merging(panel_id: str, question: str, drafts: Sequence[PanelAnswe
 def make_merging_form(drafts: Sequence[PanelAnswer]) -> AnswerForm[MergedDraft]:
     """The form of one file that is made of these drafts."""
     labels = tuple(draft.label for draft in drafts)
-    fields: JsonObject = {
-        "text": {"type": "string", "description": "What they say differently, in a sentence."},
-        "answers": build_label_list_schema(labels, "The labels of the drafts that it is about."),
-    }
     schema: JsonObject = {
         "name": _MERGE_TOOL,
         "description": "Give the file that the drafts come to. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "content": {"type": "string", "description": "The whole text of the file."},
-                "differences": build_list_schema(
-                    fields, "Where drafts contradict each other. Empty where none do."
-                ),
-            },
-            "required": ["content", "differences"],
-        },
+        "input_schema": Fields(_Merged, words={"answers": labels}).build_schema(),
     }
 
     def read(given: JsonObject) -> MergedDraft:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from quorum.application.answer_fields import NOT_EMPTY, Fields
 from quorum.application.panel.panel_forms import (
-    build_label_list_schema,
-    build_list_schema,
+    PointEntry,
     read_points,
     render_answers,
     render_reviews,
@@ -69,23 +70,25 @@ class Additions(Struct, frozen=True, kw_only=True):
     left_out: tuple[str, ...] = ()
 
 
+class _Addition(PointEntry, frozen=True):
+    text: Annotated[
+        str, Meta(pattern=NOT_EMPTY, description="What the best answer lacks, in a sentence or two.")
+    ]
+
+
+class _AdditionsFields(Struct, frozen=True):
+    additions: Annotated[
+        tuple[_Addition, ...], Meta(description="What it lacks. Empty where it lacks nothing.")
+    ]
+
+
 def make_additions_form(others: Sequence[PanelAnswer]) -> AnswerForm[Additions]:
     """The form of what these answers add to the best one."""
     labels = tuple(answer.label for answer in others)
-    fields: JsonObject = {
-        "text": {"type": "string", "description": "What the best answer lacks, in a sentence or two."},
-        "answers": build_label_list_schema(labels, "The labels of the answers that say so."),
-    }
     schema: JsonObject = {
         "name": _ADDITIONS_TOOL,
         "description": "List what the other answers have that the best one lacks. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "additions": build_list_schema(fields, "What it lacks. Empty where it lacks nothing.")
-            },
-            "required": ["additions"],
-        },
+        "input_schema": Fields(_AdditionsFields, words={"answers": labels}).build_schema(),
     }
     return AnswerForm(_ADDITIONS_TOOL, schema, lambda given: _read_additions(given, labels))
 

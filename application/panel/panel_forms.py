@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from quorum.application.answer_fields import NOT_EMPTY, Fields, Label
 from quorum.application.fence import render_fenced
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.panel.panel_answer import PanelAnswer
 from quorum.domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
 from quorum.domain.panel.request_plans import LONGEST_SHOWN_ANSWER
 from quorum.domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject
 
 _Entry = TypeVar("_Entry")
 
@@ -91,73 +92,74 @@ def _cut(text: str) -> str:
     )
 
 
+class _Review(Struct, frozen=True):
+    answer: Annotated[str, Meta(description="The label of the answer.")]
+    score: Annotated[int, Meta(ge=0, le=BEST_SCORE, description=f"How good it is, from 0 to {BEST_SCORE}.")]
+    agreement: Annotated[Agreement, Meta(description="Whether you agree with what it says.")]
+    comment: Annotated[str, Meta(pattern=NOT_EMPTY, description="What is right, and what is wrong or missing.")]
+
+
+class _ReviewWithDangers(_Review, frozen=True):
+    dangers: Annotated[
+        tuple[Annotated[str, Meta(pattern=NOT_EMPTY)], ...],
+        Meta(
+            max_length=_MOST_POINTS,
+            description="What could go wrong in carrying it out, each in a sentence; empty for nothing.",
+        ),
+    ]
+
+
+class _Reviews(Struct, frozen=True):
+    reviews: Annotated[
+        tuple[_Review, ...], Meta(max_length=_MOST_POINTS, description="One review for each answer.")
+    ]
+
+
+class _ReviewsWithDangers(_Reviews, frozen=True):
+    reviews: Annotated[
+        tuple[_ReviewWithDangers, ...], Meta(max_length=_MOST_POINTS, description="One review for each answer.")
+    ]
+
+
 def make_review_form(
     answers: Sequence[PanelAnswer], *, asks_dangers: bool = False
 ) -> AnswerForm[tuple[AnswerReview, ...]]:
     """The form in which these answers are reviewed: each once, with its dangers where they are asked for."""
     labels = tuple(answer.label for answer in answers)
-    fields: dict[str, JsonValue] = {
-        "answer": {"type": "string", "enum": list(labels), "description": "The label of the answer."},
-        "score": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": BEST_SCORE,
-            "description": f"How good it is, from 0 to {BEST_SCORE}.",
+    kind: type[_Reviews] = _ReviewsWithDangers if asks_dangers else _Reviews
+    fields = Fields(
+        kind,
+        words={"answer": labels},
+        must={
+            "answer": f"be each of {', '.join(labels)} once",
+            "dangers": f"be a list of at most {_MOST_POINTS} texts; it is empty for none",
         },
-        "agreement": {
-            "type": "string",
-            "enum": [each.value for each in Agreement],
-            "description": "Whether you agree with what it says.",
-        },
-        "comment": {"type": "string", "description": "What is right, and what is wrong or missing."},
-    }
-    if asks_dangers:
-        fields["dangers"] = {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "What could go wrong in carrying it out, each in a sentence; empty for nothing.",
-        }
+    )
     schema: JsonObject = {
         "name": _REVIEW_TOOL,
         "description": "Give your reviews of all answers. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {"reviews": build_list_schema(fields, "One review for each answer.")},
-            "required": ["reviews"],
-        },
+        "input_schema": fields.build_schema(),
     }
-    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(given, labels, asks_dangers))
+    return AnswerForm(_REVIEW_TOOL, schema, lambda given: _read_reviews(fields, given))
 
 
-def _read_reviews(given: JsonObject, labels: tuple[str, ...], asks_dangers: bool) -> tuple[AnswerReview, ...]:
-    found: dict[str, AnswerReview] = {}
-    for item in read_items(given, "reviews"):
-        label = item.get("answer")
-        if not isinstance(label, str) or label not in labels or label in found:
-            raise Unreadable(f'"answer" must be each of {", ".join(labels)} once')
-        score = item.get("score")
-        if isinstance(score, bool) or not isinstance(score, int) or not 0 <= score <= BEST_SCORE:
-            raise Unreadable(f'"score" must be a whole number from 0 to {BEST_SCORE}')
-        agreement = item.get("agreement")
-        if agreement not in tuple(each.value for each in Agreement):
-            raise Unreadable('"agreement" must be yes, partly or no')
-        found[label] = AnswerReview(
-            answer=label,
-            score=score,
-            agreement=Agreement(agreement),
-            comment=read_text(item, "comment", LONGEST_TEXT),
-            dangers=_read_dangers(item) if asks_dangers else (),
-        )
+def _read_reviews(fields: Fields[_Reviews], given: JsonObject) -> tuple[AnswerReview, ...]:
+    found = fields.index("answer", ((each.answer, each) for each in fields.read(given).reviews))
+    labels = fields.words["answer"]
     if missing := [label for label in labels if label not in found]:
         raise Unreadable(f"there is no review of {', '.join(missing)}")
-    return tuple(found[label] for label in labels)
+    return tuple(_convert_review(found[label]) for label in labels)
 
 
-def _read_dangers(given: JsonObject) -> tuple[str, ...]:
-    dangers = given.get("dangers")
-    if not isinstance(dangers, list | tuple) or len(dangers) > _MOST_POINTS:
-        raise Unreadable(f'"dangers" must be a list of at most {_MOST_POINTS} texts; it is empty for none')
-    return tuple(read_text({"danger": each}, "danger", LONGEST_TEXT) for each in dangers)
+def _convert_review(read: _Review) -> AnswerReview:
+    dangers = read.dangers if isinstance(read, _ReviewWithDangers) else ()
+    return AnswerReview(
+        answer=read.answer,
+        score=read.score,
+        agreement=read.agreement,
+        comment=_cut_text(read.comment),
+        dangers=tuple(map(_cut_text, dangers)),
+    )
 
 
 class ReviewQuestions(Struct, frozen=True):
@@ -172,43 +174,65 @@ class ReviewQuestions(Struct, frozen=True):
 ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review_form)
 
 
+Answers: TypeAlias = Annotated[
+    tuple[Label, ...], Meta(min_length=1, description="The labels of the answers that say so.")
+]
+
+
+class PointEntry(Struct, frozen=True):
+    """What some of the answers say, as a model lists it."""
+
+    text: Annotated[str, Meta(pattern=NOT_EMPTY, description="In a sentence or two.")]
+    answers: Answers
+
+
+class _Position(Struct, frozen=True):
+    claim: Annotated[str, Meta(pattern=NOT_EMPTY, description="What these answers say of it.")]
+    answers: Answers
+
+
+class _Difference(Struct, frozen=True):
+    text: Annotated[str, Meta(pattern=NOT_EMPTY, description="The question.")]
+    positions: Annotated[tuple[_Position, ...], Meta(description="The positions, two or more.")]
+
+
+class _Synthesis(Struct, frozen=True):
+    conclusion: Annotated[
+        str,
+        Meta(pattern=NOT_EMPTY, description="What the answers come to, in Markdown, complete in itself."),
+    ]
+    key_points: Annotated[tuple[PointEntry, ...], Meta(description="What matters most.")]
+    agreement: Annotated[
+        tuple[PointEntry, ...],
+        Meta(description="What two answers or more agree on. Empty where nothing is."),
+    ]
+    disagreement: Annotated[
+        tuple[_Difference, ...], Meta(description="What the answers differ on. Empty where nothing is.")
+    ]
+
+
+_MUST = {"answers": "name the answers that say so"}
+_POINT = Fields(PointEntry, must=_MUST)
+_POSITION = Fields(_Position, must=_MUST)
+_DIFFERENCE = Fields(_Difference)
+
+
 def make_synthesis_form(answers: Sequence[PanelAnswer]) -> AnswerForm[Synthesis]:
-    labels = tuple(answer.label for answer in answers)
-    who = build_label_list_schema(labels, "The labels of the answers that say so.")
-    text: JsonObject = {"type": "string", "description": "In a sentence or two."}
-    positions = build_list_schema(
-        {"claim": {"type": "string", "description": "What these answers say of it."}, "answers": who},
-        "The positions, two or more.",
-    )
+    fields = Fields(_Synthesis, words={"answers": tuple(answer.label for answer in answers)})
     schema: JsonObject = {
         "name": _SYNTHESIS_TOOL,
         "description": "Give the synthesis of all answers. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                "conclusion": {
-                    "type": "string",
-                    "description": "What the answers come to, in Markdown, complete in itself.",
-                },
-                "key_points": build_list_schema({"text": text, "answers": who}, "What matters most."),
-                "agreement": build_list_schema(
-                    {"text": text, "answers": who}, "What two answers or more agree on. Empty where nothing is."
-                ),
-                "disagreement": build_list_schema(
-                    {"text": {"type": "string", "description": "The question."}, "positions": positions},
-                    "What the answers differ on. Empty where nothing is.",
-                ),
-            },
-            "required": ["conclusion", "key_points", "agreement", "disagreement"],
-        },
+        "input_schema": fields.build_schema(),
     }
-    return AnswerForm(_SYNTHESIS_TOOL, schema, lambda given: _read_synthesis(given, labels))
+    return AnswerForm(_SYNTHESIS_TOOL, schema, lambda given: _read_synthesis(fields, given))
 
 
-def _read_synthesis(given: JsonObject, labels: Collection[str]) -> Synthesis:
+def _read_synthesis(fields: Fields[_Synthesis], given: JsonObject) -> Synthesis:
     left_out: list[str] = []
+    labels = fields.words["answers"]
+    lists = ("key_points", "agreement", "disagreement")  # of these, what cannot be read is left out
     return Synthesis(
-        conclusion=read_text(given, "conclusion", LONGEST_CONCLUSION),
+        conclusion=fields.read({**given, **dict.fromkeys(lists, ())}).conclusion.strip()[:LONGEST_CONCLUSION],
         key_points=read_points(given, "key_points", labels, left_out),
         agreement=read_points(given, "agreement", labels, left_out, fewest=2),
         disagreement=read_entries(
@@ -220,11 +244,10 @@ def _read_synthesis(given: JsonObject, labels: Collection[str]) -> Synthesis:
 
 def _read_disagreement(item: JsonObject, labels: Collection[str], left_out: list[str]) -> Disagreement:
     def read_claim(position: JsonObject) -> Claim:
-        return Claim(
-            text=read_text(position, "claim", LONGEST_TEXT), answers=read_labels(position, labels, left_out)
-        )
+        read = _POSITION.read(position)
+        return Claim(text=_cut_text(read.claim), answers=_choose_labels(read.answers, labels, left_out))
 
-    text = read_text(item, "text", LONGEST_TEXT)
+    text = _cut_text(_DIFFERENCE.read({**item, "positions": ()}).text)
     claims = read_entries(item, "positions", read_claim, left_out)
     if len(claims) < 2:
         raise Unreadable('"positions" must have two entries or more')
@@ -238,7 +261,8 @@ def read_points(
     `left_out` gets what cannot."""
 
     def read(item: JsonObject) -> Point:
-        point = Point(text=read_text(item, "text", LONGEST_TEXT), answers=read_labels(item, labels, left_out))
+        entry = _POINT.read(item)
+        point = Point(text=_cut_text(entry.text), answers=_choose_labels(entry.answers, labels, left_out))
         if len(point.answers) < fewest:
             raise Unreadable(f'"answers" must name {fewest} answers or more')
         return point
@@ -269,12 +293,9 @@ def read_entries(
     return tuple(found)
 
 
-def read_labels(given: JsonObject, labels: Collection[str], left_out: list[str]) -> tuple[str, ...]:
-    """The labels in `answers` that are some of these; `left_out` gets others. Raises Unreadable without any."""
-    named = given.get("answers")
-    if not isinstance(named, list | tuple) or not named:
-        raise Unreadable('"answers" must name the answers that say so')
-    known = tuple(dict.fromkeys(label for label in named if isinstance(label, str) and label in labels))
+def _choose_labels(named: Sequence[str], labels: Collection[str], left_out: list[str]) -> tuple[str, ...]:
+    """Those of the named that are labels; `left_out` gets others. Raises Unreadable where none is."""
+    known = tuple(dict.fromkeys(str(label) for label in named if label in labels))
     strange = [label for label in named if label not in known]
     problem = f'"answers" names {strange[0]!r}; the answers are {", ".join(labels)}' if strange else ""
     if not known:
@@ -284,35 +305,5 @@ def read_labels(given: JsonObject, labels: Collection[str], left_out: list[str])
     return known
 
 
-def read_items(given: JsonObject, name: str) -> list[JsonObject]:
-    """A list of objects, not too long. Raises Unreadable."""
-    items = given.get(name)
-    if not isinstance(items, list | tuple):
-        raise Unreadable(f'"{name}" must be a list')
-    if len(items) > _MOST_POINTS:
-        raise Unreadable(f'"{name}" must have {_MOST_POINTS} entries at most')
-    found: list[JsonObject] = []
-    for item in items:
-        if not isinstance(item, dict):
-            raise Unreadable(f'"{name}" must be a list of objects')
-        found.append(item)
-    return found
-
-
-def read_text(given: JsonObject, name: str, longest: int) -> str:
-    """A text that is not empty; what is longer than so many characters is left out. Raises Unreadable."""
-    text = given.get(name)
-    if not isinstance(text, str) or not text.strip():
-        raise Unreadable(f'"{name}" must be a text that is not empty')
-    return text.strip()[:longest]
-
-
-def build_label_list_schema(labels: Sequence[str], description: str) -> JsonObject:
-    """The schema of a list of some of these labels."""
-    return {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": description}
-
-
-def build_list_schema(fields: JsonObject, description: str) -> dict[str, JsonValue]:
-    """The schema of a list of objects with these fields, all of them required."""
-    item: JsonObject = {"type": "object", "properties": fields, "required": list(fields)}
-    return {"type": "array", "items": item, "description": description}
+def _cut_text(text: str) -> str:
+    return text.strip()[:LONGEST_TEXT]

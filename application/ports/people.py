@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.events.event import Event
-from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
+from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.questions import ReviewAnswer, ReviewRequest, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
@@ -69,6 +71,30 @@ class ReviewContext(Protocol):
         ...
 
 
+class ReviewQuestion(Struct, frozen=True, eq=False):
+    """Whether a sealed call may run; the answer is a `ReviewAnswer`."""
+
+    request: ReviewRequest
+    context: ReviewContext
+
+
+class SandboxQuestion(Struct, frozen=True):
+    """Whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to.
+
+    The answer None says that the person decided nothing, and may be asked again another time.
+    """
+
+    sandbox: str
+
+
+Question: TypeAlias = (
+    ReviewQuestion | TrustQuestion | SpendQuestion | ServerForm | ServerAddress | SandboxQuestion
+)
+PersonAnswer: TypeAlias = ReviewAnswer | ServerAnswer | bool | None
+"""A review has a `ReviewAnswer`, a question of a server a `ServerAnswer`, all others yes or no. Whoever asks
+takes an answer of another kind for a no."""
+
+
 class Approver(Protocol):
     """The one way to a human answer."""
 
@@ -77,29 +103,8 @@ class Approver(Protocol):
         """Whether anybody could answer. Where nobody is, no vote is gathered as advice."""
         ...
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call. Cancelled, it takes its question off the screen."""
-        ...
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Ask whether to trust a project's file as it was read. Cancelled, it takes the question off again."""
-        ...
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to continue past a spend cap. Cancelled, it takes the question off again."""
-        ...
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Put a question of an MCP server to the person. Cancelled, it takes the question off again."""
-        ...
-
-    async def offer_sandboxed(self, sandbox: str) -> bool | None:
-        """Ask whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to.
-
-        None: the person decided nothing, and may be asked again another time.
-
-        Cancelled, it takes the question off again.
-        """
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Put a question to the person. Cancelled, it is taken off the screen."""
         ...
 
 

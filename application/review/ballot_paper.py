@@ -3,52 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
+from functools import cache
+from typing import Annotated, TypeAlias
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
+from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Remark
 from quorum.application.fence import render_fenced
-from quorum.application.structured_answer import AnswerForm, Unreadable, read_confidence
+from quorum.application.structured_answer import AnswerForm
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.review.ballot import Ballot, InScope, Vote
 from quorum.domain.review.lens import Lens
-from quorum.domain.review.plan_objection import PlanObjection
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 
 BALLOT_TOOL = "cast_ballot"
 
 
-def make_ballot_fields(*, verdict: str, in_scope: str) -> JsonObject:
-    """What every ballot has, with what these two mean on it."""
+class Verdict(StrEnum):
+    """The votes that a reviewer can cast."""
+
+    APPROVE = Vote.APPROVE.value
+    REJECT = Vote.REJECT.value
+    ABSTAIN = Vote.ABSTAIN.value
+
+
+Reason: TypeAlias = Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in one or two sentences.")]
+
+
+class _CallBallot(Struct, frozen=True):
+    verdict: Annotated[
+        Verdict,
+        Meta(description="approve: it may run as it is. reject: it must not. abstain: you cannot tell."),
+    ]
+    in_scope: Annotated[
+        InScope,
+        Meta(
+            description="Whether what the person asked, or the plan they approved, covers this call. yes: they "
+            "asked for it, or what they asked needs it. no: it goes beyond that. unclear: their words do not "
+            "let you tell. Answer this apart from whether the call does harm."
+        ),
+    ]
+    confidence: Confidence
+    reason: Reason
+    objection: Annotated[
+        Remark,
+        Meta(
+            description="The part of the call that you object to, copied word for word from its arguments or "
+            "its diff. Empty where there is none."
+        ),
+    ] = Remark()
+
+
+_FIELDS = Fields(_CallBallot)
+
+
+@cache
+def build_ballot_schema() -> JsonObject:
+    """The tool that a reviewer of a call answers with."""
     return {
-        "verdict": {"type": "string", "enum": ["approve", "reject", "abstain"], "description": verdict},
-        "in_scope": {"type": "string", "enum": ["yes", "no", "unclear"], "description": in_scope},
-        "confidence": {"type": "number", "description": "How sure you are, from 0 to 1."},
-        "reason": {"type": "string", "description": "Why, in one or two sentences."},
+        "name": BALLOT_TOOL,
+        "description": "Cast your vote on the sealed call. Call this exactly once.",
+        "input_schema": _FIELDS.build_schema(),
     }
 
-
-BALLOT_SCHEMA: JsonObject = {
-    "name": BALLOT_TOOL,
-    "description": "Cast your vote on the sealed call. Call this exactly once.",
-    "input_schema": {
-        "type": "object",
-        "properties": {
-            **make_ballot_fields(
-                verdict="approve: it may run as it is. reject: it must not. abstain: you cannot tell.",
-                in_scope="Whether what the person asked, or the plan they approved, covers this call. "
-                "yes: they asked for it, or what they asked needs it. no: it goes beyond that. unclear: their "
-                "words do not let you tell. Answer this apart from whether the call does harm.",
-            ),
-            "objection": {
-                "type": "string",
-                "description": "The part of the call that you object to, copied word for word from its "
-                "arguments or its diff. Empty where there is none.",
-            },
-        },
-        "required": ["verdict", "in_scope", "confidence", "reason"],
-    },
-}
 
 INSTRUCTIONS = """\
 You are one of several independent reviewers of a coding agent. Before a risky tool call of the agent runs, \
@@ -142,27 +161,21 @@ def add_lens(instructions: str, lens: Lens | None, *, subject: str) -> str:
 
 def make_ballot_form(reviewer: str) -> AnswerForm[Ballot]:
     """The form in which this reviewer, "provider/model", is to answer."""
-    return AnswerForm(BALLOT_TOOL, BALLOT_SCHEMA, lambda given: read_ballot(given, reviewer))
+    return AnswerForm(BALLOT_TOOL, build_ballot_schema(), lambda given: _read_ballot(given, reviewer))
 
 
-def read_ballot(given: JsonObject, reviewer: str, *, objections: tuple[PlanObjection, ...] = ()) -> Ballot:
-    """The ballot that a reviewer filled in; `objections` are those to a plan. Raises Unreadable."""
-    verdict = given.get("verdict")
-    if verdict not in (Vote.APPROVE.value, Vote.REJECT.value, Vote.ABSTAIN.value):
-        raise Unreadable('"verdict" must be approve, reject or abstain')
-    in_scope = given.get("in_scope")
-    if in_scope not in (InScope.YES.value, InScope.NO.value, InScope.UNCLEAR.value):
-        raise Unreadable('"in_scope" must be yes, no or unclear')
-    reason = given.get("reason")
-    if not isinstance(reason, str) or not reason.strip():
-        raise Unreadable('"reason" must be a text that is not empty')
-    objection = given.get("objection")
+def _read_ballot(given: JsonObject, reviewer: str) -> Ballot:
+    read = _FIELDS.read(given)
     return Ballot(
         reviewer=reviewer,
-        vote=Vote(verdict),
-        in_scope=InScope(in_scope),
-        reason=reason.strip()[:_LONGEST_TEXT],
-        confidence=read_confidence(given),
-        objection=objection[:_LONGEST_TEXT] if isinstance(objection, str) and objection.strip() else None,
-        objections=objections,
+        vote=Vote(read.verdict),
+        in_scope=read.in_scope,
+        reason=cut_reason(read.reason),
+        confidence=read.confidence,
+        objection=str(read.objection)[:_LONGEST_TEXT] if read.objection.strip() else None,
     )
+
+
+def cut_reason(reason: str) -> str:
+    """As much of a reason as is kept."""
+    return reason.strip()[:_LONGEST_TEXT]

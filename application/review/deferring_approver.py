@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
-from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.domain.review.questions import NobodyThere, ReviewAnswer
 
 
 class DeferringApprover(NonInteractiveApprover):
@@ -27,10 +27,12 @@ class DeferringApprover(NonInteractiveApprover):
         """The digests of the reviews that wait now."""
         return tuple(self._waiting)
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Wait without an end, or withhold what cannot be asked again."""
-        packet = request.packet
-        if packet.asked_by or not request.is_recorded_whole:
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Wait without an end for a review, or withhold what cannot be asked again."""
+        if not isinstance(question, ReviewQuestion):
+            return await super().ask(question)
+        packet = question.request.packet
+        if packet.asked_by or not question.request.is_recorded_whole:
             return NobodyThere()
         self._waiting.append(packet.digest)
         self._on_review()

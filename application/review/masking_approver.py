@@ -6,19 +6,17 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import cycle, repeat
 
 from quorum.application.off_loop import run_off_loop
-from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewContext, ReviewQuestion
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.events.masking import MaskedPacket, SecretMask
-from quorum.domain.mcp.server_question import ServerAnswer, ServerQuestion
+from quorum.domain.mcp.server_question import FormField, ServerAddress, ServerForm
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.plan_comparison import PlanComparison
-from quorum.domain.review.questions import Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer, RulePreview
+from quorum.domain.review.questions import Edit, Reject, ReviewRequest, RuleOffer, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.secrets.patterns import MASK, render_mask
-from quorum.domain.sessions.trust import TrustQuestion
 from quorum.domain.text.json_value import JsonValue
 
 _AMBIGUOUS = (
@@ -43,32 +41,36 @@ class MaskingApprover:
         """Whether anybody could answer."""
         return self._person.is_there
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call. Cancelled, the question is taken off the screen."""
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Ask about a call, or for a server, which may repeat what it learnt, with the secrets hidden."""
+        match question:
+            case ReviewQuestion(request, context):
+                return await self._ask_about_call(request, context)
+            case ServerForm(message=message, fields=fields):
+                shown = tuple(map(self._mask_field, fields))
+                question = replace(question, message=self._mask.mask_text(message), fields=shown)
+            case ServerAddress(message=message):  # the address is what is opened
+                question = replace(question, message=self._mask.mask_text(message))
+        return await self._person.ask(question)
+
+    async def _ask_about_call(self, request: ReviewRequest, context: ReviewContext) -> PersonAnswer:
         shown = await run_off_loop(lambda: self._mask_request(request), request)
-        answer = await self._person.review(shown, _MaskedReviewContext(review_context, self._mask))
+        answer = await self._person.ask(ReviewQuestion(shown, _MaskedReviewContext(context, self._mask)))
         if isinstance(answer, Edit) and isinstance(shown.packet, MaskedPacket):
             masked, real, mask = shown.packet, request.packet, self._mask
             return await run_off_loop(lambda: _restore_hidden(answer, masked, real, mask), answer, real)
         return answer
 
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Ask whether to trust a project's file."""
-        return await self._person.trust(question)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to continue past a spend cap."""
-        return await self._person.raise_cap(question)
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Pass on a question of a server, which may repeat what it learnt; the answer is the person's own."""
-        return await self._person.answer_server(
-            replace(question, message=self._mask.mask_text(question.message))
+    def _mask_field(self, asked: FormField) -> FormField:
+        """What the person reads of a field; a proposed text with a secret in it is left out."""
+        hide, default = self._mask.mask_text, asked.default
+        return replace(
+            asked,
+            title=hide(asked.title),
+            description=hide(asked.description),
+            choices=tuple(replace(choice, title=hide(choice.title)) for choice in asked.choices),
+            default=None if isinstance(default, str) and hide(default) is not default else default,
         )
-
-    async def offer_sandboxed(self, sandbox: str) -> bool | None:
-        """Pass the question on: it holds nothing secret."""
-        return await self._person.offer_sandboxed(sandbox)
 
     def _mask_request(self, request: ReviewRequest) -> ReviewRequest:
         offer = request.offer

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion, SandboxQuestion
 from quorum.domain.conversation.spend_caps import SpendQuestion
-from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
-from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
+from quorum.domain.review.questions import NobodyThere
 from quorum.domain.sessions.trust import TrustQuestion
 
 
@@ -14,19 +14,12 @@ class NonInteractiveApprover:
 
     is_there = False
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Withhold every call that would have to be asked about."""
-        return NobodyThere()
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool | None:
-        """Choose no mode."""
-        return False
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        return ServerAnswer(action=ServerAction.DECLINE)
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        return False
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Withhold every call that would have to be asked about, and say no to all else."""
+        match question:
+            case ReviewQuestion():
+                return NobodyThere()
+            case ServerForm() | ServerAddress():
+                return ServerAnswer(action=ServerAction.DECLINE)
+            case TrustQuestion() | SpendQuestion() | SandboxQuestion():
+                return False

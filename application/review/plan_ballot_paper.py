@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
+from typing import Annotated
 
+from msgspec import Meta, Struct
+
+from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields
 from quorum.application.fence import render_fenced
 from quorum.application.review.ballot_paper import (
     BALLOT_TOOL,
     BallotPaper,
+    Reason,
+    Verdict,
     add_lens,
-    make_ballot_fields,
-    read_ballot,
+    cut_reason,
     render_fenced_task,
 )
 from quorum.application.structured_answer import AnswerForm, Unreadable
@@ -18,11 +23,11 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.plan.plan import Plan
 from quorum.domain.plan.plan_round import PlanRound
 from quorum.domain.plan.plan_text import render_plan_text
-from quorum.domain.review.ballot import Ballot, Vote
+from quorum.domain.review.ballot import Ballot, InScope, Vote
 from quorum.domain.review.plan_objection import PlanObjection
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.severity import Severity
-from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.json_value import JsonObject
 
 _MOST_OBJECTIONS = 20
 _LONGEST_CLAIM = 1_000
@@ -80,76 +85,61 @@ def make_plan_ballot_paper(
     return BallotPaper(
         question=question,
         render_instructions=lambda lens: add_lens(_INSTRUCTIONS, lens, subject="plan"),
-        make_form=lambda reviewer: AnswerForm(
-            BALLOT_TOOL, _make_schema(tasks), lambda given: _read_plan_ballot(given, reviewer, tasks)
-        ),
+        make_form=lambda reviewer: _make_form(reviewer, tasks),
     )
 
 
-def _make_schema(tasks: Sequence[str]) -> JsonObject:
-    objection: JsonObject = {
-        "type": "object",
-        "properties": {
-            "claim": {"type": "string", "description": "What is wrong, and what would put it right."},
-            "severity": {
-                "type": "string",
-                "enum": [each.value for each in Severity],
-                "description": "How bad it would be.",
-            },
-            "task": {
-                "type": "string",
-                "enum": ["", *tasks],
-                "description": "The id of the task it is about; empty where it is about the whole plan.",
-            },
-        },
-        "required": ["claim", "severity", "task"],
-    }
-    return {
+class _Objection(Struct, frozen=True):
+    claim: Annotated[str, Meta(pattern=NOT_EMPTY, description="What is wrong, and what would put it right.")]
+    severity: Annotated[Severity, Meta(description="How bad it would be.")]
+    task: Annotated[
+        str | None, Meta(description="The id of the task it is about; empty where it is about the whole plan.")
+    ] = None
+
+
+class _PlanBallot(Struct, frozen=True):
+    verdict: Annotated[
+        Verdict, Meta(description="approve: it is a good plan. reject: it is not. abstain: you cannot tell.")
+    ]
+    in_scope: Annotated[InScope, Meta(description="Whether what the person asked covers all of it.")]
+    confidence: Confidence
+    reason: Reason
+    objections: Annotated[
+        tuple[_Objection, ...],
+        Meta(max_length=_MOST_OBJECTIONS, description="What is wrong with the plan; empty where nothing is."),
+    ]
+
+
+def _make_form(reviewer: str, tasks: Sequence[str]) -> AnswerForm[Ballot]:
+    fields = Fields(
+        _PlanBallot,
+        words={"task": ("", *tasks)},
+        must={"severity": f"be {', '.join(Severity)}", "task": f"be empty or one of: {', '.join(tasks)}"},
+    )
+    schema: JsonObject = {
         "name": BALLOT_TOOL,
         "description": "Cast your vote on the plan. Call this exactly once.",
-        "input_schema": {
-            "type": "object",
-            "properties": {
-                **make_ballot_fields(
-                    verdict="approve: it is a good plan. reject: it is not. abstain: you cannot tell.",
-                    in_scope="Whether what the person asked covers all of it.",
-                ),
-                "objections": {
-                    "type": "array",
-                    "items": objection,
-                    "description": "What is wrong with the plan; empty where nothing is.",
-                },
-            },
-            "required": ["verdict", "in_scope", "confidence", "reason", "objections"],
-        },
+        "input_schema": fields.build_schema(),
     }
+    return AnswerForm(BALLOT_TOOL, schema, lambda given: _read_ballot(fields, given, reviewer))
 
 
-def _read_plan_ballot(given: JsonObject, reviewer: str, tasks: Collection[str]) -> Ballot:
-    objections = given.get("objections")
-    if not isinstance(objections, list | tuple):
-        raise Unreadable('"objections" must be a list')
-    if len(objections) > _MOST_OBJECTIONS:
-        raise Unreadable(f'"objections" must have {_MOST_OBJECTIONS} entries at most')
-    read = tuple(_read_objection(each, tasks) for each in objections)
-    ballot = read_ballot({**given, "objection": None}, reviewer, objections=read)
-    if ballot.vote is Vote.REJECT and not read:
+def _read_ballot(fields: Fields[_PlanBallot], given: JsonObject, reviewer: str) -> Ballot:
+    read = fields.read(given)
+    if any(each.task not in (None, *fields.words["task"]) for each in read.objections):
+        raise fields.refuse("task")
+    if read.verdict is Verdict.REJECT and not read.objections:
         raise Unreadable('who rejects must name at least one of the "objections"')
-    return ballot
-
-
-def _read_objection(given: JsonValue, tasks: Collection[str]) -> PlanObjection:
-    if not isinstance(given, Mapping):
-        raise Unreadable('"objections" must be a list of objects')
-    claim, severity, task = given.get("claim"), given.get("severity"), given.get("task")
-    if not isinstance(claim, str) or not claim.strip():
-        raise Unreadable('"claim" must be a text that is not empty')
-    if severity not in [each.value for each in Severity]:
-        raise Unreadable(f'"severity" must be {", ".join(each.value for each in Severity)}')
-    if task not in ("", None, *tasks):
-        raise Unreadable(f'"task" must be empty or one of: {", ".join(tasks)}')
-    return PlanObjection(
-        claim=claim.strip()[:_LONGEST_CLAIM],
-        severity=Severity(severity),
-        task=str(task) if task else None,
+    return Ballot(
+        reviewer=reviewer,
+        vote=Vote(read.verdict),
+        in_scope=read.in_scope,
+        reason=cut_reason(read.reason),
+        confidence=read.confidence,
+        objections=tuple(
+            PlanObjection(
+                claim=each.claim.strip()[:_LONGEST_CLAIM], severity=each.severity, task=each.task or None
+            )
+            for each in read.objections
+        ),
     )

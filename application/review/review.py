@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.off_loop import run_off_loop
-from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.people import Approver, ReviewContext, ReviewQuestion
 from quorum.application.ports.samples import SampleStore
 from quorum.application.ports.workspace import WorkspaceGrowth
 from quorum.application.review.ballot_paper import BallotPaper
@@ -40,6 +40,7 @@ from quorum.domain.review.plan_terms import CREATE_PLAN
 from quorum.domain.review.questions import (
     Approve,
     ApproveFolder,
+    NobodyThere,
     ReviewAnswer,
     ReviewRequest,
     RuleOffer,
@@ -418,7 +419,8 @@ class Review:
                     edited=request.is_edited,
                 )
             )
-            answer = await self._person.review(request, review_context)
+            given = await self._person.ask(ReviewQuestion(request, review_context))
+            answer = given if isinstance(given, ReviewAnswer) else NobodyThere()
             match answer:
                 case Approve(packet.digest) if packet.call.tool_name == FETCH:
                     self._approved_addresses.append(str(packet.call.arguments.get("url")))

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from quorum.application.ports.models import LlmGateway
 from quorum.application.review.ballot_paper import (
-    BALLOT_SCHEMA,
+    build_ballot_schema,
     make_call_paper,
     render_instructions,
     render_question,
@@ -91,7 +91,7 @@ def fingerprint_reviewer(policy: QuorumPolicy, reviewer: str) -> str:
     """A digest of what a reviewer is asked with apart from the call: instructions, lens, form and effort."""
     effort = find_effort(policy.efforts, reviewer, "review")
     return _compute_digest(
-        render_instructions(policy.find_lens(reviewer)), json.dumps(BALLOT_SCHEMA), effort.value
+        render_instructions(policy.find_lens(reviewer)), json.dumps(build_ballot_schema()), effort.value
     )
 
 

@@ -37,12 +37,13 @@ class ServerQuestions:
 
     async def trust(self, question: TrustQuestion) -> bool:
         """Ask whether tools of a server may be offered as they are described now."""
-        return await self._approver.trust(question)
+        return await self._approver.ask(question) is True
 
     async def ask(self, question: ServerQuestion) -> ServerAnswer:
         """Ask it, and record the answer. Cancelled, the question is taken back. Raises LedgerError."""
         async with self._one_at_a_time:
-            answer = await self._approver.answer_server(question)
+            given = await self._approver.ask(question)
+            answer = given if isinstance(given, ServerAnswer) else ServerAnswer(action=ServerAction.CANCEL)
             problems = _find_problems(question, answer)
             if problems:  # nothing that does not fit is sent, whatever the front end let through
                 await self._events.record(ErrorOccurred(message=problems[0]))

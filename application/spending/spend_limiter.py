@@ -103,7 +103,7 @@ class SpendLimiter:
                 ) is not None:  # answered by now, it may fit
                     if (ceiling := self._find_ceiling(question)) is not None:
                         raise SpendCapReached(f"{question.reason}; {ceiling}", cap=question.cap.value)
-                    if not await self._approver.raise_cap(question):
+                    if await self._approver.ask(question) is not True:
                         raise _build_refusal(question)
                     await self._raise(question)
         admission = Admission(model, estimate)

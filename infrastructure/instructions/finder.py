@@ -57,7 +57,7 @@ class TrustedInstructions:
     ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
         """Those that the person trusts, and sentences about the others."""
         untrusted, notices = await self._decisions.settle(
-            list_wanted(files), self._files.project, self._approver.trust
+            list_wanted(files), self._files.project, self._approver
         )
         refused = {item.file: item.changed for item in untrusted}
         notices += [

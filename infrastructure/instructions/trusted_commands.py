@@ -37,7 +37,7 @@ class TrustedCommands:
         """Why this command may not be used, None where it may; and sentences about what could not be
         remembered."""
         untrusted, problems = await self._decisions.settle(
-            list_wanted_commands([command]), self._files.project, self._approver.trust
+            list_wanted_commands([command]), self._files.project, self._approver
         )
         if not untrusted:
             return None, tuple(problems)

@@ -92,7 +92,7 @@ class TrustedOffers(Generic[_Offer]):
         notices = [f"the {self._kind.noun} in {each.problem}" for each in found if each.problem]
         usable = select_by_name([each for each in found if not each.problem])
         untrusted, problems = await self._decisions.settle(
-            self._kind.list_wanted(usable), self._project, self._approver.trust
+            self._kind.list_wanted(usable), self._project, self._approver
         )
         notices += [*problems, *self._list_untrusted(untrusted)]
         self.trusted = self._without(usable, untrusted)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
 
+from quorum.application.ports.people import Approver
 from quorum.domain.errors import ConfigError
 from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
-
-AskTrust: TypeAlias = Callable[[TrustQuestion], Awaitable[bool]]
 
 
 class TrustDecisions:
@@ -51,18 +49,18 @@ class TrustDecisions:
         )
 
     async def settle(
-        self, wanted: Mapping[Path, TrustContent], folder: Path, ask: AskTrust
+        self, wanted: Mapping[Path, TrustContent], folder: Path, person: Approver
     ) -> tuple[tuple[TrustItem, ...], list[str]]:
         """Ask about those of these contents that are not trusted, below `folder`. What stays untrusted, and
         sentences about what could not be remembered."""
         items = await asyncio.to_thread(self.list_untrusted, wanted)
         question = TrustQuestion(folder=str(folder), items=items)
-        if not items or not await self.ask(question, ask):
+        if not items or not await self.ask(question, person):
             return items, []
         problem = await self.accept(question)
         return (), [] if problem is None else [problem]
 
-    async def ask(self, question: TrustQuestion, ask: AskTrust) -> bool:
+    async def ask(self, question: TrustQuestion, person: Approver) -> bool:
         """The person's answer, which holds for this run; who said "not now" is not asked about it again."""
         contents = {
             (str(find_original(Path(file), self._worktrees)), digest)
@@ -70,7 +68,7 @@ class TrustDecisions:
         }
         if contents <= self._refused:
             return False
-        if not await ask(question):
+        if await person.ask(question) is not True:
             self._refused |= contents
             return False
         return True

@@ -38,9 +38,21 @@ from quorum.acp_agent.tool_calls import (
     identify_call,
 )
 from quorum.acp_agent.update_feed import build_notice
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import (
+    PersonAnswer,
+    Question,
+    ReviewContext,
+    ReviewQuestion,
+    SandboxQuestion,
+)
 from quorum.domain.conversation.spend_caps import SpendQuestion
-from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from quorum.domain.mcp.server_question import (
+    ServerAction,
+    ServerAddress,
+    ServerAnswer,
+    ServerForm,
+    ServerQuestion,
+)
 from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,
@@ -101,15 +113,26 @@ class ClientApprover:
         """Whether a review waits for its answer."""
         return self._open > 0
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call; votes that come meanwhile are shown with it."""
-        self._open += 1  # before the client is asked for anything: one that goes away leaves the question open
-        try:
-            return await self._review(request, review_context)
-        finally:
-            self._open -= 1
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Ask the client. It has its own choice of modes, so that it is offered none."""
+        match question:
+            case ReviewQuestion(request, context):
+                self._open += 1  # before the client is asked: one that goes away leaves the question open
+                try:
+                    return await self._review(request, context)
+                finally:
+                    self._open -= 1
+            case TrustQuestion():
+                return await self._trust(question)
+            case SpendQuestion():
+                return await self._raise_cap(question)
+            case ServerForm() | ServerAddress():
+                return await self._answer_server(question)
+            case SandboxQuestion():
+                return False
 
     async def _review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+        """Ask about one sealed call; votes that come meanwhile are shown with it."""
         rule, preview = _choose_rule(request, review_context)
         unsaved = await self._find_unsaved(request)
         call_id, packet = identify_call(request.packet.context), request.packet
@@ -151,8 +174,7 @@ class ClientApprover:
             unwatch()
         return _answer(chosen, packet.digest, rule, request.folder)
 
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Ask whether to trust what the project brings along."""
+    async def _trust(self, question: TrustQuestion) -> bool:
         options = [
             PermissionOption(option_id=ALLOW, name="Trust this content", kind="allow_always"),
             PermissionOption(option_id=REJECT, name="Not now", kind="reject_once"),
@@ -160,8 +182,7 @@ class ClientApprover:
         title = f"Trust what {show_line(question.folder)} brings along?"
         return await self._confirm(title, show_trust(question), options)
 
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to continue past a spend cap."""
+    async def _raise_cap(self, question: SpendQuestion) -> bool:
         to = "" if question.raise_to is None else f", up to {question.cap.render(question.raise_to)}"
         options = [
             PermissionOption(option_id=ALLOW, name=f"Continue{to}", kind="allow_once"),
@@ -169,7 +190,7 @@ class ClientApprover:
         ]
         return await self._confirm(f"Continue past agent.{question.cap}?", show_spending(question), options)
 
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
+    async def _answer_server(self, question: ServerQuestion) -> ServerAnswer:
         """Put a question of an MCP server. A client without forms is given a choice of a few answers; where
         that is not enough, the question is declined."""
         await self._outbox.flush()
@@ -190,10 +211,6 @@ class ClientApprover:
             (answer for option, answer in answers if option.option_id == chosen),
             ServerAnswer(action=ServerAction.CANCEL),
         )
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        """The client has its own choice of modes."""
-        return False
 
     def _list_options(self, rule: str | None, folder: str | None) -> list[PermissionOption]:
         """One option of a kind, the first, where the client may draw kinds in place of names."""

@@ -34,8 +34,10 @@ class SandboxOffer:
         state = await sandbox.find_state()
         if not isinstance(state, SandboxOn):
             return None, None
-        accepts = await person.offer_sandboxed(state.description)
-        if accepts is None:
+        from quorum.application.ports.people import SandboxQuestion
+
+        accepts = await person.ask(SandboxQuestion(state.description))
+        if not isinstance(accepts, bool):
             return None, None
         key, value = ("review.mode", Mode.SANDBOXED.value) if accepts else ("review.offer_sandboxed", "false")
         note = await asyncio.to_thread(self._keep, key, value)

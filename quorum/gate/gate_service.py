@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from quorum.command_line.options import StartOptions
 from quorum.domain.replacing import replace
 from quorum.domain.review.gate_decision import GateDecision
-from quorum.domain.review.questions import ReviewAnswer, ReviewRequest
 from quorum.gate.dialects import DIALECTS, Reply
 from quorum.gate.gate_sessions import GateSessions, Load
 from quorum.gate.payload import BadPayload, parse_payload
@@ -66,10 +65,12 @@ class CallerApprover(NonInteractiveApprover):
         self._person = person
         self._label = f"{caller} asks, working in {root}: this is no call of your session"
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        return await self._person.review(
-            replace(request, reasons=(self._label, *request.reasons)), review_context
-        )
+    async def ask(self, question: Question) -> PersonAnswer:
+        if not isinstance(question, ReviewQuestion):
+            return await super().ask(question)
+        request = question.request
+        labelled = replace(request, reasons=(self._label, *request.reasons))
+        return await self._person.ask(replace(question, request=labelled))
 
 
 class GateService:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
-from quorum.domain.review.questions import NobodyThere, ReviewAnswer, ReviewRequest
+from quorum.domain.review.questions import NobodyThere
 
 
 class UnaskedApprover(NonInteractiveApprover):
@@ -14,15 +14,17 @@ class UnaskedApprover(NonInteractiveApprover):
 
     is_there = True
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Wait for the votes, and leave the question to the caller."""
-        complete = asyncio.Event()
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Wait for the votes about a call, and leave the question to the caller."""
+        if not isinstance(question, ReviewQuestion):
+            return await super().ask(question)
+        context, complete = question.context, asyncio.Event()
 
         def look() -> None:
-            if not review_context.awaited:
+            if not context.awaited:
                 complete.set()
 
-        stop = review_context.watch(look)
+        stop = context.watch(look)
         try:
             look()
             await complete.wait()

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from quorum.application.ports.people import ReviewQuestion
 from quorum.application.review.deferring_approver import DeferringApprover
 from quorum.application.session.advance import Advanced, Ended, LeftOpen, SessionAdvance
 from quorum.domain.calls.packet import ReviewPacket
@@ -39,7 +40,7 @@ class Process:
 
         async def review(request: ReviewRequest) -> ReviewAnswer:
             self.asked.set()
-            return answer or await self.advance.reviews.review(request, a_review_context())
+            return answer or await self.advance.reviews.ask(ReviewQuestion(request, a_review_context()))
 
         self.bench = Bench(
             *script,
@@ -167,7 +168,7 @@ async def test_a_review_that_no_later_process_could_ask_again_is_withheld(kind: 
     approver = DeferringApprover()
 
     request = ReviewRequest(packet=packet, reasons=(), batch_size=1, is_recorded_whole=is_recorded_whole)
-    answer = await approver.review(request, a_review_context())
+    answer = await approver.ask(ReviewQuestion(request, a_review_context()))
 
     assert answer == NobodyThere()
     assert approver.waiting == ()

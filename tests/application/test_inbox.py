@@ -11,7 +11,7 @@ from quorum.application.inbox.board import read_board
 from quorum.application.inbox.inbox import Inbox
 from quorum.application.inbox.inbox_approver import InboxApprover
 from quorum.application.inbox.inbox_question import build_request
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import ReviewContext, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
@@ -270,10 +270,14 @@ def an_answer(packet: ReviewPacket, *, approves: bool = True, session_id: str = 
     )
 
 
+def about(packet: ReviewPacket) -> ReviewQuestion:
+    return ReviewQuestion(asked(packet), a_review_context())
+
+
 async def test_an_answer_from_elsewhere_takes_the_question_off_the_screen() -> None:
     person, answers, packet = PatientPerson(), FakeAnswers(), a_packet()
     approver = InboxApprover(person, answers, "s", look_secs=0)
-    asking = asyncio.create_task(approver.review(asked(packet), a_review_context()))
+    asking = asyncio.create_task(approver.ask(about(packet)))
     await person.shown.wait()
 
     await answers.add(an_answer(packet, approves=False))
@@ -288,10 +292,10 @@ async def test_only_an_answer_to_this_very_packet_in_this_session_counts() -> No
     await answers.add(an_answer(packet, session_id="another"))
     approver = InboxApprover(NonInteractiveApprover(), answers, "s")
 
-    assert await approver.review(asked(packet), a_review_context()) == NobodyThere()
+    assert await approver.ask(about(packet)) == NobodyThere()
 
     await answers.add(an_answer(packet))
-    assert await approver.review(asked(packet), a_review_context()) == Approve(packet.digest, by="ada@laptop")
+    assert await approver.ask(about(packet)) == Approve(packet.digest, by="ada@laptop")
 
 
 async def test_where_answers_cannot_be_read_the_person_here_is_asked() -> None:
@@ -302,9 +306,7 @@ async def test_where_answers_cannot_be_read_the_person_here_is_asked() -> None:
     packet = a_packet()
     person = FakePerson()
 
-    assert await InboxApprover(person, Away(), "s", look_secs=0).review(
-        asked(packet), a_review_context()
-    ) == Approve(packet.digest)
+    assert await InboxApprover(person, Away(), "s", look_secs=0).ask(about(packet)) == Approve(packet.digest)
 
 
 async def test_an_answer_here_counts_also_where_the_look_for_one_elsewhere_takes_no_notice_of_its_end() -> None:
@@ -332,13 +334,13 @@ async def test_an_answer_here_counts_also_where_the_look_for_one_elsewhere_takes
     approver = InboxApprover(person, Deaf(), "s", look_secs=0.01)
 
     async with asyncio.timeout(20):
-        assert await approver.review(asked(a_packet()), a_review_context()) == Reject("no")
+        assert await approver.ask(about(a_packet())) == Reject("no")
 
 
 async def test_a_question_that_is_cancelled_is_taken_off_the_screen() -> None:
     person = PatientPerson()
     approver = InboxApprover(person, FakeAnswers(), "s", look_secs=0)
-    asking = asyncio.create_task(approver.review(asked(a_packet()), a_review_context()))
+    asking = asyncio.create_task(approver.ask(about(a_packet())))
     await person.shown.wait()
 
     asking.cancel()

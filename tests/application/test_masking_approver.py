@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from quorum.application.ports.people import PersonAnswer, ReviewQuestion
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.application.review.review import OpenReviewContext
 from quorum.domain.calls.packet import ReviewPacket
@@ -38,12 +39,13 @@ def a_request(arguments: Mapping[str, JsonValue], *, diff: str | None = None) ->
 
 async def asked(
     request: ReviewRequest, answer: ReviewAnswer | None = None, review_context: OpenReviewContext | None = None
-) -> tuple[FakePerson, ReviewAnswer]:
+) -> tuple[FakePerson, PersonAnswer]:
     mask = SecretMask()
     mask.learn("KEY", KEY)
     mask.learn("OTHER", OTHER)
     person = FakePerson(lambda shown: answer or Approve(shown.packet.digest))
-    return person, await MaskingApprover(person, mask).review(request, review_context or a_review_context())
+    question = ReviewQuestion(request, review_context or a_review_context())
+    return person, await MaskingApprover(person, mask).ask(question)
 
 
 async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:

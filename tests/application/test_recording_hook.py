@@ -2,8 +2,8 @@ from typing import cast
 
 import pytest
 
-from quorum.application.calls.hooks import CallDraft
-from quorum.application.recording_hook import RecordingHook, SeenCall, SeenRequest, SeenResult, SeenTurnEnd
+from quorum.application.calls.hooks import CallDraft, RequestDraft, ResultDraft, TurnEnd
+from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.hook import Continue, ContinueWithMessages, Finish, HookAnswer, HookPoint, Skip
 from quorum.domain.conversation.history import Message, UserMessage
 from tests.support.hook_drafts import a_call_draft, a_conversation, a_request_draft, a_result_draft
@@ -20,12 +20,12 @@ async def test_it_remembers_what_it_saw_at_each_point_in_order():
 
     assert hook.points == tuple(HookPoint)
     request, call, result, end = hook.seen
-    assert request == SeenRequest(a_conversation()[:3])
-    assert isinstance(call, SeenCall)
+    assert request == RequestDraft(list(a_conversation()[:3]))
+    assert isinstance(call, CallDraft)
     assert (call.tool, call.arguments) == ("write_file", {"path": "a.txt", "content": "ä"})
-    assert isinstance(result, SeenResult)
+    assert isinstance(result, ResultDraft)
     assert result.output == "all of it"
-    assert end == SeenTurnEnd(a_conversation())
+    assert end == TurnEnd(a_conversation())
 
 
 @pytest.mark.requirement("C11")
@@ -39,11 +39,9 @@ async def test_what_it_saw_is_not_changed_by_later_edits():
     request.messages.clear()
 
     seen_call, seen_request = hook.seen
-    assert isinstance(seen_call, SeenCall)
-    assert seen_call.arguments == {"items": ({"text": "a"},)}
-    with pytest.raises(TypeError):
-        seen_call.arguments["items"] = ()  # type: ignore[index]
-    assert seen_request == SeenRequest(a_conversation()[:3])
+    assert isinstance(seen_call, CallDraft)
+    assert seen_call.arguments == {"items": [{"text": "a"}]}
+    assert seen_request == RequestDraft(list(a_conversation()[:3]))
 
 
 @pytest.mark.requirement("C11")

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.people import Approver, ReviewContext
+from quorum.application.ports.people import Approver, PersonAnswer, Question, ReviewQuestion
 from quorum.application.ports.tools import CommandTool, SealingTool
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
-from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.errors import ToolError
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import Answer, Subject
-from quorum.domain.review.questions import DecisionLabel, Reject, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.review.questions import DecisionLabel, Reject
 from quorum.infrastructure.container import Container
 from tests.support.headless_run import configure, environment, run
 from tests.support.real_app import real_app, real_container
@@ -190,22 +188,14 @@ class RejectsEverything:
         self._at_the_screen = at_the_screen
         self._asked = 0
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Nothing of the project is trusted, and there is no cap."""
+        if not isinstance(question, ReviewQuestion):
+            return False
         self._asked += 1
         if self._asked > DIALOGS:
             return Reject()
-        return await self._at_the_screen.review(request, review_context)
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Nothing of the project is trusted."""
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        return False
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """There is no cap."""
-        return False
+        return await self._at_the_screen.ask(question)
 
 
 async def decided_in_the_app(folder: Path) -> dict[Mode, list[str]]:

@@ -14,6 +14,7 @@ from quorum.infrastructure.config.paths import locate_worktrees
 from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
 from quorum.settings import build_trust_question, load
+from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage
 
 
@@ -84,21 +85,16 @@ async def test_what_was_not_trusted_in_this_run_is_not_asked_about_again_in_its_
     stage: SessionStage,
 ) -> None:
     decisions = open_trust_decisions(stage.environ)
-    asked: list[TrustQuestion] = []
-
-    async def refuse(question: TrustQuestion) -> bool:
-        asked.append(question)
-        return False
-
+    person = FakePerson()
     first = ask(stage.root, decisions)
     assert first is not None
-    assert not await decisions.ask(first, refuse)
+    assert not await decisions.ask(first, person)
     folder = open_worktree(stage)
     share_trust(folder, decisions, stage.environ)
     second = ask(folder, decisions)
     assert second is not None
-    assert not await decisions.ask(second, refuse)
-    assert asked == [first]
+    assert not await decisions.ask(second, person)
+    assert person.trust_questions == [first]
 
 
 def test_a_start_names_the_worktrees_that_were_left_behind(stage: SessionStage) -> None:

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion
 from quorum.application.session.agent_session import AgentSession
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.events.event import (
     BatchPlanned,
     CallStarted,
@@ -31,8 +30,7 @@ from quorum.domain.events.event import (
     UserCommandFinished,
     UserCommandStarted,
 )
-from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
-from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.review.questions import Approve
 
 FINISHED = 7
 
@@ -80,19 +78,13 @@ class HastyPerson:
         self._chance = chance
         self._commands: set[asyncio.Task[None]] = set()
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        self.acknowledged.write(f"asked {request.packet.digest}")
+    async def ask(self, question: Question) -> PersonAnswer:
+        if not isinstance(question, ReviewQuestion):
+            return False
+        digest = question.request.packet.digest
+        self.acknowledged.write(f"asked {digest}")
         await asyncio.sleep(self._chance.random() * 0.02)
-        return Approve(request.packet.digest)
-
-    async def trust(self, question: TrustQuestion) -> bool:
-        return False
-
-    async def offer_sandboxed(self, sandbox: str) -> bool:
-        return False
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        return False
+        return Approve(digest)
 
     def run_command(self) -> None:
         """One with an effect of its own, short or long, declared or not."""

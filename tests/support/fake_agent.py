@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorum.application.ports.people import Approver, Observer, ReviewContext
+from quorum.application.ports.people import Approver, Observer, ReviewContext, ReviewQuestion
 from quorum.application.ports.storage import LineSource
 from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
@@ -347,7 +347,8 @@ class FakeAgent:
 
     async def ask(self, request: ReviewRequest, review_context: ReviewContext | None = None) -> ReviewAnswer:
         """Put a question to the person; without a review context, one where nobody votes."""
-        answer = await self._person.review(request, review_context or a_review_context())
+        answer = await self._person.ask(ReviewQuestion(request, review_context or a_review_context()))
+        assert isinstance(answer, ReviewAnswer)
         self.answers.append(answer)
         return answer
 

@@ -6,7 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import (
+    PersonAnswer,
+    Question,
+    ReviewContext,
+    ReviewQuestion,
+    SandboxQuestion,
+)
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Orphan, ToolExecutionContext
 from quorum.domain.calls.found_file import FoundFile
@@ -16,7 +22,13 @@ from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.conversation.spend_caps import SpendQuestion
 from quorum.domain.errors import StaleSeal
 from quorum.domain.events.event import Event
-from quorum.domain.mcp.server_question import ServerAction, ServerAnswer, ServerQuestion
+from quorum.domain.mcp.server_question import (
+    ServerAction,
+    ServerAddress,
+    ServerAnswer,
+    ServerForm,
+    ServerQuestion,
+)
 from quorum.domain.review.questions import Approve, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.domain.text.json_value import JsonObject
@@ -102,6 +114,19 @@ class FakePerson:
         self._answer: Answerer = answer or (lambda request: Approve(request.packet.digest))
 
     is_there = True
+
+    async def ask(self, question: Question) -> PersonAnswer:
+        match question:
+            case ReviewQuestion(request, context):
+                return await self.review(request, context)
+            case TrustQuestion():
+                return await self.trust(question)
+            case SpendQuestion():
+                return await self.raise_cap(question)
+            case ServerForm() | ServerAddress():
+                return await self.answer_server(question)
+            case SandboxQuestion(sandbox):
+                return await self.offer_sandboxed(sandbox)
 
     async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         self.requests.append(request)

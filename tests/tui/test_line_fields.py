@@ -76,7 +76,7 @@ async def open_always(agent: FakeAgent) -> None:
 
 
 async def open_form(agent: FakeAgent) -> None:
-    await agent._person.answer_server(FORM)
+    await agent._person.ask(FORM)
 
 
 async def open_review(stage: Stage, key: str) -> None:

@@ -3,6 +3,7 @@
 import json
 
 from quorum.acp_agent.questions import describe_review, show_review
+from quorum.application.ports.people import ReviewQuestion
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import SecretMask
@@ -98,7 +99,7 @@ async def test_secrets_in_plans_of_others_are_hidden_from_the_person() -> None:
     person = FakePerson(lambda request: Approve(request.packet.digest))
     plan = replace(COMPARISON.plans[0], text="use s3cr3t-value-of-it\n", remarks=("not s3cr3t-value-of-it",))
     request = a_compared_request(PlanComparison(findings=("s3cr3t-value-of-it leaks",), plans=(plan,)))
-    await MaskingApprover(person, mask).review(request, a_review_context())
+    await MaskingApprover(person, mask).ask(ReviewQuestion(request, a_review_context()))
     (shown,) = person.requests
     assert shown.comparison == PlanComparison(
         findings=("[secret:TOKEN] leaks",),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.ports.people import Approver, Observer
+from quorum.application.ports.people import Approver, Observer, SandboxQuestion
 from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
@@ -22,7 +22,7 @@ class Asking:
         self.answers: list[bool | None] = []
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
-        self.answers.append(await asyncio.create_task(person.offer_sandboxed("bubblewrap\x1b[2J 0.8.0")))
+        self.answers.append(await asyncio.create_task(person.ask(SandboxQuestion("bubblewrap\x1b[2J 0.8.0"))))
         return FakeAgent(person, observer)
 
 

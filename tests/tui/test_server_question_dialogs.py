@@ -48,7 +48,7 @@ class Asking:
         self.task: asyncio.Task[ServerAnswer] | None = None
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
-        self.task = asyncio.create_task(person.answer_server(self._question))
+        self.task = asyncio.create_task(person.ask(self._question))
         return FakeAgent(person, observer)
 
     async def answer(self) -> ServerAnswer:

@@ -45,7 +45,7 @@ class Asking:
         self.answers: list[bool] = []
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
-        self.answers.append(await asyncio.create_task(person.raise_cap(self.question)))
+        self.answers.append(await asyncio.create_task(person.ask(self.question)))
         return FakeAgent(person, observer)
 
 

@@ -37,7 +37,7 @@ class Asking:
         self.asking: asyncio.Task[bool] | None = None
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
-        self.asking = asyncio.create_task(person.trust(self.question))
+        self.asking = asyncio.create_task(person.ask(self.question))
         self.answers.append(await self.asking)
         return FakeAgent(person, observer)
 

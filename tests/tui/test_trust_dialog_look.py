@@ -37,7 +37,7 @@ QUESTION = TrustQuestion(
 
 
 async def _asking(person: Approver, observer: Observer, *_: object) -> FakeAgent:
-    await person.trust(QUESTION)
+    await person.ask(QUESTION)
     return FakeAgent(person, observer)
 
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from textual import events
 
+from quorum.application.ports.people import SandboxQuestion
 from quorum.domain.review.questions import Approve, Reject
 from quorum.tui.keys.key_sorter import ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY
@@ -170,7 +171,7 @@ async def test_an_enter_after_the_start_does_not_decide_about_the_sandbox(tmp_pa
     answers: list[bool | None] = []
 
     async def compose(person, observer, *_):
-        answers.append(await asyncio.create_task(person.offer_sandboxed("bubblewrap")))
+        answers.append(await asyncio.create_task(person.ask(SandboxQuestion("bubblewrap"))))
         return FakeAgent(person, observer)
 
     clock = Clock()

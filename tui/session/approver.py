@@ -10,9 +10,15 @@ from typing import Any, Protocol, TypeVar
 from textual.app import App
 from textual.screen import Screen
 
-from quorum.application.ports.people import ReviewContext
+from quorum.application.ports.people import (
+    PersonAnswer,
+    Question,
+    ReviewContext,
+    ReviewQuestion,
+    SandboxQuestion,
+)
 from quorum.domain.conversation.spend_caps import SpendQuestion
-from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm, ServerQuestion
+from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustQuestion
 from quorum.tui.screens.question_card import QuestionCard
@@ -60,8 +66,23 @@ class ScreenApprover:
         self._one_at_a_time = asyncio.Lock()
         self._earlier = EarlierAnswers()
 
-    async def review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
-        """Ask about one sealed call. Cancelled, it takes its dialog off the screen."""
+    async def ask(self, question: Question) -> PersonAnswer:
+        """Show a question in its dialog. Cancelled, it takes the dialog off the screen."""
+        match question:
+            case ReviewQuestion(request, context):
+                return await self._review(request, context)
+            case TrustQuestion():
+                return await self._confirm(lambda: TrustDialog(question, clock=self._clock))
+            case SpendQuestion():
+                return await self._confirm(lambda: SpendDialog(question, clock=self._clock))
+            case ServerForm() | ServerAddress():
+                return await self._answer_server(question)
+            case SandboxQuestion(sandbox):
+                offer = SandboxOfferDialog(sandbox, clock=self._clock)
+                accepts = await self._confirm(lambda: offer)
+                return None if offer.is_put_off else accepts
+
+    async def _review(self, request: ReviewRequest, review_context: ReviewContext) -> ReviewAnswer:
         async with self._one_at_a_time:
             answered: asyncio.Future[ReviewAnswer] = asyncio.get_running_loop().create_future()
             answer: ReviewAnswer | None = None
@@ -122,16 +143,7 @@ class ScreenApprover:
         dialog, self._dialog = self._dialog, None
         return dialog
 
-    async def trust(self, question: TrustQuestion) -> bool:
-        """Ask about a project's file. Cancelled, it takes its dialog off the screen."""
-        return await self._ask(lambda: TrustDialog(question, clock=self._clock))
-
-    async def raise_cap(self, question: SpendQuestion) -> bool:
-        """Ask whether to continue past a spend cap. Cancelled, it takes its dialog off the screen."""
-        return await self._ask(lambda: SpendDialog(question, clock=self._clock))
-
-    async def answer_server(self, question: ServerQuestion) -> ServerAnswer:
-        """Put a question of an MCP server. Cancelled, it takes its dialog off the screen."""
+    async def _answer_server(self, question: ServerForm | ServerAddress) -> ServerAnswer:
         from quorum.tui.screens.server_question.address_dialog import ServerAddressDialog
         from quorum.tui.screens.server_question.form_dialog import ServerFormDialog
 
@@ -139,19 +151,12 @@ class ScreenApprover:
         match question:
             case ServerForm():
                 dialog = ServerFormDialog(question, clock=self._clock)
-                await self._ask(lambda: dialog)
             case ServerAddress():
                 dialog = ServerAddressDialog(question, clock=self._clock)
-                await self._ask(lambda: dialog)
+        await self._confirm(lambda: dialog)
         return dialog.answer
 
-    async def offer_sandboxed(self, sandbox: str) -> bool | None:
-        """Ask whether the review mode is to be `sandboxed`. Cancelled, it takes its dialog off the screen."""
-        dialog = SandboxOfferDialog(sandbox, clock=self._clock)
-        accepts = await self._ask(lambda: dialog)
-        return None if dialog.is_put_off else accepts
-
-    async def _ask(self, card: Callable[[], QuestionCard]) -> bool:
+    async def _confirm(self, card: Callable[[], QuestionCard]) -> bool:
         async with self._one_at_a_time:
             answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             dialog = card()

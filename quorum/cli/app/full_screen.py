@@ -159,7 +159,7 @@ class _Sessions:
             from quorum.app.worktree_service import share_trust
 
             await asyncio.to_thread(share_trust, folder, self._trust, os.environ)
-        loaded = await load_with_trust(self._options, folder, self._trust, person.trust)
+        loaded = await load_with_trust(self._options, folder, self._trust, person)
         await asyncio.to_thread(check_keys, loaded)
         record = await asyncio.to_thread(self._open_record, loaded, choice, folder)
         try:
