@@ -150,6 +150,7 @@ class ChatScreen(DrawnOnce):
             main=self._main,
             below=(self._composer, self.status.status_bar),
             announce=lambda answer_needed, tool: self.post_message(self.AskingChanged(answer_needed, tool)),
+            catch_up=self._take_events,
         )
         self.sending = SendController(
             self,
