@@ -230,7 +230,7 @@ class ChatScreen(DrawnOnce):
         with self._main:
             yield self.transcript
             yield self.side_panel
-        yield from (self.status.welcome, self.status.plan_lines, self.status.waiting_lines)
+        yield from (self.status.welcome, self.status.plan_line, self.status.waiting_lines)
         yield self.prompt.menu
         with self._composer:
             yield self.arrangement.sign
