@@ -300,8 +300,8 @@ class LookRun(Struct):
 class LookSummary(Struct):
     """What looks that have ended add up to: how many of each kind, and the seconds that they took.
 
-    `seen` are the values of arguments that count once each, in their order. `secs` is without the time between batches;
-    `is_timed`: at least one call has times.
+    `seen` are the values of arguments that count once each, in their order. `secs` is without the time between
+    batches; `is_timed`: at least one call has times.
     """
 
     times: dict[CountedLook, int] = field(default_factory=dict)
