@@ -13,7 +13,14 @@ from quorum.domain.text.ages import shorten_home
 from quorum.domain.text.amounts import format_amount
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
+from quorum.tui.screens.review.text.rows import (
+    Line,
+    LineKind,
+    build_diff_line,
+    clean_line,
+    fold,
+    shorten_digest,
+)
 
 _EXPLANATION = (
     "Settings may start programs with your rights, let calls run without asking, and choose who can read "
@@ -52,7 +59,10 @@ class TrustDialog(QuestionCard):
         super().__init__(clock=clock)
         self._question = question
         self._text_lines = sum(len(item.text) for item in question.items)
-        self._is_folded = self._text_lines > _SHORT
+        self._can_fold = self._text_lines > _SHORT or any(
+            item.text and item.compare() is not None for item in question.items
+        )
+        self._is_folded = self._can_fold
 
     @property
     def question(self) -> TrustQuestion:
@@ -104,7 +114,7 @@ class TrustDialog(QuestionCard):
         else:
             for number, item in enumerate(items):
                 yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
-        if self._text_lines > _SHORT:
+        if self._can_fold:
             does = "shows" if self._is_folded else "hides"
             keys = fill_in_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
@@ -115,8 +125,15 @@ class TrustDialog(QuestionCard):
         yield Line("", "")
         if len(self._question.items) > 1:
             yield Line("", clean_line(shorten_home(item.file)), LineKind.STRONG)
+        changes = item.compare()
         if item.changed:
-            yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
+            ending = "." if changes is None else ":" if changes else ", in nothing that is shown."
+            yield Line("", f"This file has changed since you trusted it{ending}", LineKind.WARNING)
+        for change in changes or ():
+            line = build_diff_line(change)
+            yield line._replace(head=f"  {line.head}")
+        if changes:
+            yield Line("", "")
         for want in item.wants:
             yield Line("  ", clean_line(want))
         if self._is_folded and item.text:
