@@ -129,9 +129,8 @@ class TrustDialog(QuestionCard):
         if item.changed:
             ending = "." if changes is None else ":" if changes else ", in nothing that is shown."
             yield Line("", f"This file has changed since you trusted it{ending}", LineKind.WARNING)
-        for change in changes or ():
-            line = build_diff_line(change)
-            yield line._replace(head=f"  {line.head}")
+        for change in map(build_diff_line, changes or ()):
+            yield change._replace(head=f"  {change.head}")
         if changes:
             yield Line("", "")
         for want in item.wants:

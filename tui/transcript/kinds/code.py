@@ -172,7 +172,11 @@ def _delimits_text(begin: str, end: str, language: str) -> bool:
         for _, kind, value in get_lexer(language).get_tokens_unprocessed(probe)
         if "probe" in value or value.strip() == "="
     ]
-    return bool(kinds) and all(kind in String or kind in Comment for kind in kinds)
+    return bool(kinds) and all(_is_kind(kind, String, Comment) for kind in kinds)
+
+
+def _is_kind(kind: _TokenType, *kinds: _TokenType) -> bool:
+    return any(each in kinds for each in kind.split())
 
 
 def _is_misread(line: Sequence[_Token]) -> bool:
@@ -181,9 +185,9 @@ def _is_misread(line: Sequence[_Token]) -> bool:
     telling = [(piece, kind) for piece, kind in line if piece.strip()]
     if not telling:
         return False
-    if all(kind in String or kind in Comment.Multiline for _, kind in telling):
+    if all(_is_kind(kind, String, Comment.Multiline) for _, kind in telling):
         return _CODE.fullmatch("".join(piece for piece, _ in line)) is not None
-    return any(kind in Error for _, kind in telling) or _count_adjacent_names(line) >= _PROSE_WORDS
+    return any(_is_kind(kind, Error) for _, kind in telling) or _count_adjacent_names(line) >= _PROSE_WORDS
 
 
 def _count_adjacent_names(line: Sequence[_Token]) -> int:
@@ -194,7 +198,7 @@ def _count_adjacent_names(line: Sequence[_Token]) -> int:
     for piece, kind in line:
         if not piece.strip():
             continue
-        is_name = kind in Name and kind not in Name.Decorator
+        is_name = _is_kind(kind, Name) and not _is_kind(kind, Name.Decorator)
         count += is_name and is_name_before
         is_name_before = is_name
     return count
