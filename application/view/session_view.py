@@ -243,7 +243,9 @@ class SessionView:
                 self._complete(event.response)
             case ev.TurnStarted():
                 self._end_answer()
-                self._broke_off, self.preamble = False, ""
+                self._broke_off = False
+                # A turn that is continued begins with the calls of the response that was there.
+                self.preamble = "" if event.prompt else self.preamble
                 self.present.begin_turn(is_continued=not event.prompt)
                 self.status.begin_turn(event.prompt)
                 self._begins.append(len(self.entries))

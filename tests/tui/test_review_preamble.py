@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.events.event import TextDelta
+from quorum.domain.events.event import TextDelta, TurnStarted
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import Approve
 from quorum.tui.screens.review.text.facts import quote_preamble, render_preamble
@@ -143,3 +144,13 @@ def test_no_text_takes_more_than_its_rows(text, width, height):
 
     assert len(rows) <= height
     assert all(cell_len(row) <= width for row in rows)
+
+
+def test_calls_that_are_resumed_keep_the_text_of_their_response_and_a_new_prompt_drops_it():
+    view = SessionView()
+    for event in (TurnStarted(prompt="go"), completed(SENTENCE, calls=True), TurnStarted(prompt="")):
+        view.apply(event)
+    assert view.create_successor().preamble == view.preamble == SENTENCE
+
+    view.apply(TurnStarted(prompt="next"))
+    assert view.preamble == ""
