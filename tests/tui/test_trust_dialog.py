@@ -285,3 +285,18 @@ async def test_settings_that_changed_show_which(tmp_path):
         shown = stage.text()
         assert '- hooks[0].command = ["./check"]' in shown
         assert '+ hooks[0].command = ["./check", "--all"]' in shown
+
+
+async def test_only_what_is_asked_about_is_explained(tmp_path):
+    instructions = replace(
+        ITEM, file="/home/me/app/AGENTS.md", wants=("instructions: 1 line",), text=("Be kind.",)
+    )
+    tool = replace(ITEM, file="the tool convert of the MCP server time", wants=("Converts times.",))
+    said = {"Settings may start": ITEM, "Instructions are put": instructions, "What a server says": tool}
+
+    for items in ((ITEM,), (instructions,), (tool,), (ITEM, instructions)):
+        async with asked(tmp_path, replace(QUESTION, items=items), size=(100, 40)) as (stage, _):
+            shown = stage.text()
+            assert {words for words in said if words in shown} == {
+                words for words, item in said.items() if item in items
+            }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -22,12 +23,20 @@ from quorum.tui.screens.review.text.rows import (
     shorten_digest,
 )
 
-_EXPLANATION = (
+_SETTINGS = (
     "Settings may start programs with your rights, let calls run without asking, and choose who can read "
-    "your work. Instructions are put to the model as if they were yours. Until you trust them, only "
-    "stricter settings apply. Trust covers the files as they are now, not the programs they name. They "
-    "ask for:"
+    "your work.",
+    "Until you trust them, only stricter settings apply.",
 )
+_INSTRUCTIONS = (
+    "Instructions are put to the model as if they were yours.",
+    "Until you trust them, the model does not get them.",
+)
+_OF_SERVERS = (
+    "What a server says of its tools is put to the model.",
+    "Until you trust it, these tools are not offered.",
+)
+_COVERED = "Trust covers what is here as it is now, not the programs it names. It asks for:"
 _SHORT = 40
 """Of so many lines of text in all, none is folded."""
 _MOST_LISTED = 4
@@ -116,10 +125,11 @@ class TrustDialog(QuestionCard):
                 yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
         if self._can_fold:
             does = "shows" if self._is_folded else "hides"
-            keys = fill_in_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
+            going = ", {trust_next=]} goes to the next file" if len(items) > 1 else ""
+            keys = fill_in_keys(f"{{trust_text=d}} {does} it{going}", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
-        yield Line("", _EXPLANATION)
+        yield Line("", _explain(items))
 
     def _render_item(self, item: TrustItem) -> Iterator[Line]:
         yield Line("", "")
@@ -140,3 +150,15 @@ class TrustDialog(QuestionCard):
             return
         for line in item.text:
             yield Line("  ", clean_line(line))
+
+
+def _explain(items: Sequence[TrustItem]) -> str:
+    """What trust in these means, and what holds without it: of each kind that is among them."""
+    kinds = dict.fromkeys(map(_choose_explanation, items))
+    return " ".join([*(means for means, _ in kinds), *(until for _, until in kinds), _COVERED])
+
+
+def _choose_explanation(item: TrustItem) -> tuple[str, str]:
+    if item.text:
+        return _INSTRUCTIONS
+    return _SETTINGS if PurePath(item.file).is_absolute() else _OF_SERVERS
