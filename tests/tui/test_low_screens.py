@@ -20,7 +20,7 @@ from quorum.tui.themes.own import LIGHT
 from quorum.tui.transcript.layout.view import TranscriptView
 from quorum.tui.widgets.dialog_parts import ChoiceList
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent, hold
+from tests.support.fake_agent import FakeAgent, a_request, an_edit, hold
 from tests.support.fake_settings import FakeSettings, a_setting
 
 LOW = (60, 15)
@@ -152,6 +152,21 @@ async def test_beside_a_side_panel_the_plan_is_not_shown_twice(tmp_path: Path) -
         await stage.shows("0 of 2")
         assert stage.app.chat.side_panel.display
         assert not stage.app.chat.status.plan_line.display
+
+
+@pytest.mark.parametrize("size", [LOW, (80, 24)])
+async def test_under_a_dialog_a_plan_leaves_the_status_its_line(tmp_path: Path, size: tuple[int, int]) -> None:
+    lines = "".join(f"+line {n}\n" for n in range(40))
+    edit = an_edit(f"--- a/x\n+++ b/x\n@@ -0,0 +1,40 @@\n{lines}")
+
+    async def scene(agent: FakeAgent) -> None:
+        agent.tell(plan(read="in_progress", write="pending"))
+        await agent.ask(a_request(edit))
+
+    async with on_stage(tmp_path, scene, size=size, ready=False) as stage:
+        await send(stage, "carry out the plan")
+        await stage.asked()
+        await stage.until(lambda: "answer needed" in stage.text().rstrip("\n").splitlines()[-1])
 
 
 def test_the_line_of_a_plan_names_what_runs_and_what_went_wrong() -> None:

@@ -66,7 +66,7 @@ class QuestionController:
 
         A line of it is kept also where the dialog leaves none: else the status bar would have no room.
         """
-        own = sum(widget.outer_size.height for widget in self._below)
+        own = sum(widget.outer_size.height for widget in self._below if widget.display)
         most = self._host.app.size.height - self._main.region.y - own - 1
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 

@@ -19,6 +19,7 @@ from quorum.tui.keys.keyed_app import does_enter_steer
 from quorum.tui.side_panel.plan_line import PlanLine
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
+from quorum.tui.transcript.cells.lines import fit_text
 from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.layout.view import TranscriptView
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 4
 _LONGEST = 500
+_MOST_OF_NAME = 40
 
 
 class WaitingLines(Static):
@@ -79,6 +81,7 @@ class StatusController:
         self.welcome = Welcome(workspace, id="welcome")
         self.plan_line = PlanLine(id="plan-line", markup=False)
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
+        self.above_prompt = (self.plan_line, self.waiting_lines)
         self.status_bar = StatusBar(self._build_status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
         self._vim_mode = ""
@@ -175,7 +178,7 @@ class StatusController:
         now = view.clock()
         running = [call for call in view.present.running if call.since]
         if running:
-            name = make_printable(_name_running(running[0]), newlines=False)
+            name = fit_text(make_printable(_name_running(running[0]), newlines=False), _MOST_OF_NAME)
             others = f" and {len(running) - 1} more" if len(running) > 1 else ""
             return f"{name}{others}", max(
                 (end - begin for begin, end in running[0].list_stretches(Phase.RUNNING, now)), default=0.0
