@@ -93,6 +93,7 @@ def split_coarsely(text: str) -> Script:
     return Script(tuple(commands), "there is no grammar to read it by")
 
 
+_MOST_READ = 2_000
 _PREPARING = frozenset(
     {"cd", "pushd", "popd", "export", "unset", "set", "source", ".", "umask", "ulimit", "true", "for", "case"}
 )
@@ -105,7 +106,7 @@ _VERSION = compile_late(r"\A(python|node|ruby|php|perl)[0-9.]+\Z")
 def name_main_program(text: str) -> str:
     """The program that a person has in mind who waits for a shell text, `pytest` of `cd a && uv run pytest -q`:
     the first one that does more than prepare for others; empty where there is none. For screens alone."""
-    for command in split_coarsely(_QUOTED_VALUE.sub("=", text)).commands:
+    for command in split_coarsely(_QUOTED_VALUE.sub("=", text[:_MOST_READ])).commands:
         words = list(command.words)
         while words and (_NOT_PROGRAM.match(words[0]) or words[0].rpartition("/")[2] in _WRAPPERS):
             del words[0]
