@@ -21,8 +21,9 @@ from textual.pilot import Pilot
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.session.agent_session import AgentSession
+from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.sessions.past_session import NewSession, SessionChoice
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import build_container
@@ -69,7 +70,11 @@ def compose_in(root: Path) -> Callable[[Approver, Observer], object]:
                 environ={},
                 approver=person,
                 observer=observer,
-                record=open_unrecorded(loaded.settings.storage, {}),
+                record=open_unrecorded(
+                    loaded.settings.storage,
+                    {},
+                    form=choice.form if isinstance(choice, NewSession) else SessionKind.AGENT,
+                ),
                 mask=SecretMask(),
                 trust=open_trust_decisions({}),
             )

@@ -39,7 +39,7 @@ from quorum.domain.code_review.parts import (
 )
 from quorum.domain.code_review.request import CodeReviewRequest, parse_request
 from quorum.domain.code_review.review_result import PartReview, ReviewResult, combine_votes
-from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, ToolError
+from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.event import (
     ChangeReviewed,
     FindingsTried,
@@ -280,7 +280,7 @@ class CodeReview(PanelSession):
     async def _conclude_question(self, text: str, question: PanelQuestion) -> str:
         try:
             return await self._review(parse_request(question.said.text), question)
-        except (NothingToReview, ToolError) as problem:
+        except ToolError as problem:
             raise ProviderError(str(problem), kind=ProviderErrorKind.CONFIGURATION) from problem
 
     async def _review(self, request: CodeReviewRequest, question: PanelQuestion) -> str:

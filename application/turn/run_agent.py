@@ -34,6 +34,7 @@ from quorum.domain.errors import (
     ConversationError,
     HookAborted,
     LedgerError,
+    NothingToReview,
     ProviderError,
     RequestSkipped,
     SpendCapReached,
@@ -296,7 +297,7 @@ class RunAgent:
             tally.fail(str(error))
         except SpendCapReached as stop:
             tally.limit(stop.cap, str(stop))
-        except (HookAborted, RequestSkipped, LedgerError) as stop:
+        except (HookAborted, RequestSkipped, NothingToReview, LedgerError) as stop:
             tally.give_up(str(stop))
         except asyncio.CancelledError:
             absorb_cancellation()

@@ -300,12 +300,12 @@ class LookRun(Struct):
 class LookSummary(Struct):
     """What looks that have ended add up to: how many of each kind, and the seconds that they took.
 
-    `seen` are the values of arguments that count once each. `secs` is without the time between batches;
-    `is_timed`: at least one call has times.
+    `seen` are the values of arguments that count once each, in their order. `secs` is without the time between
+    batches; `is_timed`: at least one call has times.
     """
 
     times: dict[CountedLook, int] = field(default_factory=dict)
-    seen: set[tuple[CountedLook, str]] = field(default_factory=set)
+    seen: dict[tuple[CountedLook, str], None] = field(default_factory=dict)
     secs: float = 0.0
     is_timed: bool = False
 
@@ -318,7 +318,7 @@ class LookSummary(Struct):
                 value = (look, str(call.arguments.get(look.distinct)))
                 if value in self.seen:
                     continue
-                self.seen.add(value)
+                self.seen[value] = None
             self.times[look] = self.times.get(look, 0) + 1
         if times := [call.since for call in calls if call.since]:
             self.is_timed = True

@@ -51,6 +51,13 @@ def is_of_server(tool: str) -> bool:
     return tool.startswith("mcp__")
 
 
+def format_tool_name(tool: str) -> str:
+    """A tool as people are shown it: `time: convert` is the tool `mcp__time__convert`. What is decided and kept
+    about a call goes by its whole name."""
+    server, separator, name = tool.removeprefix("mcp__").partition("__")
+    return f"{server}: {name}" if is_of_server(tool) and server and separator and name else tool
+
+
 def compute_tool_digest(schema: JsonObject) -> str:
     """The SHA-256 of a tool's schema as it is sent, in hexadecimal; another order of its keys is another."""
     return hashlib.sha256(json.dumps(schema).encode()).hexdigest()

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+_MOST_COMPARED = 4_000
+"""Lines, of both contents together."""
+
 
 class Standing(StrEnum):
     """How a project's file stands with the person: trusted as it is, trusted as it once was, or not known."""
@@ -31,7 +34,7 @@ class TrustItem(Struct, frozen=True, kw_only=True):
     `file` is its canonical path; `digest` is the SHA-256, in hexadecimal, of the very bytes that were read.
     `wants` says, a line each, what would count only if it is trusted, with nothing in it that is secret;
     `text` is what of it the model would read, a line each, and may be long. `changed`: the person trusted
-    another content of it before.
+    another content of it before; `former` are the lines of that, where they are known.
     """
 
     file: str
@@ -39,6 +42,21 @@ class TrustItem(Struct, frozen=True, kw_only=True):
     wants: tuple[str, ...]
     changed: bool = False
     text: tuple[str, ...] = ()
+    former: tuple[str, ...] | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What the answer is about: the text, or without one what the file may do."""
+        return self.text or self.wants
+
+    def compare(self) -> tuple[str, ...] | None:
+        """What changed since the person trusted it, as lines of a unified diff; None where that is not known,
+        or too long to be compared."""
+        if self.former is None or len(self.former) + len(self.lines) > _MOST_COMPARED:
+            return None
+        from difflib import unified_diff
+
+        return tuple(unified_diff(self.former, self.lines, lineterm=""))[2:]
 
 
 class TrustQuestion(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.shell.command_line import Redirect
+from quorum.domain.shell.star_tables import RUNNERS
 from quorum.domain.text.late_pattern import compile_late
 
 
@@ -90,3 +91,34 @@ def split_coarsely(text: str) -> Script:
             writes = place + 2 if behind == "|" else None
             commands.append(ScriptCommand(tuple(words), reads=reads, writes=writes))
     return Script(tuple(commands), "there is no grammar to read it by")
+
+
+_MOST_READ = 2_000
+_PREPARING = frozenset(
+    {"cd", "pushd", "popd", "export", "unset", "set", "source", ".", "umask", "ulimit", "true", "for", "case"}
+)
+_WRAPPERS = frozenset({"env", "command", "exec", "nohup", "time", "nice", "sudo", "stdbuf", "timeout"})
+_NOT_PROGRAM = compile_late(r"\A(?:[A-Za-z_]\w*=.*|-.*|\d+[smhd]?)\Z")
+_QUOTED_VALUE = compile_late(r"(?<=\w)=(?:'[^']*'|\"[^\"]*\")")
+_VERSION = compile_late(r"\A(python|node|ruby|php|perl)[0-9.]+\Z")
+
+
+def name_main_program(text: str) -> str:
+    """The program that a person has in mind who waits for a shell text, `pytest` of `cd a && uv run pytest -q`:
+    the first one that does more than prepare for others; empty where there is none. For screens alone."""
+    for command in split_coarsely(_QUOTED_VALUE.sub("=", text[:_MOST_READ])).commands:
+        words = list(command.words)
+        while words and (_NOT_PROGRAM.match(words[0]) or words[0].rpartition("/")[2] in _WRAPPERS):
+            del words[0]
+        if words and words[0] not in _PREPARING and not words[0].startswith("#"):
+            return _name_program(words)
+    return ""
+
+
+def _name_program(words: list[str]) -> str:
+    name = _VERSION.sub(r"\1", words[0].rpartition("/")[2])
+    for runner in RUNNERS:
+        behind = words[len(runner) :]
+        if (name, *words[1 : len(runner)]) == runner and behind and not behind[0].startswith("-"):
+            return _name_program(behind)
+    return name

@@ -45,6 +45,7 @@ from quorum.infrastructure.references.gh_program import decode_object, find_own_
 
 MOST_FILES = 5_000
 _LINES_AROUND = 5
+_LAST = "HEAD~1..HEAD"
 _RAW = compile_late(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
 
 
@@ -299,7 +300,10 @@ class RepositoryChanges:
         else:
             change = await run_in_thread(self._read_worktree)
         if not change.files:
-            raise NothingToReview(f"there is nothing to review in {change.description}: no file differs")
+            nothing = f"there is nothing to review in {change.description}: no file differs"
+            is_of_worktree = not request.commits and request.pull_request is None
+            remedy = await run_in_thread(self._suggest_commits) if is_of_worktree else ""
+            raise NothingToReview(nothing + remedy)
         return change
 
     async def read_diff(self, text: str, name: str) -> Change:
@@ -362,6 +366,11 @@ class RepositoryChanges:
             await asyncio.to_thread(approved.keep, change.commit, *asked)
         except OSError as error:
             raise ToolError(f"the approval cannot be remembered: {error.strerror or error}") from error
+
+    def _suggest_commits(self, stop: Stop) -> str:
+        """How to review the last commit instead, where it has one before it."""
+        has_parent = GitReader(self._root, self._environ, stop).find_commit("HEAD~1")
+        return f"; the last commit: /review {_LAST}, or quorum review --range {_LAST}" if has_parent else ""
 
     def _find_head(self, stop: Stop) -> str:
         try:

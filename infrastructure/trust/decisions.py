@@ -8,6 +8,7 @@ from pathlib import Path
 
 from quorum.application.ports.people import Approver
 from quorum.domain.errors import ConfigError
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
@@ -68,10 +69,19 @@ class TrustDecisions:
         }
         if contents <= self._refused:
             return False
-        if await person.ask(question) is not True:
+        if await person.ask(await asyncio.to_thread(self.recall, question)) is not True:
             self._refused |= contents
             return False
         return True
+
+    def recall(self, question: TrustQuestion) -> TrustQuestion:
+        """The same question, with the lines that files which changed had when they were trusted. Blocks."""
+        if self._file is None or not any(item.changed for item in question.items):
+            return question
+        former = self._file.recall([item.file for item in question.items if item.changed])
+        return replace(
+            question, items=tuple(replace(item, former=former.get(item.file)) for item in question.items)
+        )
 
     def with_answer(self, question: TrustQuestion) -> TrustDecisions:
         """The same as if the answer to this question were yes; nothing is remembered."""

@@ -1,9 +1,11 @@
-"""The file of what the person trusts: `trust.toml` in the state folder, one digest for each project's file."""
+"""What the person trusts, in the state folder: `trust.toml` has a digest for each project's file, and
+`trusted-texts.json` the lines under each digest, so that a change can be shown."""
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +22,7 @@ from quorum.infrastructure.config.toml_text import escape_unprintable, format_li
 from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
 
 FILE_NAME = "trust.toml"
+TEXTS_NAME = "trusted-texts.json"
 _PREAMBLE = """\
 # Project files that you trust, each with the SHA-256 of what it contained when you said so. Whatever else it
 # contains by now is asked about again. You may remove any of them; comments are not kept.
@@ -77,6 +80,7 @@ class TrustFile:
     def __init__(self, path: Path, *, patience_secs: float = PATIENCE_SECS) -> None:
         self._file = OwnFile(path, patience_secs=patience_secs)
         self._path = path
+        self._texts = OwnFile(path.with_name(TEXTS_NAME), patience_secs=patience_secs)
 
     def load(self) -> TrustedFiles:
         """What is trusted. Never raises: where the file is damaged or not the person's own, it is nothing."""
@@ -95,7 +99,16 @@ class TrustFile:
 
     async def trust(self, question: TrustQuestion) -> None:
         """Remember that the answer was yes. Raises ConfigError, and then nothing is changed."""
-        await run_in_thread(lambda _stop: self._file.change(lambda: self._render_answered(question)))
+        await run_in_thread(lambda _stop: self._file.change(lambda: self._answer(question)))
+
+    def recall(self, places: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """The lines that these files had when they were trusted, as far as they are known. Blocks."""
+        try:
+            texts = self._read_texts() if self._texts.find_danger() is None else {}
+            digests = self._read_digests()
+        except (ConfigError, OSError):
+            return {}  # what changed is not shown; whether something did, is known from elsewhere
+        return {place: tuple(texts[digests[place]]) for place in places if digests.get(place) in texts}
 
     async def forget(self, places: Collection[Path]) -> tuple[Path, ...]:
         """Trust none of these any more; those of them that were. Raises ConfigError."""
@@ -109,10 +122,32 @@ class TrustFile:
             return _render_toml(digests)
 
         await run_in_thread(lambda _stop: self._file.change(without))
+        if is_present(self._texts.path):
+            await run_in_thread(
+                lambda _stop: self._texts.change(lambda: self._render_texts(self._read_digests(), {}))
+            )
         return tuple(forgotten)
 
-    def _render_answered(self, question: TrustQuestion) -> str:
-        return _render_toml(self._read_digests() | _list_digests(question))
+    def _answer(self, question: TrustQuestion) -> str:
+        """Keep what is trusted from now on, and return the text of the file that says that it is."""
+        digests = self._read_digests() | _list_digests(question)
+        rendered = _render_toml(digests)
+        texts = {item.digest: item.lines for item in question.items}
+        self._texts.change(lambda: self._render_texts(digests, texts))
+        return rendered
+
+    def _read_texts(self) -> Mapping[str, Sequence[str]]:
+        """The lines of contents by their digests. Raises OSError where there are none."""
+        try:
+            content = json.loads(self._texts.path.read_text(encoding="utf-8"))
+            return msgspec.convert(content, dict[str, list[str]])
+        except (ValueError, RecursionError):
+            return {}  # a damaged file costs a comparison, and is made anew
+
+    def _render_texts(self, digests: Mapping[str, str], added: Mapping[str, Sequence[str]]) -> str:
+        """The texts of what is trusted, and of nothing else."""
+        texts = {**(self._read_texts() if is_present(self._texts.path) else {}), **added}
+        return json.dumps({digest: texts[digest] for digest in sorted({*digests.values()} & texts.keys())})
 
     def _read_digests(self) -> dict[str, str]:
         if not is_present(self._path):

@@ -205,6 +205,8 @@ def _show_item(item: TrustItem) -> str:
         f"**{show_line(item.file, 4096)}**{changed}",
         *(f"- {show_line(want, 1000)}" for want in item.wants),
     ]
+    if changes := item.compare():
+        lines += ["", fence("\n".join(changes[:_MOST_LINES]), "diff")]
     if item.text:
         lines += ["", fence("\n".join(item.text[:_MOST_LINES]))]
     if len(item.text) > _MOST_LINES:

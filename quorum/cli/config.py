@@ -114,6 +114,10 @@ def _trust(options: StartOptions, root: Path) -> int:
     if question is None:
         print(_explain_nothing_to_trust(loaded, root))
         return 0
+    for item in decisions.recall(question).items:
+        if changes := item.compare():
+            print(f"{make_printable(item.file)} has changed since you trusted it:")
+            print("\n".join(f"  {make_printable(line)}" for line in changes), end="\n\n")
     for item in question.items:
         print(
             "\n".join(

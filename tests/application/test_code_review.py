@@ -8,7 +8,7 @@ from quorum.domain.code_review.change import ChangeHunk
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.code_review.finding import FindingStanding
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.errors import ProviderError
+from quorum.domain.errors import NothingToReview, ProviderError
 from quorum.domain.events.event import (
     ChangeReviewed,
     FindingsTried,
@@ -180,7 +180,7 @@ async def test_all_reviewers_down_is_a_failure_of_the_provider() -> None:
 
 
 async def test_nothing_to_review_is_said() -> None:
-    with pytest.raises(ProviderError, match="there is nothing to review"):
+    with pytest.raises(NothingToReview, match="there is nothing to review"):
         await Bench(scripts()).run()
 
 

@@ -61,7 +61,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.conversation.spend_caps import SpendCaps
-from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, QuorumError
 from quorum.domain.events.event import (
     BatchPlanned,
     ErrorOccurred,
@@ -121,7 +121,7 @@ class SlowEventStream(EventBus):
 class Bench:
     def __init__(
         self,
-        *script: LlmResponse | ProviderError | Step,
+        *script: LlmResponse | QuorumError | Step,
         person: FakePerson | None = None,
         tool: FakeTool | None = None,
         limits: AgentLimits | None = None,
@@ -443,6 +443,12 @@ async def test_a_failed_provider_ends_the_run_with_its_sentence_and_the_next_pro
         "the provider is down"
     ]
     assert await bench.next_prompt_works()
+
+
+async def test_that_there_is_nothing_to_review_is_no_failure_of_the_provider() -> None:
+    report = await Bench(NothingToReview("no file differs")).agent.execute("review")
+
+    assert (report.status, report.error, report.provider_failed) == (RunStatus.FAILED, "no file differs", False)
 
 
 async def test_what_arrived_of_a_broken_stream_is_kept_and_reported() -> None:

@@ -499,6 +499,18 @@ def test_a_folder_is_trusted_and_no_longer_trusted_from_the_command_line(trap: T
 
 
 @pytest.mark.long
+def test_the_command_line_shows_what_changed_since_it_was_trusted(trap: Trap, tmp_path: Path) -> None:
+    marked(trap)
+    command(trap, tmp_path, "config", "trust")
+    marked(trap, more='review = ["offline/b"]\n')
+
+    again = command(trap, tmp_path, "config", "trust")
+
+    assert again.stdout.startswith(f"{trap.folder / 'quorum.toml'} has changed since you trusted it:\n")
+    assert '  +models.review = ["offline/b"]' in again.stdout.splitlines()
+
+
+@pytest.mark.long
 def test_what_would_not_load_is_not_trusted(trap: Trap, tmp_path: Path) -> None:
     (trap.folder / "quorum.toml").write_text('[providers.evil]\nbase_url = "http://localhost:1"\n')
 

@@ -13,7 +13,7 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation, Message
 from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, TextBlock, ToolUseBlock
 from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
-from quorum.domain.errors import ProviderError
+from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -24,7 +24,7 @@ class Step:
     Where `answer` is an error, `first` is what had arrived before it.
     """
 
-    answer: LlmResponse | ProviderError
+    answer: LlmResponse | QuorumError
     first: Sequence[str] = ()
     gate: asyncio.Event | None = None
 
@@ -46,7 +46,7 @@ class FakeSession(ConversationSession):
     """Implements `LlmExchange`, and `LlmSession` with itself. `waiting` is set while a request waits at its
     gate."""
 
-    script: list[LlmResponse | ProviderError | Step]
+    script: list[LlmResponse | QuorumError | Step]
     conversation: Conversation = field(default_factory=Conversation)
     model: str = "fake/model"
     sent: list[Sent] = field(default_factory=list)
@@ -80,7 +80,7 @@ class FakeSession(ConversationSession):
                 await step.gate.wait()
             finally:
                 self.waiting.clear()
-        if isinstance(step.answer, ProviderError):
+        if isinstance(step.answer, QuorumError):
             raise step.answer
         _tell(step.answer, on_event, text_is_told=bool(step.first))
         return step.answer

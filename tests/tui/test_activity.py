@@ -44,7 +44,8 @@ def test_the_model_is_waited_for_until_something_of_its_answer_arrives():
 
 
 async def test_the_status_bar_names_what_is_waited_for_and_what_runs(tmp_path):
-    call = ("run_command", {"command": "make"}, RiskLevel.HIGH, ())
+    arguments = {"command": "cd sub && uv run pytest -q"}
+    call = ("run_command", arguments, RiskLevel.HIGH, ())
 
     async with on_stage(tmp_path, size=(100, 30)) as stage:
         view = stage.app.chat.transcript.session_view
@@ -53,9 +54,9 @@ async def test_the_status_bar_names_what_is_waited_for_and_what_runs(tmp_path):
             view.apply(event)
         stage.app.chat.turns.does = "working"
         assert status._describe_activity()[0] == "waiting for the model"
-        for event in (completed("x", calls=True), planned(call), started("run_command", {"command": "make"})):
+        for event in (completed("x", calls=True), planned(call), started("run_command", arguments)):
             view.apply(event)
-        assert status._describe_activity()[0] == "run_command"
+        assert status._describe_activity()[0] == "running pytest"
         view.apply(finished("run_command", "x"))
         assert status._describe_activity()[0] == "working"
 

@@ -73,7 +73,7 @@ def test_number_verb_argument_and_account_stand_in_columns():
 def test_a_single_call_has_no_number_and_the_tool_of_somebody_else_keeps_its_name():
     assert rows(call("read_file", "     1\tx", path="a.py")) == ["▸ read   a.py   1 line"]
     long = call("mcp__tracker__create_issue", "{}", title="x")
-    assert rows(long, call("edit_file", path="a.py"))[0].startswith("▸  1 mcp__tracker__create_issue title=x")
+    assert rows(long, call("edit_file", path="a.py"))[0].startswith("▸  1 tracker: create_issue title=x")
     assert any(row.startswith("▸  2 edit   a.py ") for row in rows(long, call("edit_file", path="a.py")))
 
 
@@ -81,8 +81,8 @@ def test_a_single_call_has_no_number_and_the_tool_of_somebody_else_keeps_its_nam
 def test_the_name_of_a_tool_without_arguments_is_not_cut_where_there_is_room(width):
     (row, *_) = rows(call("mcp__tickets__list_all_tickets", ""), width=width)
 
-    assert row.startswith("▸ mcp__tickets__list_all_tickets")
-    assert "…" in rows(call("mcp__tickets__list_all_tickets", "", name="x"), width=56)[0]
+    assert row.startswith("▸ tickets: list_all_tickets")
+    assert "…" in rows(call("mcp__tickets__list_all_open_tickets", "", name="x"), width=56)[0]
 
 
 def test_the_argument_is_bold_and_the_verb_is_not():
@@ -126,11 +126,24 @@ def test_durations_are_told_from_a_second_on():
 
 
 def test_what_only_looked_is_one_row_that_counts_files_once():
-    assert rows(*looks()) == ["▸ read 2 files, searched 1, listed 1 · 300 ms"]
-    assert rows(*looks(), untimed=True) == ["▸ read 2 files, searched 1, listed 1"]
+    assert rows(*looks()) == ["▸ read 2 files, searched 1, listed 1 · 300 ms · a.py, b.py"]
+    assert rows(*looks(), untimed=True) == ["▸ read 2 files, searched 1, listed 1 · a.py, b.py"]
     assert rows(*(call("grep_search", pattern="x", path=".") for _ in range(3))) == [
         "▸ searched 3 times · 300 ms"
     ]
+
+
+def test_the_row_of_looks_names_as_many_files_as_fit_and_counts_the_others():
+    paths = ["a/__init__.py", "b/__init__.py", *(f"src/module_{n}.py" for n in range(90)), "x\x1b[2J.py"]
+    reads = [call("read_file", "     1\tx", path=path) for path in paths]
+
+    (wide,) = rows(*reads, untimed=True, width=90)
+    (narrow,) = rows(*reads, untimed=True, width=20)
+    (strange,) = rows(*reads[-3:], untimed=True)
+
+    assert wide == "▸ read 93 files · a/__init__.py, b/__init__.py, module_0.py, module_1.py, module_2.py +88"
+    assert narrow == "▸ read 93 files"
+    assert strange.endswith("module_89.py, x␛[2J.py")
 
 
 def test_the_row_of_looks_stands_where_the_first_of_them_was_and_others_keep_their_numbers():

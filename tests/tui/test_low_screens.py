@@ -15,12 +15,12 @@ from quorum.domain.text.json_value import JsonValue
 from quorum.tui.screens.jobs.jobs_screen import JobsScreen
 from quorum.tui.screens.model_picker.model_picker import ModelPicker, render_efforts
 from quorum.tui.settings.settings_screen import SettingsScreen
-from quorum.tui.side_panel.plan_text import render_plan
+from quorum.tui.side_panel.plan_text import render_plan_line
 from quorum.tui.themes.own import LIGHT
 from quorum.tui.transcript.layout.view import TranscriptView
 from quorum.tui.widgets.dialog_parts import ChoiceList
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import FakeAgent, hold
+from tests.support.fake_agent import FakeAgent, a_request, an_edit, hold
 from tests.support.fake_settings import FakeSettings, a_setting
 
 LOW = (60, 15)
@@ -125,22 +125,19 @@ def plan(**statuses: str) -> StateMerged:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("size", "lines"), [(LOW, 3), pytest.param((100, 30), 6, marks=pytest.mark.long)])
-async def test_a_plan_fills_its_boxes_above_the_prompt_where_there_is_no_side_panel(
-    tmp_path: Path, size: tuple[int, int], lines: int
+@pytest.mark.parametrize("size", [LOW, pytest.param((100, 30), marks=pytest.mark.long)])
+async def test_a_plan_is_one_line_above_the_prompt_where_there_is_no_side_panel(
+    tmp_path: Path, size: tuple[int, int]
 ) -> None:
     async with on_stage(tmp_path, hold(), size=size, ready=False) as stage:
         await send(stage, "carry out the plan")
         await stage.until(lambda: stage.app.chat.turns.running)
-        shown = stage.app.chat.status.plan_lines
+        shown = stage.app.chat.status.plan_line
         stage.agent.tell(plan(read="pending", write="pending", test="pending"))
-        await stage.shows("Plan  0 of 3")
+        await stage.shows("Plan 0/3")
         stage.agent.tell(plan(read="in_progress", write="done", test="pending"))
-        await stage.shows("Plan  1 of 3")
-        await stage.shows("● read: do read")
-        assert shown.size.height <= lines
-        assert "☐ test: do test" in stage.text()
-        assert ("☑ write: do write" in stage.text()) == (lines > 3)
+        await stage.shows("Plan 1/3 · ● read: do read")
+        assert shown.size.height == 1
         await stage.pilot.press("escape", "escape")
         await stage.until(lambda: not stage.app.chat.turns.running)
         await stage.until(lambda: not shown.display)
@@ -154,21 +151,34 @@ async def test_beside_a_side_panel_the_plan_is_not_shown_twice(tmp_path: Path) -
         stage.agent.tell(plan(read="in_progress", test="pending"))
         await stage.shows("0 of 2")
         assert stage.app.chat.side_panel.display
-        assert not stage.app.chat.status.plan_lines.display
+        assert not stage.app.chat.status.plan_line.display
 
 
-@pytest.mark.parametrize("lines", range(2, 8))
-def test_of_a_plan_with_too_many_steps_those_that_run_are_shown(lines: int) -> None:
-    statuses = [StepStatus.DONE] * 3 + [StepStatus.PENDING] * 3 + [StepStatus.IN_PROGRESS] * 2
-    steps = [Step(f"step {n}", status, is_approved=True) for n, status in enumerate(statuses)]
-    drawn = render_plan(steps, lines).plain.splitlines()
-    assert len(drawn) <= lines
-    assert drawn[0] == "Plan  2 run together · 3 of 8"
-    assert lines < 4 or {"● step 6", "● step 7"} <= set(drawn)
-    named = sum(int(line.split()[1]) if line.startswith("…") else 1 for line in drawn[1:])
-    assert named == 5
+@pytest.mark.parametrize("size", [LOW, (80, 24)])
+async def test_under_a_dialog_a_plan_leaves_the_status_its_line(tmp_path: Path, size: tuple[int, int]) -> None:
+    lines = "".join(f"+line {n}\n" for n in range(40))
+    edit = an_edit(f"--- a/x\n+++ b/x\n@@ -0,0 +1,40 @@\n{lines}")
+
+    async def scene(agent: FakeAgent) -> None:
+        agent.tell(plan(read="in_progress", write="pending"))
+        await agent.ask(a_request(edit))
+
+    async with on_stage(tmp_path, scene, size=size, ready=False) as stage:
+        await send(stage, "carry out the plan")
+        await stage.asked()
+        await stage.until(lambda: "answer needed" in stage.text().rstrip("\n").splitlines()[-1])
 
 
-def test_a_plan_whose_steps_are_all_done_is_one_line() -> None:
-    steps = [Step(f"step {n}", StepStatus.DONE, is_approved=True) for n in range(4)]
-    assert render_plan(steps, 7).plain == "Plan  4 of 4"
+def test_the_line_of_a_plan_names_what_runs_and_what_went_wrong() -> None:
+    steps = [
+        Step("look", StepStatus.DONE),
+        Step("write", StepStatus.FAILED),
+        Step("test", StepStatus.IN_PROGRESS),
+        Step("say\nwhat", StepStatus.IN_PROGRESS),
+        Step("commit", StepStatus.PENDING),
+    ]
+    assert render_plan_line(steps).plain == "Plan 1/5 · ● test · ● say⏎what · ✗ write"
+
+
+def test_the_line_of_a_plan_that_is_done_is_its_number() -> None:
+    assert render_plan_line([Step("look", StepStatus.DONE)] * 4).plain == "Plan 4/4"

@@ -16,6 +16,7 @@ from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent, Scene, a_command, a_packet, a_request, an_edit, composing
 from tests.support.no_folder import NO_FOLDER, NO_HOME
 from tests.support.review_contexts import THREE, a_ballot, a_review_context, voted
+from tests.tui.transcript_scenes import completed
 
 DIFF = '''\
 --- a/src/retry.py
@@ -72,6 +73,7 @@ class Look:
     review_context: ReviewContext
     approved_before: ReviewRequest | None = None
     colours: bool = True
+    preamble: str = ""
 
 
 def a_sandboxed(command: str) -> ReviewRequest:
@@ -120,6 +122,13 @@ LOOKS = {
         (80, 24),
         a_review_context(SPLIT),
     ),
+    "preamble": Look(
+        a_request(an_edit(DIFF)),
+        (100, 36),
+        a_review_context(),
+        preamble="The pause is never awaited, so the loop waits for it.\n\nI make it a coroutine, cap it at "
+        "`self.longest`, and add some jitter so that clients do not all come back at the same moment.",
+    ),
     "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_review_context(SPLIT), colours=False),
 }
 
@@ -128,6 +137,8 @@ def scene_of(look: Look) -> Scene:
     async def scene(agent: FakeAgent) -> None:
         if look.approved_before is not None:
             await agent.ask(look.approved_before)
+        if look.preamble:
+            agent.tell(completed(look.preamble, calls=True))
         await agent.ask(look.request, look.review_context)
 
     return scene

@@ -404,7 +404,7 @@ async def test_a_compaction_that_fails_is_shown_and_the_session_goes_on(tmp_path
 @pytest.mark.long(after=2)
 @pytest.mark.parametrize(
     ("context", "expected"),
-    [((62_000, 200_000), "context 31 %"), ((12_400, 0), "12.4k tokens"), ((700, 200_000), "context 1 %")],
+    [((62_000, 200_000), "context 31 %"), ((12_400, 0), "context 12.4k"), ((700, 200_000), "context 1 %")],
 )
 @pytest.mark.parametrize("width", [40, 80, 120])
 async def test_how_full_the_context_is_can_always_be_seen(tmp_path, context, expected, width):

@@ -255,3 +255,48 @@ def test_what_an_answer_is_bound_to_covers_every_file_folded_or_not():
     changed = replace(question, items=(*others, replace(last, digest="f" * 64)))
 
     assert question.digest != changed.digest
+
+
+async def test_a_file_that_changed_shows_what_changed_and_all_of_it_on_demand(tmp_path):
+    lines = tuple(f"rule {n}" for n in range(30))
+    item = TrustItem(
+        file="/home/me/app/AGENTS.md",
+        digest="7f3a" + "0" * 60,
+        wants=("instructions to the model: 30 lines, 300 bytes",),
+        changed=True,
+        text=(*lines[:20], "rule\x1b[2J twenty", *lines[21:]),
+        former=lines,
+    )
+    question = TrustQuestion(folder="/home/me/app", items=(item,))
+    async with asked(tmp_path, question, size=(100, 50)) as (stage, _):
+        shown = stage.text()
+        assert "This file has changed since you trusted it:" in shown
+        assert "- rule 20" in shown
+        assert "+ rule␛[2J twenty" in shown
+        assert "rule 5" not in shown
+
+        await stage.pilot.press("d")
+        await stage.shows("rule 5")
+
+
+async def test_settings_that_changed_show_which(tmp_path):
+    item = replace(ITEM, changed=True, former=(ITEM.wants[0], 'hooks[0].command = ["./check"]'))
+    async with asked(tmp_path, replace(QUESTION, items=(item,)), size=(100, 40)) as (stage, _):
+        shown = stage.text()
+        assert '- hooks[0].command = ["./check"]' in shown
+        assert '+ hooks[0].command = ["./check", "--all"]' in shown
+
+
+async def test_only_what_is_asked_about_is_explained(tmp_path):
+    instructions = replace(
+        ITEM, file="/home/me/app/AGENTS.md", wants=("instructions: 1 line",), text=("Be kind.",)
+    )
+    tool = replace(ITEM, file="the tool convert of the MCP server time", wants=("Converts times.",))
+    said = {"Settings may start": ITEM, "Instructions are put": instructions, "What a server says": tool}
+
+    for items in ((ITEM,), (instructions,), (tool,), (ITEM, instructions)):
+        async with asked(tmp_path, replace(QUESTION, items=items), size=(100, 40)) as (stage, _):
+            shown = stage.text()
+            assert {words for words in said if words in shown} == {
+                words for words, item in said.items() if item in items
+            }

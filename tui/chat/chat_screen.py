@@ -148,8 +148,9 @@ class ChatScreen(DrawnOnce):
             self.turns,
             self.transcript,
             main=self._main,
-            below=(self._composer, self.status.status_bar),
+            below=(*self.status.above_prompt, self._composer, self.status.status_bar, self.status.status_line),
             announce=lambda answer_needed, tool: self.post_message(self.AskingChanged(answer_needed, tool)),
+            catch_up=self._take_events,
         )
         self.sending = SendController(
             self,
@@ -229,7 +230,8 @@ class ChatScreen(DrawnOnce):
         with self._main:
             yield self.transcript
             yield self.side_panel
-        yield from (self.status.welcome, self.status.plan_lines, self.status.waiting_lines)
+        yield self.status.welcome
+        yield from self.status.above_prompt
         yield self.prompt.menu
         with self._composer:
             yield self.arrangement.sign

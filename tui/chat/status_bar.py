@@ -194,7 +194,7 @@ def render_context_level(tokens: int, window: int) -> Content:
     if not tokens:
         return Content("")
     if not window:
-        return Content(f"{format_tokens(tokens)} tokens")
+        return Content(f"context {format_tokens(tokens)}")
     share = tokens / window
     style = next(style for least, style in _LEVELS if share >= least)
     return Content(f"context {max(1, round(100 * share))} %").stylize(style)

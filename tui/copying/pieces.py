@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.text.amounts import format_amount
 from quorum.tui.transcript.draw.status import shorten_arguments
 from quorum.tui.transcript.model.tokens import make_parser
@@ -58,7 +59,9 @@ def find_code(text: str) -> list[Piece]:
 
 def build_output_piece(call: Call) -> Piece:
     return Piece(
-        _get_kept_text(call.output), f"the output of {call.tool} {shorten_arguments(call)[0]}".strip(), call
+        _get_kept_text(call.output),
+        f"the output of {format_tool_name(call.tool)} {shorten_arguments(call)[0]}".strip(),
+        call,
     )
 
 

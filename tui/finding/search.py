@@ -11,6 +11,7 @@ from typing import NamedTuple, assert_never
 
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Notice, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.calls.server_tools import format_tool_name, is_of_server
 from quorum.tui.transcript.cells.lines import clean_program_text
 from quorum.tui.transcript.draw.panels import render_panel
 
@@ -221,6 +222,7 @@ def _render_text(call: Call) -> str:
     output = (call.output.head, call.output.tail) if call.output is not None else call.progress.list_lines()
     texts = [
         call.tool,
+        format_tool_name(call.tool) if is_of_server(call.tool) else "",
         *arguments,
         call.reason or "",
         *remarks,

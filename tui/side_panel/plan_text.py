@@ -28,8 +28,8 @@ _MARK_STYLES = {
     StepStatus.BLOCKED: _QUIET,
     StepStatus.UNKNOWN: "$text-warning",
 }
-_TEXT_STYLES = {StepStatus.IN_PROGRESS: "bold", StepStatus.DONE: _QUIET, StepStatus.BLOCKED: _QUIET}
-_OVER = (StepStatus.DONE, StepStatus.BLOCKED)
+_TEXT_STYLES = {StepStatus.IN_PROGRESS: "bold"}
+_TOLD = (StepStatus.IN_PROGRESS, StepStatus.FAILED, StepStatus.UNKNOWN)
 
 
 def find_mark(step: Step) -> str:
@@ -46,25 +46,12 @@ def describe_progress(plan: Sequence[Step]) -> str:
     return f"{together}{done} of {len(plan)}"
 
 
-def render_plan(plan: Sequence[Step], lines: int) -> Content:
-    """The plan on at most `lines` lines, from two on. Where it needs more, steps that are over are left out
-    first, then those that wait. Once all are done it is one line.
-    """
-    heading = Content.assemble(("Plan", "bold"), (f"  {describe_progress(plan)}", _QUIET))
-    if all(step.status is StepStatus.DONE for step in plan):
-        return heading
-    rows = lines - 1
-    shown = list(plan)
-    if len(shown) > rows:
-        shown = [step for step in plan if step.status not in _OVER]
-    hidden = 0
-    if len(shown) > rows:
-        first = sorted(shown, key=lambda step: step.status is StepStatus.PENDING)
-        shown, hidden = first[: rows - 1], len(shown) - rows + 1
-    drawn = [heading, *map(_render_step, shown)]
-    if hidden:
-        drawn.append(Content(f"… {hidden} more").stylize(_QUIET))
-    return Content("\n").join(drawn)
+def render_plan_line(plan: Sequence[Step]) -> Content:
+    """How many steps are done, and those that run or went wrong, in one line."""
+    done = sum(step.status is StepStatus.DONE for step in plan)
+    shown = sorted((step for step in plan if step.status in _TOLD), key=lambda step: _TOLD.index(step.status))
+    heading = Content.assemble(("Plan", "bold"), f" {done}/{len(plan)}")
+    return Content(" · ").join([heading, *map(_render_step, shown)])
 
 
 def _render_step(step: Step) -> Content:

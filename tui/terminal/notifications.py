@@ -56,7 +56,10 @@ class Notifier:
 
     def notify_question(self, tool: str) -> None:
         """A question waits for the person; `tool` is the name of the one it is about, or empty."""
-        self._call(f"{clean_title(tool)} needs your answer" if tool else "your answer is needed")
+        from quorum.domain.calls.server_tools import format_tool_name  # not before the first paint
+
+        name = clean_title(format_tool_name(tool))
+        self._call(f"{name} needs your answer" if tool else "your answer is needed")
 
     def notify_turn_end(self) -> None:
         """A long turn is over."""

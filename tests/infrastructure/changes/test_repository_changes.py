@@ -73,6 +73,19 @@ async def test_a_file_that_was_only_touched_is_no_change(folder: Path) -> None:
         await changes(folder).read(UNCOMMITTED)
 
 
+async def test_where_nothing_is_uncommitted_the_last_commit_is_offered_if_another_is_before_it(
+    tmp_path: Path,
+) -> None:
+    git(tmp_path, "init", "-q")
+    for content in ("1", "2"):
+        write(tmp_path, {"a.py": content})
+        git(tmp_path, "add", "-A")
+        git(tmp_path, "commit", "-q", "-m", content)
+        with pytest.raises(NothingToReview) as nothing:
+            await changes(tmp_path).read(UNCOMMITTED)
+        assert ("/review HEAD~1..HEAD" in str(nothing.value)) == (content == "2")
+
+
 async def test_a_repository_without_a_commit_is_all_new(tmp_path: Path) -> None:
     git(tmp_path, "init", "-q")
     write(tmp_path, {"a.py": "x\n"})

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
+from quorum.domain.replacing import replace
+from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
+from quorum.infrastructure.trust.decisions import TrustDecisions
 from quorum.infrastructure.trust.trust_file import TrustFile, open_trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64
@@ -63,7 +65,12 @@ def test_the_file_is_for_its_owner_alone(path: Path) -> None:
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert sorted(os.listdir(path.parent)) == ["trust.toml", "trust.toml.lock"]
+    assert sorted(os.listdir(path.parent)) == [
+        "trust.toml",
+        "trust.toml.lock",
+        "trusted-texts.json",
+        "trusted-texts.json.lock",
+    ]
 
 
 def test_what_is_forgotten_is_not_trusted_any_more_and_all_else_is(path: Path) -> None:
@@ -179,3 +186,51 @@ def test_the_file_lies_in_the_state_folder(tmp_path: Path) -> None:
     assert file is not None
     _trust(file, _question())
     assert (tmp_path / "quorum/trust.toml").is_file()
+
+
+def test_what_a_file_said_when_it_was_trusted_is_recalled_until_it_is_forgotten(path: Path) -> None:
+    file = TrustFile(path)
+    said = TrustItem(file="/w/AGENTS.md", digest=_ONE, wants=("2 lines",), text=("one", "two \udc80"))
+    _trust(file, TrustQuestion(folder="/w", items=(said,)))
+
+    assert file.recall(["/w/AGENTS.md", "/w/never.md"]) == {"/w/AGENTS.md": ("one", "two \udc80")}
+
+    _trust(file, TrustQuestion(folder="/w", items=(replace(said, digest=_OTHER, text=("three",)),)))
+    texts = path.with_name("trusted-texts.json")
+    assert file.recall(["/w/AGENTS.md"]) == {"/w/AGENTS.md": ("three",)}
+    assert "one" not in texts.read_text()
+    assert stat.S_IMODE(texts.stat().st_mode) == 0o600
+
+    asyncio.run(file.forget([Path("/w/AGENTS.md")]))
+    assert file.recall(["/w/AGENTS.md"]) == {}
+    assert "three" not in texts.read_text()
+
+
+@pytest.mark.parametrize("content", ["", "no JSON", "[1]", '{"1": 2}', "[" * 100_000])
+def test_damaged_texts_cost_the_comparison_and_no_trust(path: Path, content: str) -> None:
+    file = TrustFile(path)
+    _trust(file, _question())
+    path.with_name("trusted-texts.json").write_text(content)
+
+    assert file.recall([str(_PLACE)]) == {}
+    assert file.load().find_standing(_PLACE, _ONE) is Standing.TRUSTED
+
+    _trust(file, _question())
+    assert file.recall([str(_PLACE)]) == {str(_PLACE): ("x = 1",)}
+
+
+async def test_a_question_about_a_changed_file_has_what_the_file_said_before(path: Path) -> None:
+    decisions = TrustDecisions(TrustFile(path))
+    asked: list[TrustQuestion] = []
+
+    async def accept(question: TrustQuestion) -> bool:
+        asked.append(question)
+        return True
+
+    for digest, text in ((_ONE, ("one", "two")), (_OTHER, ("one", "three"))):
+        content = TrustContent(digest=digest, wants=("2 lines",), text=text)
+        await decisions.settle({Path("/w/AGENTS.md"): content}, Path("/w"), accept)
+
+    (first,), (changed,) = (question.items for question in asked)
+    assert (first.former, first.compare()) == (None, None)
+    assert changed.compare() == ("@@ -1,2 +1,2 @@", " one", "-two", "+three")

@@ -17,6 +17,7 @@ class QuestionController:
 
     A dialog covers the screen from below: `below` are the widgets that stand under `main`, which holds the
     transcript. `announce` is called with whether an answer is needed, and the tool that the question is about.
+    `catch_up` has the transcript take in what has happened so far.
     """
 
     def __init__(
@@ -28,10 +29,11 @@ class QuestionController:
         main: Widget,
         below: tuple[Widget, ...],
         announce: Callable[[bool, str], object],
+        catch_up: Callable[[], None],
     ) -> None:
         self.asking = False
         self._host, self._turns, self._transcript = host, turns, transcript
-        self._main, self._below, self._announce = main, below, announce
+        self._main, self._below, self._announce, self._catch_up = main, below, announce, catch_up
         self._in_front = asyncio.Event()
 
     def come_to_front(self) -> None:
@@ -54,12 +56,17 @@ class QuestionController:
         self._host.refresh_state()
         self._announce(True, tool)
 
+    def get_preamble(self) -> str:
+        """What the model wrote in the response whose calls are asked about."""
+        self._catch_up()
+        return self._transcript.session_view.preamble
+
     def reserve_lines(self, lines: int) -> None:
         """Keep the transcript's end above a dialog that covers so many lines from below.
 
         A line of it is kept also where the dialog leaves none: else the status bar would have no room.
         """
-        own = sum(widget.outer_size.height for widget in self._below)
+        own = sum(widget.outer_size.height for widget in self._below if widget.display)
         most = self._host.app.size.height - self._main.region.y - own - 1
         self._main.styles.margin = (0, 0, max(0, min(lines - own, most)), 0)
 

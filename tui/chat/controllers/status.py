@@ -16,17 +16,20 @@ from quorum.tui.chat.status_bar import Status, StatusBar
 from quorum.tui.chat.status_line import StatusLine, encode_session
 from quorum.tui.chat.welcome import Welcome
 from quorum.tui.keys.keyed_app import does_enter_steer
-from quorum.tui.side_panel.plan_lines import PlanLines
+from quorum.tui.side_panel.plan_line import PlanLine
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.themes.looks import Looks
+from quorum.tui.transcript.cells.lines import fit_text
 from quorum.tui.transcript.cells.palette import READER
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
+    from quorum.application.view.entries import Call
     from quorum.tui.session.session import Session
 
 _MOST_LINES = 4
 _LONGEST = 500
+_MOST_OF_NAME = 40
 
 
 class WaitingLines(Static):
@@ -76,8 +79,9 @@ class StatusController:
     ) -> None:
         self.header = Header(workspace, id="header")
         self.welcome = Welcome(workspace, id="welcome")
-        self.plan_lines = PlanLines(id="plan-lines", markup=False)
+        self.plan_line = PlanLine(id="plan-line", markup=False)
         self.waiting_lines = WaitingLines(id="waiting", markup=False)
+        self.above_prompt = (self.plan_line, self.waiting_lines)
         self.status_bar = StatusBar(self._build_status, id="status")
         self.status_line = StatusLine(host.tell, id="status-line")
         self._vim_mode = ""
@@ -127,7 +131,7 @@ class StatusController:
         """Show how far the plan is, while a turn runs and the side panel has no room for it."""
         is_read_out = self._host.app.has_class(READER)  # one column, and no line that changes by itself
         is_shown = self._turns.running and self._panel.lacks_room and not is_read_out
-        self.plan_lines.show(self._transcript.session_view.present.current_plan if is_shown else ())
+        self.plan_line.show(self._transcript.session_view.present.current_plan if is_shown else ())
 
     def _build_status(self) -> Status:
         session, turns = self._current.session, self._turns
@@ -174,7 +178,7 @@ class StatusController:
         now = view.clock()
         running = [call for call in view.present.running if call.since]
         if running:
-            name = make_printable(running[0].tool, newlines=False)
+            name = fit_text(make_printable(_name_running(running[0]), newlines=False), _MOST_OF_NAME)
             others = f" and {len(running) - 1} more" if len(running) > 1 else ""
             return f"{name}{others}", max(
                 (end - begin for begin, end in running[0].list_stretches(Phase.RUNNING, now)), default=0.0
@@ -183,6 +187,17 @@ class StatusController:
             return view.status.reading_share or "waiting for the model", now - since
         waited = measure_waited(view.timings.turns[-1], now) if view.timings.turns else 0.0
         return turns.does, max(turns.elapsed - waited, 0.0)
+
+
+def _name_running(call: Call) -> str:
+    """What runs: the program of a command, else the tool."""
+    from quorum.domain.calls.server_tools import format_tool_name
+    from quorum.domain.calls.tool_traits import find_traits
+    from quorum.domain.shell.script import name_main_program
+
+    command = find_traits(call.tool).find_command(call.arguments)
+    program = name_main_program(command) if command is not None else ""
+    return f"running {program}" if program else format_tool_name(call.tool)
 
 
 def _describe_mode(session: Session) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.screen import Screen
 
 from quorum.application.inbox.inbox_question import build_request, build_review_context
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.tui.screens.review.dialog import ReviewDialog
@@ -63,5 +64,5 @@ class InboxAnswers:
         else:
             verb = "approved" if approves else "rejected"
             then = "its process takes the answer" if review.is_open else "it counts when the session is resumed"
-            said = f"{verb}: {review.packet.call.tool_name}; {then}"
+            said = f"{verb}: {format_tool_name(review.packet.call.tool_name)}; {then}"
         await self._on_sent(said)

@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.ages import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
@@ -199,7 +200,7 @@ def name_call(review: WaitingReview) -> str:
     """The tool, and what it is given first."""
     call = review.packet.call
     named = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return f"{call.tool_name} {named}".strip()
+    return f"{format_tool_name(call.tool_name)} {named}".strip()
 
 
 def _fit(content: Content, room: int) -> Content:

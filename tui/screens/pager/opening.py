@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from quorum.application.view.entries import Call, Kept
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from quorum.tui.transcript.draw.status import shorten_arguments
@@ -21,7 +22,7 @@ async def open_pager(call: Call, agent: AgentSession) -> PagerScreen:
 
     Raises BlobError where the stored output is gone.
     """
-    name = f"{call.tool} {shorten_arguments(call)[0]}".strip()
+    name = f"{format_tool_name(call.tool)} {shorten_arguments(call)[0]}".strip()
     if call.stored is not None:
         lines = await agent.outputs.open_lines(call.stored.blob_id)
         return PagerScreen(lines, name, format_size(call.stored.size_bytes))

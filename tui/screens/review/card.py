@@ -25,7 +25,14 @@ from quorum.tui.screens.review.hidden_parts import can_reveal
 from quorum.tui.screens.review.keys import Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.offer_form import render_offer_row
 from quorum.tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
-from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details, summarise_dangers
+from quorum.tui.screens.review.text.facts import (
+    collect_facts,
+    list_calls,
+    list_details,
+    quote_preamble,
+    render_preamble,
+    summarise_dangers,
+)
 from quorum.tui.screens.review.text.objections import Quotes, collect_quotes
 from quorum.tui.screens.review.text.plan_rounds import render_all_votes
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, fold
@@ -40,6 +47,7 @@ _WITH_VOTES = ("choosing", "reasoning")
 _OVER_THE_CALL = ("choosing", "reasoning", "editing", "dropping")
 _APART = ("polling", "detailing")
 _ROOMY, _GAP_FROM = 20, 16
+_MOST_OF_PREAMBLE, _ROOM_PER_LINE_OF_PREAMBLE = 3, 7
 _LEAST_READ = 3
 _BESIDE_TITLE = 6  # corners, and what the border keeps free of them
 
@@ -80,6 +88,7 @@ class ReviewCard(VerticalGroup):
         request: ReviewRequest,
         review_context: ReviewContext,
         earlier: Earlier = NOTHING,
+        preamble: str = "",
         *,
         root: str = "",
     ) -> None:
@@ -89,10 +98,13 @@ class ReviewCard(VerticalGroup):
         """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
         self.forms = ReviewForms(request, review_context)
-        self._put(request, review_context, earlier)
+        self._put(request, review_context, earlier, preamble)
 
-    def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
+    def _put(
+        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier, preamble: str
+    ) -> None:
         self._request, self._review_context, self._earlier = request, review_context, earlier
+        self._preamble = preamble
         self._title_line = build_request_title(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
@@ -103,15 +115,16 @@ class ReviewCard(VerticalGroup):
         self.stage: Stage = "choosing"
 
     async def show_request(
-        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
+        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier, preamble: str
     ) -> None:
         """Show another request in the place of this one."""
         self.forms.propose(request, review_context)
-        self._put(request, review_context, earlier)
+        self._put(request, review_context, earlier, preamble)
         await self.enter("choosing", anew=True)
 
     def compose(self) -> ComposeResult:
         """All but what is typed into: most reviews end without, and making it takes longer than all else."""
+        yield Rows(id="preamble")
         yield ScrollableText(id="reading")
         yield Static(id="more", markup=False)
         yield Rows(id="facts")
@@ -183,6 +196,7 @@ class ReviewCard(VerticalGroup):
         gap = int(room >= _GAP_FROM)
         self.query_one(ChoiceBar).styles.margin = (gap, 0, 0, 0)
         left = room - self._lay_out_votes(inner, room) - _BORDER_AND_CHOICES - gap - typed
+        left -= self._lay_out_preamble(inner, room)
         rows, pinned, approved = self._render_text(inner, left)
         if self._seen_rows.show(rows[:approved]):
             self._unseen_warned_for = ""
@@ -197,6 +211,17 @@ class ReviewCard(VerticalGroup):
         known.styles.margin = (0 if tight else 1, 0, 0, 0)
         self.show_keys()
         self._tell_more()
+
+    def _lay_out_preamble(self, width: int, room: int) -> int:
+        """Show what the model wrote above what it asks for, where there is room; in how many lines."""
+        height = min(_MOST_OF_PREAMBLE, room // _ROOM_PER_LINE_OF_PREAMBLE) if self.stage in _WITH_VOTES else 0
+        key = fill_in_keys("{review_details=d}", self.app)
+        rows = render_preamble(self._preamble, width, height, key)
+        gap = int(bool(rows) and room >= _ROOMY)
+        shown = self.query_one("#preamble", Rows)
+        shown.show(rows, height=len(rows))
+        shown.styles.margin = (0, 0, gap, 0)
+        return len(rows) + gap
 
     def _lay_out_votes(self, width: int, room: int) -> int:
         """Show the votes in lines that do not depend on what has arrived; how many these are."""
@@ -236,7 +261,7 @@ class ReviewCard(VerticalGroup):
         if self.stage == "polling":
             return render_all_votes(self._request, self._review_context, width), [], 0
         if self.stage == "detailing":
-            return fold(list_details(self._request), width), [], 0
+            return fold([*list_details(self._request), *quote_preamble(self._preamble)], width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
         rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)

@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from quorum.application.view.entries import Batch, Call
 from quorum.application.view.turn_timings import RequestTiming, Stretch, TurnTiming
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.timeline.axis import Axis
@@ -127,7 +128,7 @@ def _answer(request: RequestTiming, bar: _Runs, palette: Palette) -> tuple[_Runs
 
 def _call(call: Call, palette: Palette) -> _Runs:
     telling, others = shorten_arguments(call)
-    tool = make_printable(call.tool or "…", newlines=False)
+    tool = make_printable(format_tool_name(call.tool) or "…", newlines=False)
     return [
         ("  ", Style()),
         (f"{call.number} ", palette.muted),

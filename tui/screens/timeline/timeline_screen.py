@@ -20,6 +20,7 @@ from textual.widgets import Static
 from quorum.application.view.decisions import describe_decision
 from quorum.application.view.entries import Batch, Call, NoticeKind
 from quorum.application.view.turn_timings import RequestTiming, Totals, TurnTiming, TurnTimings, sum_totals
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.events.report import RunStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
@@ -116,9 +117,8 @@ def _request(request: RequestTiming, turn: TurnTiming, now: float) -> _Lines:
 
 def _call(call: Call, row: TimelineRow, palette: Palette, now: float) -> _Lines:
     telling, others = shorten_arguments(call)
-    head = (
-        f"call {call.number} of batch {row.number} in turn {row.turn.number} · {call.tool} {telling} {others}"
-    )
+    place = f"call {call.number} of batch {row.number} in turn {row.turn.number}"
+    head = f"{place} · {format_tool_name(call.tool)} {telling} {others}"
     state = "".join(text for text, _ in describe_state(call, palette))
     spent = describe_course(call, now) or (
         f"ran {format_duration(call.duration)}" if call.duration is not None else ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import PurePath
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
@@ -13,14 +14,29 @@ from quorum.domain.text.ages import shorten_home
 from quorum.domain.text.amounts import format_amount
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
-from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line, fold, shorten_digest
-
-_EXPLANATION = (
-    "Settings may start programs with your rights, let calls run without asking, and choose who can read "
-    "your work. Instructions are put to the model as if they were yours. Until you trust them, only "
-    "stricter settings apply. Trust covers the files as they are now, not the programs they name. They "
-    "ask for:"
+from quorum.tui.screens.review.text.rows import (
+    Line,
+    LineKind,
+    build_diff_line,
+    clean_line,
+    fold,
+    shorten_digest,
 )
+
+_SETTINGS = (
+    "Settings may start programs with your rights, let calls run without asking, and choose who can read "
+    "your work.",
+    "Until you trust them, only stricter settings apply.",
+)
+_INSTRUCTIONS = (
+    "Instructions are put to the model as if they were yours.",
+    "Until you trust them, the model does not get them.",
+)
+_OF_SERVERS = (
+    "What a server says of its tools is put to the model.",
+    "Until you trust it, these tools are not offered.",
+)
+_COVERED = "Trust covers what is here as it is now, not the programs it names. It asks for:"
 _SHORT = 40
 """Of so many lines of text in all, none is folded."""
 _MOST_LISTED = 4
@@ -52,7 +68,10 @@ class TrustDialog(QuestionCard):
         super().__init__(clock=clock)
         self._question = question
         self._text_lines = sum(len(item.text) for item in question.items)
-        self._is_folded = self._text_lines > _SHORT
+        self._can_fold = self._text_lines > _SHORT or any(
+            item.text and item.compare() is not None for item in question.items
+        )
+        self._is_folded = self._can_fold
 
     @property
     def question(self) -> TrustQuestion:
@@ -104,19 +123,26 @@ class TrustDialog(QuestionCard):
         else:
             for number, item in enumerate(items):
                 yield Line("file    " if not number else "        ", clean_line(shorten_home(item.file)))
-        if self._text_lines > _SHORT:
+        if self._can_fold:
             does = "shows" if self._is_folded else "hides"
-            keys = fill_in_keys(f"{{trust_text=d}} {does} it, {{trust_next=]}} goes to the next file", self.app)
+            going = ", {trust_next=]} goes to the next file" if len(items) > 1 else ""
+            keys = fill_in_keys(f"{{trust_text=d}} {does} it{going}", self.app)
             yield Line("text    ", f"{format_amount(self._text_lines, 'line')}: {keys}")
         yield Line("", "")
-        yield Line("", _EXPLANATION)
+        yield Line("", _explain(items))
 
     def _render_item(self, item: TrustItem) -> Iterator[Line]:
         yield Line("", "")
         if len(self._question.items) > 1:
             yield Line("", clean_line(shorten_home(item.file)), LineKind.STRONG)
+        changes = item.compare()
         if item.changed:
-            yield Line("", "This file has changed since you trusted it.", LineKind.WARNING)
+            ending = "." if changes is None else ":" if changes else ", in nothing that is shown."
+            yield Line("", f"This file has changed since you trusted it{ending}", LineKind.WARNING)
+        for change in map(build_diff_line, changes or ()):
+            yield change._replace(head=f"  {change.head}")
+        if changes:
+            yield Line("", "")
         for want in item.wants:
             yield Line("  ", clean_line(want))
         if self._is_folded and item.text:
@@ -124,3 +150,15 @@ class TrustDialog(QuestionCard):
             return
         for line in item.text:
             yield Line("  ", clean_line(line))
+
+
+def _explain(items: Sequence[TrustItem]) -> str:
+    """What trust in these means, and what holds without it: of each kind that is among them."""
+    kinds = dict.fromkeys(map(_choose_explanation, items))
+    return " ".join([*(means for means, _ in kinds), *(until for _, until in kinds), _COVERED])
+
+
+def _choose_explanation(item: TrustItem) -> tuple[str, str]:
+    if item.text:
+        return _INSTRUCTIONS
+    return _SETTINGS if PurePath(item.file).is_absolute() else _OF_SERVERS

@@ -12,6 +12,7 @@ from textual.strip import Strip
 
 from quorum.application.view.entries import Batch, Call, Phase, StoredOutput
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.json_value import JsonValue
@@ -176,7 +177,8 @@ class _Card:
     def render_details(self, batch: Batch, now: float) -> list[Part]:
         """The lines below an unfolded row, in parts."""
         call, width, palette = self._call, self._width, self._palette
-        strips = _draw_plain(call.tool, width, palette.muted) if find_traits(call.tool).verb else []
+        is_renamed = find_traits(call.tool).verb or is_of_server(call.tool)
+        strips = _draw_plain(call.tool, width, palette.muted) if is_renamed else []
         strips += self._render_arguments()
         for reason in call.asked_because:
             strips += _draw_plain(

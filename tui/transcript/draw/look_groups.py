@@ -5,8 +5,12 @@ The row stands for those of a batch, or for all of several batches in a row that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
+from pathlib import PurePath
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
@@ -14,12 +18,14 @@ from quorum.application.view.entries import AnswerEntry, Batch, Entry, LookSegme
 from quorum.application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.text.amounts import format_amount, format_duration
+from quorum.domain.text.printable import collapse_blanks, make_printable
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.marks import ASIDE
 from quorum.tui.transcript.cells.palette import Palette
 
 LOOKS = -2
 """The place of the row that stands for a batch's looks, where calls have theirs from 0 on."""
+_MOST_NAMED = 40
 _ORDER = ("read", "searched", "listed")  # any other verb comes after these
 
 
@@ -74,7 +80,7 @@ def set_looks_open(batch: Batch, is_wanted: bool) -> None:
 
 
 def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette) -> Strip:
-    """The row, as `read 4 files, searched 1, listed 2 · 81 ms`."""
+    """The row, as `read 2 files, searched 1, listed 2 · 81 ms · a.py, b.py`."""
     segment = _find_folded_segment(batch)
     if segment is not None:
         summary, is_untimed = segment.summary, segment.is_untimed
@@ -89,7 +95,23 @@ def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette
     mark = "▾ " if is_open(batch) else "▸ "
     text = fit_text(said, width - len(mark))
     room = width - len(mark) - len(text)
-    return build_strip((mark, palette.muted + ASIDE), (text, Style()), (fit_text(took, room), palette.muted))
+    behind = fit_text(took, room)
+    behind += _name_seen(summary, room - len(behind))
+    return build_strip((mark, palette.muted + ASIDE), (text, Style()), (behind, palette.muted))
+
+
+def _name_seen(summary: LookSummary, room: int) -> str:
+    """The names of the first files that were read, as many as fit, and how many more there are."""
+    paths = [PurePath(value) for _, value in islice(summary.seen, _MOST_NAMED)]
+    times = Counter(path.name for path in paths)
+    names = ["/".join(path.parts[-2:]) if times[path.name] > 1 else path.name for path in paths]
+    names = [collapse_blanks(make_printable(name, newlines=False)) for name in names]
+    for count in range(len(names), 0, -1):
+        left = len(summary.seen) - count
+        text = f" · {', '.join(names[:count])}{f' +{left:,}' if left else ''}"
+        if cell_len(text) <= room:
+            return text
+    return ""
 
 
 def _describe(summary: LookSummary) -> str:

@@ -13,6 +13,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from quorum.application.view.entries import Call
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.printable import collapse_blanks, make_printable
@@ -39,7 +40,7 @@ _BOLD = Style(bold=True)
 
 def choose_verb(call: Call) -> str:
     """What a row calls the tool of a call, safe to draw."""
-    return find_traits(call.tool).verb or make_printable(call.tool or "…", newlines=False)
+    return find_traits(call.tool).verb or make_printable(format_tool_name(call.tool) or "…", newlines=False)
 
 
 def describe_call(call: Call, palette: Palette, now: float) -> list[tuple[str, Style]]:

@@ -25,6 +25,7 @@ from quorum.application.view.entries import (
 )
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.calls.execution import Outcome
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.attached_file import AttachedFile
 from quorum.domain.review.ballot import Ballot
 from quorum.domain.review.lens import format_reviewer
@@ -100,7 +101,9 @@ def _render_batch(batch: Batch) -> list[tuple[int, list[str]]]:
 
 def _list_history(call: Call) -> Iterator[tuple[float, list[str]]]:
     telling, others = shorten_arguments(call)
-    name = f"{call.tool or 'a call'} {telling or others}".strip()  # the others go once there is a diff
+    name = (
+        f"{format_tool_name(call.tool) or 'a call'} {telling or others}".strip()
+    )  # the others go once there is a diff
     if call.phase is Phase.COMPOSED:
         yield 0.0, [f"{name}: is being written"]
     for moment, phase in call.since:

@@ -85,7 +85,8 @@ def _colour_hunk(hunk: Hunk, path: str, palette: Palette) -> Iterator[Sequence[R
     sides = {}
     for sign in "-+":
         side = [place for place, line in enumerate(hunk.lines) if line.sign in (sign, " ")]
-        runs = colour_lines([texts[place] for place in side], path, dark=palette.dark)
+        is_part = bool(side) and hunk.lines[side[0]].number > 1
+        runs = colour_lines([texts[place] for place in side], path, dark=palette.dark, is_part=is_part)
         sides[sign] = dict(zip(side, runs, strict=True)) if runs is not None else {}
     for place, line in enumerate(hunk.lines):
         yield sides["-" if line.sign == "-" else "+"].get(place)

@@ -57,7 +57,9 @@ def draw_unfolded(call: Call, output: Kept, width: int, palette: Palette) -> Par
     digits = max(len(match[1]) for match in parsed if match is not None)
     texts = [make_printable(match[2], newlines=False) for match in parsed if match is not None]
     path = call.arguments.get("path")
-    runs = iter(colour_lines(texts, path, dark=palette.dark) or () if isinstance(path, str) else ())
+    is_part = next((int(match[1]) > 1 for match in parsed if match is not None), False)
+    coloured = colour_lines(texts, path, dark=palette.dark, is_part=is_part) if isinstance(path, str) else None
+    runs = iter(coloured or ())
     plainly = iter(texts)
     hang = " " * (digits + 2)
     for drawn, (line, match) in enumerate(zip(lines, parsed, strict=True)):

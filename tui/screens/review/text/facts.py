@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ from quorum.tui.screens.review.text.rows import (
     Row,
     Span,
     StyledPart,
+    chop_text,
     clean_line,
     fold,
     place_spans,
@@ -39,6 +41,7 @@ _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "
 _SAID_IN_TITLE = frozenset({"command", "working_dir"})
 _SAID_BESIDE_COMMAND = _SAID_IN_TITLE | {"background", "outside_sandbox", "opens_git"}
 _LABEL_CELLS = 14
+_PREAMBLE_HEAD = "model: "
 _BENDING = frozenset({"ENV", "BASH_ENV", "PROMPT_COMMAND", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS"})
 _BENDING_FAMILIES = ("LD_", "DYLD_", "BASH_FUNC_", "GIT_SSH", "GIT_EXTERNAL_DIFF", "GIT_CONFIG")
 _HIDDEN = "secrets are shown as [secret:NAME]; the call runs with the real ones"
@@ -110,6 +113,33 @@ def list_details(request: ReviewRequest) -> list[Line]:
         found.append(_ReviewFact("not sealed", seal.unsealed))
     found.append(_ReviewFact("packet", packet.digest))
     return list(_add_labels(found))
+
+
+def quote_preamble(preamble: str) -> Iterator[Line]:
+    """All that the model wrote right before its calls."""
+    if preamble.strip():
+        yield Line("", "")
+        yield from _add_labels(_ReviewFact("model wrote", line) for line in preamble.strip().split("\n"))
+
+
+def render_preamble(preamble: str, width: int, height: int, key: str) -> list[Row]:
+    """The paragraph that the model wrote last before its calls, in at most `height` rows of its own; `key`
+    shows all that it wrote.
+    """
+    *before, last = re.split(r"\n\s*\n", preamble.strip())
+    if not last or height <= 0:
+        return []
+    read = last[: width * height + 1]
+    text = clean_line(" ".join(map(str.strip, read.split("\n"))))
+    lead = "… " if before else ""
+    rows = fold([Line(_PREAMBLE_HEAD, lead + text, LineKind.QUIET, LineKind.STRONG)], width)
+    is_cut = len(rows) > height or read != last
+    if not is_cut and not before:
+        return rows
+    mark = StyledPart(f"{'…' if is_cut else ''} {key}: all", LineKind.PLAIN)
+    *whole, (head, rest) = rows[:height]
+    room = max(1, width - cell_len(head.text) - cell_len(mark.text))
+    return [*whole, (head, rest._replace(text=chop_text(rest.text.rstrip(), room)[0]), mark)]
 
 
 def _render_warnings(packet: ReviewPacket) -> Iterator[str]:

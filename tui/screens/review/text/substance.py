@@ -152,7 +152,9 @@ def _read_code(diff: str, path: str) -> tuple[_DrawnLine, ...]:
         named = begin
         for signs in ("- ", "+ "):
             side = [n for n in range(begin + 1, end) if lines[n].sign and lines[n].sign in signs]
-            code = LazyCode(partial(_list_texts, [lines[n] for n in side]), path)
+            first = lines[side[0]] if side else None
+            is_part = first is not None and max(first.old or 0, first.new or 0) > 1
+            code = LazyCode(partial(_list_texts, [lines[n] for n in side]), path, is_part=is_part)
             for number, n in enumerate(side):
                 drawn[n] = drawn[n]._replace(code=CodeLine(code, number))
     return tuple(drawn)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.ages import shorten_home
@@ -65,7 +66,7 @@ def relate_path(path: str, root: str) -> str:
 def _describe(packet: ReviewPacket, root: str) -> str:
     tool, seal = packet.call.tool_name, packet.seal
     traits = find_traits(tool)
-    verb = traits.title or clean_line(tool)
+    verb = traits.title or clean_line(format_tool_name(tool))
     if traits.command:
         folder = relate_path(seal.cwd, root)
         return verb if folder == "." else f"{verb} in {clean_line(folder.rstrip('/'))}/"

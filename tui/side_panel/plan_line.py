@@ -10,16 +10,16 @@ from textual.widgets import Static
 if TYPE_CHECKING:
     from quorum.application.view.present import Step
 
-_SHARE = 5
-"""The plan has one of so many lines of the screen."""
+_LEAST_HEIGHT = 10
+"""Of the screen: on a lower one, the line belongs to the transcript."""
 
 
-class PlanLines(Static):
-    """Its steps as boxes that fill, at most on a fifth of the screen's lines."""
+class PlanLine(Static):
+    """How far it is, in one line."""
 
     DEFAULT_CSS = """
-    PlanLines {
-        height: auto;
+    PlanLine {
+        height: 1;
         padding: 0 1;
         text-wrap: nowrap;
         text-overflow: ellipsis;
@@ -29,12 +29,11 @@ class PlanLines(Static):
 
     def show(self, plan: Sequence[Step]) -> None:
         """Show this plan; without steps, take no room."""
-        lines = self.app.size.height // _SHARE
-        self.display = bool(plan) and lines > 1
+        self.display = bool(plan) and self.app.size.height >= _LEAST_HEIGHT
         if not self.display:
             return
-        from quorum.tui.side_panel.plan_text import render_plan
+        from quorum.tui.side_panel.plan_text import render_plan_line
 
-        text = render_plan(plan, lines)
+        text = render_plan_line(plan)
         if text != self.content:  # each update has the whole screen laid out again
             self.update(text)
