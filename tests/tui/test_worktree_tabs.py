@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from quorum.app.worktree_service import WorktreeService
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from quorum.tui.screens.question_card import QuestionCard
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import hold
+from tests.support.fake_agent import FakeAgent, hold
 from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.headless_run import configure
 from tests.support.real_session import SessionStage
 
 
@@ -37,7 +39,7 @@ def have_worktrees(stage: Stage, folders: SessionStage, *sessions: SessionSummar
         return archive
 
     stage.app.open_worktrees = lambda folder: WorktreeService(
-        folder, root=folders.root, environ=folders.environ, open_archive=open_archive
+        folder, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
     )
 
 
@@ -46,6 +48,7 @@ async def open_fix(stage: Stage, folders: SessionStage) -> Path:
     before = len(stage.agents)
     await stage.send("/worktree fix")
     await stage.until(lambda: len(stage.agents) > before and stage.app.chat.current.session is not None)
+    await stage.until(lambda: not stage.app.chat.turns.busy)  # it is set up
     return stage.app.tabs.front.folder
 
 
@@ -134,7 +137,7 @@ async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: 
         return FakeArchive()
 
     service = WorktreeService(
-        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive
+        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
     )
     opened = await service.open("fix")
     async with on_stage(folders.root, ready=False, choose=lambda: NamedSession("there")) as stage:
@@ -202,3 +205,63 @@ async def test_what_cannot_be_is_said(folders: SessionStage) -> None:
         ):
             stage.app.action_worktree(words)
             await stage.shows(said)
+
+
+def want(folders: SessionStage, table: str) -> None:
+    """Have the person's own settings say this of worktrees, and a folder be there that git ignores."""
+    (folders.root / ".venv").mkdir()
+    with (folders.root / ".git/info/exclude").open("a") as file:
+        file.write(".venv/\n")
+    configure(folders.home, f"[worktrees]\n{table}")
+
+
+async def test_a_new_worktree_gets_the_links_and_the_command_that_the_settings_name(
+    folders: SessionStage,
+) -> None:
+    want(folders, 'links = [".venv", "none"]\nsetup = "make setup"\n')
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        await stage.shows("none is not linked: ")
+        await stage.until(lambda: bool(stage.agent.called))
+        assert stage.agent.called == [("run_command", {"command": "make setup", "timeout_secs": 1800})]
+        assert (folder / ".venv").readlink() == folders.root / ".venv"
+        assert "not set up" not in stage.text()
+        await stage.send("/worktree")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("fix quorum/fix from main: nothing that is not merged")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((Outcome.OK, "no rule\nexit code 2\nof the sandbox"), "not set up: the command ended with exit 2"),
+        ((Outcome.OK, "exit code 0\nkilled by SIGKILL"), "not set up: the command ended with SIGKILL"),
+        ((Outcome.ERROR, "time ran out"), "not set up: the command did not run to its end"),
+        ((Outcome.REJECTED, "no"), "not set up: the command was not approved"),
+    ],
+)
+async def test_a_set_up_that_failed_is_named_with_what_runs_it_again(
+    folders: SessionStage, ends: tuple[Outcome, str], said: str
+) -> None:
+    want(folders, 'setup = "make setup"\n')
+
+    def fail(agent: FakeAgent) -> None:
+        agent.called_ends = ends
+
+    async with on_stage(folders.root, prepare=fail) as stage:
+        have_worktrees(stage, folders)
+        await open_fix(stage, folders)
+        await stage.shows(said)
+        await stage.shows("! make setup runs the command again, without review")
+
+
+async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: SessionStage) -> None:
+    want(folders, "")
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        await stage.shows("not in this worktree, as git ignores it: .venv; name what it needs in [worktrees]")
+        assert not stage.agent.called
+        assert not (folder / ".venv").exists()

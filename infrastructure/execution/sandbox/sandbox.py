@@ -33,7 +33,11 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
-from quorum.infrastructure.execution.sandbox.repository_folders import find_written_folders
+from quorum.infrastructure.execution.sandbox.repository_folders import (
+    explain_unfit_target,
+    find_written_folders,
+    list_linked_folders,
+)
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
@@ -49,7 +53,8 @@ class Sandbox:
 
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
-    are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
+    are paths as the settings spell them; `links` name folders of the main working tree that commands in another
+    one may read. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
     write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
     keep for other sessions what was guarded.
@@ -64,6 +69,7 @@ class Sandbox:
         own: Sequence[Path] = (),
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
+        links: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
@@ -77,6 +83,7 @@ class Sandbox:
         self._own = tuple(map(str, own))
         self._readable = tuple(readable)
         self._writable = tuple(writable)
+        self._links = tuple(links)
         self._network = network
         self._tmp = tmp
         self._is_git_open = is_git_open
@@ -365,8 +372,14 @@ class Sandbox:
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
             writable=self._list_writable(),
             repositories=git,
+            linked=self._list_linked(),
             sockets=() if network else list_bound_sockets(),
         )
+
+    def _list_linked(self) -> tuple[str, ...]:
+        """Those that may be read now: what stands in their places may be changed while the session lasts."""
+        linked = list_linked_folders(os.path.realpath(self._policy.roots[0]), self._links)
+        return tuple(path for path in linked if explain_unfit_target(path, self._policy) is None)
 
 
 def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView) -> list[str]:

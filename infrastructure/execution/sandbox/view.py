@@ -36,7 +36,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
     `readable` and `writable` are what the person added; `repositories` are git's own folders that they opened,
-    outermost first. `sockets` are closed unless a person added one of them.
+    outermost first. `linked` are folders of its main working tree that a worktree has links to. `sockets` are
+    closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -46,6 +47,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     own: tuple[str, ...]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
 
@@ -82,7 +84,7 @@ class SandboxView:
         self._code = lock_code(policy.code, self._writable, self.roots)
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not is_below_any(p, asked)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
-        places = list(list_repository_places(self.roots[0]))
+        places = [*list_repository_places(self.roots[0]), *surroundings.linked]
         for root in self.roots[1:]:
             places += [place for place in list_repository_places(root) if not is_below_any(root, (place,))]
         self._sockets = [p for p in surroundings.sockets if p not in asked]
