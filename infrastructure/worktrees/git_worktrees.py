@@ -318,7 +318,9 @@ class GitWorktrees:
             self._run("add", "--all", git=git)
             self._run("commit", "--quiet", "--no-verify", "-m", message, git=git)
         try:
-            target.run("merge", "--quiet", "--no-edit", "--no-verify", "--no-stat", worktree.branch)
+            target.run(
+                "merge", "--quiet", "--no-edit", "--no-verify", "--no-stat", "-m", message, worktree.branch
+            )
         except ToolError as error:
             unmerged = os.fsdecode(target.run("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
             if target.find_commit("MERGE_HEAD"):

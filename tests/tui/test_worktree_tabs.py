@@ -75,12 +75,14 @@ async def test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs(folders:
         await stage.shows("diff --git a/a.txt b/a.txt")
         await stage.shows("+++ b/a.txt")
         await stage.shows("+ [secret:X]")
+        await stage.shows("as Change a.txt")
         await stage.pilot.press("escape")
         assert (folders.root / "a.txt").read_text() == "one\n"
         await stage.send("/worktree merge")
         await card(stage)
         await stage.pilot.press("y")
         await stage.shows("merged into main")
+        assert folders.git("log", "-1", "--format=%B").strip() == "Change a.txt"
         assert (folders.root / "a.txt").read_text() == "hunter2-hunter2\n"
 
         (folder / "b.txt").write_text("b\n")
@@ -265,3 +267,29 @@ async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: 
         await stage.shows("not in this worktree, as git ignores it: .venv; name what it needs in [worktrees]")
         assert not stage.agent.called
         assert not (folder / ".venv").exists()
+
+
+async def test_the_message_of_a_merge_can_be_edited_before_it_is_answered(folders: SessionStage) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "new.txt").write_text("new\n")
+        folders.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
+        await stage.send("/worktree merge")
+        await card(stage)
+        await stage.shows("as Add new.txt")
+        await stage.shows("e edits the message")
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("e", "ctrl+u", "y", "n", "escape")
+        await stage.shows("as Add new.txt")
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("e", "ctrl+u", "enter")
+        await stage.shows("a commit needs a message")
+        await stage.pilot.press("y", "space", "n", "space", "space", "#", "enter")
+        await stage.shows("as y n #")
+        assert not (folders.root / "new.txt").exists()
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("y")
+        await stage.shows("merged into main")
+    merge, commit, *_ = folders.git("log", "--topo-order", "--format=%s").splitlines()
+    assert (merge, commit) == ("y n #", "y n #")

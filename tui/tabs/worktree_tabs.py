@@ -12,7 +12,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree
+from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree, describe_change
 from quorum.tui.agent.turns import QueuedTask
 
 if TYPE_CHECKING:
@@ -111,13 +111,13 @@ class WorktreeTabs:
         if not change.brings.description:
             self._chat.say(f"{worktree.onto} has all of {worktree.name} already")
             return
-        dialog = MergeWorktreeDialog(change, self._hide, clock=self._tab.host.clock)
+        tabs = self._tabs.list_in_folder(Path(worktree.folder))
+        sentence = describe_change(tabs[0].title if tabs else "", change.diff)
+        message = make_printable(self._hide(sentence), newlines=False) or f"Merge {worktree.branch}"
+        dialog = MergeWorktreeDialog(change, message, self._hide, clock=self._tab.host.clock)
         if not await self._ask_while_idle(dialog, Path(worktree.folder), Path(change.target)):
             return
-        tabs = self._tabs.list_in_folder(Path(worktree.folder))
-        title = tabs[0].title if tabs else ""
-        message = make_printable(self._hide(title), newlines=False)
-        await worktrees.merge(change, message or f"Work in the worktree {worktree.name}")
+        await worktrees.merge(change, dialog.message)
         self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
 
     async def _drop(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
