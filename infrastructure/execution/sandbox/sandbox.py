@@ -16,6 +16,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
@@ -309,6 +310,7 @@ class Sandbox:
         environment: Mapping[str, str],
         *,
         opens_git: bool = True,
+        keeps_home: bool = False,
     ) -> Launch:
         git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
@@ -320,11 +322,14 @@ class Sandbox:
             is_busy=self._running.are_in,
         )
         tmp, note = self._prepare_shared_tmp(view)
+        sources = self._make_homes(view) if keeps_home else {}
+        mounts = tuple(view.list_mounts(tmp, sources))
+        own_home = os.path.realpath(self._environ.get("HOME", ""))
         words = (
             state.program,
             *NAMESPACES,
             *(() if network else ("--unshare-net",)),
-            *view.list_mounts(tmp),
+            *mounts,
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
@@ -341,6 +346,7 @@ class Sandbox:
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
+            home=CommandHome(sources, mounts, own_home) if sources else None,
             guards=tuple(view.list_guards()),
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
@@ -359,6 +365,17 @@ class Sandbox:
         if shared is None:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
+
+    def _make_homes(self, view: SandboxView) -> dict[str, str]:
+        """An empty folder for each home; none where they cannot be made: the command gets its own in memory."""
+        made: dict[str, str] = {}
+        try:
+            for home in view.homes if self._tmp is not None else ():
+                if (folder := self._tmp.make_folder()) is not None:
+                    made[home] = folder
+        except OSError:
+            return made
+        return made
 
     def _read_surroundings(self, git: tuple[str, ...] = (), *, network: bool = True) -> Surroundings:
         root = Path(self._policy.roots[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
 from quorum.infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
+_NONE: Mapping[str, str] = {}
 _TRIES = 3
 
 # Of a .git folder that the person opened: what makes git run something, or obey another repository.
@@ -106,10 +107,16 @@ class SandboxView:
         if known is None:
             self.guarded.sensitive += inside
 
-    def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """The homes that are hidden, that of the environment first."""
+        return tuple(home for home in self._homes if home in self._hidden)
+
+    def list_mounts(self, tmp: SharedTmp | None = None, homes: Mapping[str, str] = _NONE) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
 
-        `tmp` is mounted as `/tmp`; without it the command gets an empty one of its own.
+        `tmp` is mounted as `/tmp`, and of `homes` each folder in the place of its home; without them the
+        command gets empty ones of its own.
         """
         yield from GROUND
         for folder in self._hidden:
@@ -117,6 +124,8 @@ class SandboxView:
                 yield from ("--bind", tmp.source, folder)
                 for name in tmp.covered:
                     yield from ("--tmpfs", f"{folder}/{name}")
+            elif folder in homes:
+                yield from ("--bind", homes[folder], folder)
             else:
                 yield from ("--tmpfs", folder)
         for path in self._kept:
