@@ -201,8 +201,7 @@ async def _set_up(
     report = await agent.run.call_tool(COMMAND_TOOL, arguments, request=_REQUEST, conclude=_conclude_setup)
     if report.text != _SET_UP:
         command = make_printable(setup.command, newlines=False)
-        said = report.text or "The worktree is not set up."
-        chat.tell(f"{said} ! {command} runs the command again, without review", refuses=False)
+        chat.tell(f"the set-up can be run again, without review: ! {command}", refuses=False)
     return report
 
 

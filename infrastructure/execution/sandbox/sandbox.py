@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -369,12 +370,12 @@ class Sandbox:
     def _make_homes(self, view: SandboxView) -> dict[str, str]:
         """An empty folder for each home; none where they cannot be made: the command gets its own in memory."""
         made: dict[str, str] = {}
-        try:
-            for home in view.homes if self._tmp is not None else ():
+        if self._tmp is None:
+            return made
+        with suppress(OSError):
+            for home in view.homes:
                 if (folder := self._tmp.make_folder()) is not None:
                     made[home] = folder
-        except OSError:
-            return made
         return made
 
     def _read_surroundings(self, git: tuple[str, ...] = (), *, network: bool = True) -> Surroundings:

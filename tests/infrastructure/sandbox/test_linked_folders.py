@@ -50,6 +50,18 @@ async def test_a_linked_folder_is_read_and_run_and_not_written(household: Househ
     assert link(household, ".venv", "node_modules") == []
 
 
+def test_a_worktree_that_is_removed_takes_its_links_and_nothing_of_the_folders(
+    household: Household, main: Path
+) -> None:
+    assert link(household, ".venv", "node_modules") == []
+
+    git(main, "worktree", "remove", "--force", str(household.root))
+
+    assert not household.root.exists()
+    assert (main / ".venv/bin/tool").exists()
+    assert (main / "node_modules/pkg").exists()
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
