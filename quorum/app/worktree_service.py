@@ -54,11 +54,15 @@ class WorktreeService:
         return await asyncio.to_thread(self._set_up, opened)
 
     def _set_up(self, opened: OpenedWorktree) -> WorktreeSetup:
-        settings = self._load(opened.folder).settings
+        loaded = self._load(opened.folder)
+        settings = loaded.settings
         top = Path(os.path.realpath(opened.worktree.folder))
         links = FolderLinks(opened.worktree.folder, self._environ, build_path_policy(settings, [top]))
         table = settings.worktrees
-        notices = tuple(links.make(table.links))
+        if table.links and (why := loaded.policy.explain_no_links()) is not None:
+            notices: tuple[str, ...] = (f"{', '.join(table.links)} not linked: {why}",)
+        else:
+            notices = tuple(links.make(table.links))
         if not table.links and not table.setup and opened.is_checked_out:
             notices = tuple(filter(None, [links.describe_missing()]))
         return WorktreeSetup(notices=notices, command=table.setup if opened.is_checked_out else "")
