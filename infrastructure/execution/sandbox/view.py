@@ -94,7 +94,8 @@ class SandboxView:
         )
         # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
         inside = [path for path in (*self._own, *self._secrets) if is_below_any(path, self.roots)]
-        searched = (*self.roots, *(p for p in places if not p.endswith(".git") and p in self._kept))
+        read = (*self._kept, *surroundings.linked)  # what is linked need not lie in a hidden place
+        searched = (*self.roots, *(p for p in places if not p.endswith(".git") and p in read))
         for _ in range(_TRIES):
             self.guarded: GuardedFiles = find_guarded(searched, policy, cache=cache, check=check)
             if known is None or known.complete(self.guarded, self.roots, inside, is_busy=is_busy, check=check):
