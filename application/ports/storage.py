@@ -188,6 +188,12 @@ class SessionArchive(Protocol):
         """Check the chain of a session's records. Raises LedgerError where there is no such session."""
         ...
 
+    async def end_holder(self, session_id: str) -> None:
+        """Ask the process that writes a session to end, as a SIGTERM does, if it is known to be that process.
+        Returns at once. Raises SessionInUse, which says how else it ends, and LedgerError.
+        """
+        ...
+
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.
 

@@ -34,7 +34,7 @@ from quorum.domain.conversation.history import (
     select_unanswered,
 )
 from quorum.domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
-from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
+from quorum.domain.conversation.response import TOOL_USE, LlmResponse, StopKind, ToolUseBlock, Usage
 from quorum.domain.conversation.stream import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
@@ -200,6 +200,17 @@ class Dialogue:
             await self._say_pending(steering=True)
             await self._make_room(None)
         return await self._ask(tally, tool_choice)
+
+    async def call(self, said: UserMessage, call: ToolUseBlock, tally: RunTally) -> LlmResponse:
+        """Say a message and have the answer be this call, without asking the model. Raises LedgerError."""
+        self._held = None
+        await self._append(MessageAdded(message=said))
+        return self._put_answer(LlmResponse(content=(call,), stop_reason=TOOL_USE), tally)
+
+    async def conclude_call(self, results: Sequence[ToolResultMessage], text: str, tally: RunTally) -> None:
+        """Add the results of such a call, and this text as the answer to them."""
+        await self.add(ToolResults(tuple(results)))
+        self._put_answer(LlmResponse.from_text(text), tally)
 
     def note_leaked_call(self, response: LlmResponse) -> CallLeaked | None:
         """Note that an answer calls a tool in its text, which never runs; None where it does not."""
@@ -429,12 +440,7 @@ class Dialogue:
     async def _accept(self, response: LlmResponse, tally: RunTally, *, continues: bool = False) -> None:
         """Put an answer into the conversation, onto the record and into the tally, in one step."""
         self._stream.flush()  # an answer that broke off is complete on the screen before it is recorded
-        if self._secrets is not None:
-            for call in response.tool_calls():
-                self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
-        self.conversation.add_response(response)
-        self._left_out.record()
-        self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
+        self._record_answer(response)
         cost = self._count(response.usage)
         if self._context_keeper is not None and (
             warning := self._context_keeper.explain_low_count(self._session.answering, response.usage)
@@ -442,6 +448,21 @@ class Dialogue:
             self._events.note(ErrorOccurred(message=warning))
         self.responses += 1
         tally.add_response(response, cost, continues=continues)
+
+    def _put_answer(self, response: LlmResponse, tally: RunTally) -> LlmResponse:
+        """The same for one that no model gave."""
+        self._record_answer(response)
+        self.responses += 1
+        tally.add_response(response, None, continues=False)
+        return response
+
+    def _record_answer(self, response: LlmResponse) -> None:
+        if self._secrets is not None:
+            for call in response.tool_calls():
+                self._secrets.learn_from_call(call.arguments)  # before the answer that holds it is recorded
+        self.conversation.add_response(response)
+        self._left_out.record()
+        self._events.note(ResponseCompleted(turn_index=self.responses, response=response))
 
     def _count(self, usage: Usage) -> Decimal | None:
         """Record what an answer used. Returns its cost, where that is known."""

@@ -11,6 +11,7 @@ from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.cancellation import absorb_cancellation, postpone_cancellation, run_shielded, run_to_end
 from quorum.application.events.event_bus import EventBus
+from quorum.application.identifiers import generate_id
 from quorum.application.plan.plan_progress import read_progress
 from quorum.application.ports.instructions import InstructionKeeper
 from quorum.application.ports.mcp import ToolServers
@@ -27,9 +28,9 @@ from quorum.application.turn.run_tally import RunTally, Spender
 from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
 from quorum.application.turn.turn_loop import TurnLoop
-from quorum.domain.calls.execution import ToolExecution
+from quorum.domain.calls.execution import Outcome, ToolExecution
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
-from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
 from quorum.domain.errors import (
     ConversationError,
     HookAborted,
@@ -42,6 +43,7 @@ from quorum.domain.errors import (
 from quorum.domain.events.event import ErrorOccurred, PromptsQueued, SubagentFinished, TurnFinished, TurnStarted
 from quorum.domain.events.report import RunReport
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.text.json_value import JsonObject
 
 _PROMPTS_TOLD = 3  # a prompt such as "yes, do that" means something only with those before it
 
@@ -221,6 +223,23 @@ class RunAgent:
         if recovery is None:
             raise ConversationError("no review is pending")
         return await self._run_turn("", lambda tally: self._loop.run_batch(recovery.batch, tally), tool_turns=1)
+
+    async def call_tool(
+        self, tool: str, arguments: JsonObject, *, request: str, conclude: Callable[[Outcome, str], str]
+    ) -> RunReport:
+        """Run a turn whose one call the model has not made, and is not asked about: it is reviewed and recorded
+        as any other. The model reads the `request`, the result, and what `conclude` makes of its outcome and
+        output, which is the text of the turn.
+
+        The request does not count as the person's prompt: what it names is not asked for by it.
+        """
+        await postpone_cancellation(self._events.settle())
+        await postpone_cancellation(self._finish_earlier_turns())
+        self._command, self._typed = None, ""
+        call = ToolUseBlock(id=generate_id(), name=tool, input=arguments)
+        return await self._run_turn(
+            "", lambda tally: self._loop.run_call(UserMessage(request), call, conclude, tally)
+        )
 
     @property
     def recovered(self) -> tuple[str, ...]:

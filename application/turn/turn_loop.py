@@ -16,11 +16,13 @@ from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessage
 from quorum.application.turn.turn_diagnostics import TurnDiagnostics
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook import ContinueWithMessages, PersonMessage
+from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolResultMessage
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.history import ToolResults, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind
+from quorum.domain.conversation.response import LlmResponse, StopKind, ToolUseBlock
 from quorum.domain.errors import HookAborted
 from quorum.domain.events.event import CallLeaked
 from quorum.domain.events.report import MAX_TOOL_TURNS
@@ -284,6 +286,24 @@ class TurnLoop:
             return await self._dialogue.give(results, tally)
         await self._dialogue.add(ToolResults(results))
         return None
+
+    async def run_call(
+        self, said: UserMessage, call: ToolUseBlock, conclude: Callable[[Outcome, str], str], tally: RunTally
+    ) -> None:
+        """Run one call that no model made, as one that a model made. What `conclude` makes of its outcome and
+        output is the answer to it."""
+        response = await self._dialogue.call(said, call, tally)
+        calls = response.tool_calls()
+        batch = build_batch(calls, turn_index=self._dialogue.responses - 1, scope=self._get_scope())
+        result = await self._runtime.run(batch)
+        tally.add_calls(result.records, calls)
+        if result.aborted is not None:
+            tally.give_up(result.aborted)
+        elif result.interrupted:
+            tally.interrupt()
+        (record,), (message,) = result.records, result.results
+        text = conclude(record.outcome, extract_text(message.output))
+        await self._dialogue.conclude_call(result.results, text, tally)
 
     def _create_batch(self, calls: Sequence[ToolCall]) -> ToolBatch:
         return build_batch(

@@ -254,7 +254,7 @@ class SessionView:
                 self.timings.begin(prompt, self._read_clock(), timed=not self._batches.untimed)
                 if prompt is not None:
                     self.entries.append(prompt)
-                else:
+                elif len(self._begins) > 1:
                     self._note(NoticeKind.INFO, "continuing")
             case ev.MessageAdded():
                 self._handle(event)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from quorum.domain.review.path_policy import is_git_folder_name
 from quorum.domain.text.amounts import format_amount
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_LINK = re.compile(r"[A-Za-z0-9._@+-]{1,80}(?:/[A-Za-z0-9._@+-]{1,80}){0,9}")
 BRANCH_PREFIX = "quorum/"
 RESERVED_WORDS = ("diff", "merge", "drop")
 """What `/worktree` takes for something to do, so that no worktree can be called so."""
@@ -30,12 +32,23 @@ class Worktree:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedWorktree:
     """A worktree to work in. `folder` is the one in it that stands for the folder it was opened from; `is_new`:
-    it was not there before; `notices` are sentences about what it lacks."""
+    it was not there before; `is_checked_out`: its files were written just now, so that none that git ignores
+    are there; `notices` are sentences about what it lacks."""
 
     worktree: Worktree
     folder: Path
     is_new: bool
+    is_checked_out: bool = False
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorktreeSetup:
+    """What a worktree was given of what git ignores: sentences about the links in it, and the `command` that is
+    still to run in it; empty where there is none."""
+
+    notices: tuple[str, ...] = ()
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +87,67 @@ class WorktreeChange:
         """The SHA-256 of the diff and of where it goes: an approval of one is none of another."""
         text = "\0".join((self.worktree.branch, self.worktree.onto, self.target, self.diff))
         return sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+_LONGEST_SUBJECT = 72
+_ADDRESSED = re.compile(
+    r"(?:(?:hi|hello|hey|ok|okay|so|now|then|and|please|pls|just|also|kindly|let'?s|let us|"
+    r"(?:can|could|will|would) (?:you|we)|(?:i|we)(?: want| need|'d like| would like)(?: you)? to|"
+    r"you (?:should|must|can|need to)|try to|go ahead and|help me)\b[ ,:]*)+",
+    re.IGNORECASE,
+)
+_IMPERATIVES = re.compile(
+    r"(?:add|adapt|adjust|allow|apply|avoid|bump|cache|catch|change|clean|convert|correct|cover|create|delete|"
+    r"disable|document|drop|enable|ensure|escape|extend|extract|fix|format|generate|give|handle|hide|ignore|"
+    r"implement|improve|increase|inline|introduce|keep|let|limit|link|lower|make|merge|migrate|move|normali[sz]e|"
+    r"optimi[sz]e|parse|port|prevent|print|raise|reduce|refactor|reject|remove|rename|render|replace|report|require|"
+    r"restore|return|reuse|revert|rewrite|set|shorten|show|simplify|skip|sort|speed|split|stop|store|support|swap|"
+    r"switch|test|trim|turn|unify|update|upgrade|use|validate|warn|write) ",
+    re.IGNORECASE,
+)
+
+
+def describe_change(prompt: str, diff: str) -> str:
+    """A sentence about a change for a commit, with the `prompt` it began with: that in the imperative, where it
+    is such a sentence; else what became of the files."""
+    said = _ADDRESSED.sub("", " ".join(prompt.split()), count=1) if prompt else ""
+    said = re.split(r"(?<=[^.\s][.!;])\s|[,;]? (?:and )?then\b", said, maxsplit=1)[0].rstrip(" .,;:!")
+    is_plain = _IMPERATIVES.match(said) and not re.search(r"[?`@\"<>{}|…]|https?:", said)
+    if is_plain and len(said) <= _LONGEST_SUBJECT:
+        return said[:1].upper() + said[1:]
+    return _describe_changed_files(diff)
+
+
+def _describe_changed_files(diff: str) -> str:
+    """What a diff of git does to files: `Add b.py and change a.py`; empty of an empty one."""
+    changed: dict[str, list[str]] = {"add": [], "change": [], "rename": [], "delete": []}
+    for part in re.split(r"^diff --git ", diff, flags=re.MULTILINE)[1:]:
+        head = part.split("\n@@", 1)[0]
+        name = head.split("\n", 1)[0].rpartition(" b/")[2].rstrip('"')
+        found = re.search(r"^(new file|deleted file|rename)", head, flags=re.MULTILINE)
+        verb = {"new file": "add", "deleted file": "delete", "rename": "rename"}.get(found[1] if found else "")
+        changed[verb or "change"].append(name)
+    phrases = [_name_changed(verb, names) for verb, names in changed.items() if names]
+    sentence = ", ".join(phrases[:-1]) + (" and " if phrases[1:] else "") + "".join(phrases[-1:])
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _name_changed(verb: str, names: list[str]) -> str:
+    """The files that something became of, by name where these are few and short."""
+    listed = " and ".join(names)
+    return f"{verb} {listed if len(names) <= 2 and len(listed) <= 40 else format_amount(len(names), 'file')}"
+
+
+def explain_unfit_link(name: str) -> str | None:
+    """Why no link in a worktree can have this name, the path of a folder from the top; None where one can."""
+    parts = name.split("/")
+    if name.startswith(("/", "~")):
+        return f"{name!a} must be a path from the top of the repository, for example .venv"
+    if ".." in parts:
+        return f"{name!a} leads out of the repository; name a folder in it"
+    if _LINK.fullmatch(name) is None or "." in parts or any(map(is_git_folder_name, parts)):
+        return f"{name!a} cannot be linked; name a folder by letters, digits and ._@+- such as .venv"
+    return None
 
 
 def is_worktree_name(name: str) -> bool:

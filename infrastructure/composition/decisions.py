@@ -142,6 +142,7 @@ class SharedParts:
             environ,
             own=self.own,
             get_mode=get_mode,
+            links=() if given.loaded.policy.explain_no_links() else settings.worktrees.links,
             root=given.root,
             session_id=record.session_id,
             git_approvals=core.state.git_approvals,

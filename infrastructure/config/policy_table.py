@@ -80,6 +80,13 @@ class ManagedPolicy(Struct, frozen=True, kw_only=True):
         """Whether it caps US dollars."""
         return any(cap.is_cost for cap in self.spend_limits)
 
+    def explain_no_links(self) -> str | None:
+        """Why commands may not read more folders in the sandbox, a clause; None where they may."""
+        path = ("tools", "run_command", "sandbox_readable")
+        if not any(bound.path == path for bound in self.bounds):
+            return None
+        return f"{self.locate(path)} bounds what commands may read"
+
     def explain_mode_refusal(self, mode: Mode, reviewers: Sequence[str]) -> str | None:
         """Why a review mode is not allowed with these reviewers, one clause; None where it is.
 

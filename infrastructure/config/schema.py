@@ -35,6 +35,7 @@ from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.config.tui_table import TuiTable
 from quorum.infrastructure.config.web_address import is_web_address
 from quorum.infrastructure.config.workspace_table import WorkspaceTable
+from quorum.infrastructure.config.worktrees_table import WorktreesTable
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
 
 
@@ -430,6 +431,9 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     workspace: Annotated[WorkspaceTable, About(description="Which folders belong to the workspace.")] = (
         WorkspaceTable()
     )
+    worktrees: Annotated[
+        WorktreesTable, About(description="What a worktree gets of what git ignores: docs/worktrees.md.")
+    ] = WorktreesTable()
     review: Annotated[ReviewTable, About(description="Which calls need your approval.")] = ReviewTable()
     permissions: Annotated[
         PermissionTable,

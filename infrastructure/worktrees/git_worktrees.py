@@ -187,10 +187,10 @@ class GitWorktrees:
             self._run("worktree", "prune")
             self._run("worktree", "add", "--quiet", str(folder), branch)
             known = Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
-            return self._describe_opened(known, is_new=False)
+            return self._describe_opened(known, is_new=False, is_checked_out=True)
         if has_branch:
             raise WorktreeRefused(f"the branch {branch} exists already; choose another name, or remove it")
-        return self._describe_opened(self._create(name, branch, folder), is_new=True)
+        return self._describe_opened(self._create(name, branch, folder), is_new=True, is_checked_out=True)
 
     def _check_place(self, folder: Path) -> None:
         if self._git.top.is_relative_to(self._places):
@@ -230,7 +230,9 @@ class GitWorktrees:
                 "folder that can be written to"
             ) from error
 
-    def _describe_opened(self, worktree: Worktree, *, is_new: bool) -> OpenedWorktree:
+    def _describe_opened(
+        self, worktree: Worktree, *, is_new: bool, is_checked_out: bool = False
+    ) -> OpenedWorktree:
         inside = Path(worktree.folder)
         notices = []
         if self._root.is_relative_to(self._git.top):
@@ -240,7 +242,13 @@ class GitWorktrees:
             inside = Path(worktree.folder)
         if is_new and (inside / ".gitmodules").exists():
             notices.append("submodules are not checked out in a worktree")
-        return OpenedWorktree(worktree=worktree, folder=inside, is_new=is_new, notices=tuple(notices))
+        return OpenedWorktree(
+            worktree=worktree,
+            folder=inside,
+            is_new=is_new,
+            is_checked_out=is_checked_out,
+            notices=tuple(notices),
+        )
 
     def list(self) -> tuple[Worktree, ...]:
         """Those that there are, also those that a process left behind."""
@@ -310,7 +318,9 @@ class GitWorktrees:
             self._run("add", "--all", git=git)
             self._run("commit", "--quiet", "--no-verify", "-m", message, git=git)
         try:
-            target.run("merge", "--quiet", "--no-edit", "--no-verify", "--no-stat", worktree.branch)
+            target.run(
+                "merge", "--quiet", "--no-edit", "--no-verify", "--no-stat", "-m", message, worktree.branch
+            )
         except ToolError as error:
             unmerged = os.fsdecode(target.run("diff", "--name-only", "--diff-filter=U", "-z")).split("\0")
             if target.find_commit("MERGE_HEAD"):

@@ -10,10 +10,19 @@ from pathlib import Path
 from quorum.application.ports.storage import SessionArchive
 from quorum.domain.errors import WorktreeRefused
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
+from quorum.domain.worktrees.worktree import (
+    OpenedWorktree,
+    Worktree,
+    WorktreeChange,
+    WorktreeLoss,
+    WorktreeSetup,
+)
+from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import locate_worktrees
+from quorum.infrastructure.session_paths import build_path_policy
 from quorum.infrastructure.trust.decisions import TrustDecisions
 from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
+from quorum.infrastructure.worktrees.linked_folders import FolderLinks
 
 _MOST_NAMED = 3
 
@@ -28,13 +37,35 @@ class WorktreeService:
         root: Path,
         environ: Mapping[str, str],
         open_archive: Callable[[], Awaitable[SessionArchive]],
+        load: Callable[[Path], LoadedSettings],
     ) -> None:
+        """`load` reads the settings of a folder as far as they are trusted, and asks nobody."""
+        self._load = load
         self._folder, self._root, self._environ = folder, root, environ
         self._open_archive = open_archive
 
     async def open(self, name: str) -> OpenedWorktree:
         """The worktree of this name, or a new one. Raises WorktreeRefused."""
         return await asyncio.to_thread(lambda: self._open_repository().open(name))
+
+    async def set_up(self, opened: OpenedWorktree) -> WorktreeSetup:
+        """Link in a worktree what the settings of its folder name, which are in force as far as they are
+        trusted; without any, say what is missing. Raises WorktreeRefused and ConfigError."""
+        return await asyncio.to_thread(self._set_up, opened)
+
+    def _set_up(self, opened: OpenedWorktree) -> WorktreeSetup:
+        loaded = self._load(opened.folder)
+        settings = loaded.settings
+        top = Path(os.path.realpath(opened.worktree.folder))
+        links = FolderLinks(opened.worktree.folder, self._environ, build_path_policy(settings, [top]))
+        table = settings.worktrees
+        if table.links and (why := loaded.policy.explain_no_links()) is not None:
+            notices: tuple[str, ...] = (f"{', '.join(table.links)} not linked: {why}",)
+        else:
+            notices = tuple(links.make(table.links))
+        if not table.links and not table.setup and opened.is_checked_out:
+            notices = tuple(filter(None, [links.describe_missing()]))
+        return WorktreeSetup(notices=notices, command=table.setup if opened.is_checked_out else "")
 
     async def list(self) -> tuple[tuple[Worktree, WorktreeLoss], ...]:
         """Each worktree with what is in it alone. Raises WorktreeRefused."""

@@ -686,3 +686,30 @@ async def test_a_call_of_a_tool_that_the_request_did_not_offer_runs_nothing_and_
     assert [record.outcome for record in report.calls] == [Outcome.ERROR]
     assert bench.world.log == []
     assert bench.person.requests == []
+
+
+async def test_a_call_that_no_model_made_is_reviewed_recorded_and_followed_by_a_prompt() -> None:
+    person = FakePerson()
+    bench = Bench(person=person)
+    written = {"cell": "a", "text": "x"}
+
+    report = await bench.agent.call_tool("write", written, request="do it", conclude=lambda *end: f"{end}")
+
+    assert (report.status, outcomes(report)) == (RunStatus.COMPLETED, [Outcome.OK])
+    assert report.text == "(<Outcome.OK: 'ok'>, 'wrote x')"
+    assert bench.world.cells == {"a": "x"}
+    assert [request.packet.call.tool_name for request in person.requests] == ["write"]
+    assert not bench.session.sent
+    assert bench.paired()
+    assert await bench.next_prompt_works()
+    assert bench.session.sent[0].messages[0] == UserMessage("do it")
+
+
+async def test_a_call_that_no_model_made_and_that_fails_is_concluded_as_failed() -> None:
+    bench = Bench()
+
+    report = await bench.agent.call_tool("none", {}, request="do it", conclude=lambda outcome, _: outcome)
+
+    assert (report.text, outcomes(report)) == ("error", [Outcome.ERROR])
+    assert bench.paired()
+    assert await bench.next_prompt_works()

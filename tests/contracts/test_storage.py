@@ -29,7 +29,7 @@ from quorum.domain.calls.effects import ChangeKind, Effects, FileChange, FileKin
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.event import (
     EffectsObserved,
     Event,
@@ -388,6 +388,17 @@ async def test_a_new_session_is_in_the_list_from_its_first_event_on(storage):
     assert (listed.id, listed.cwd, listed.title) == (opened.session_id, "/elsewhere", "fix the flaky test")
     assert (listed.turns, listed.records, listed.parent) == (1, 1, None)
     assert listed.open_in is not None
+
+
+async def test_a_process_is_not_asked_to_end_by_itself_nor_for_a_session_that_nobody_has(storage):
+    opened = storage.open_session(NewSession(), cwd="/elsewhere")
+    await opened.ledger.append(TurnStarted(prompt="hi"))
+
+    with pytest.raises(SessionInUse, match=opened.session_id):
+        await storage.archive.end_holder(opened.session_id)
+    await opened.ledger.aclose()
+    with pytest.raises(LedgerError, match="no process has session"):
+        await storage.archive.end_holder(opened.session_id)
 
 
 async def test_sessions_are_listed_with_the_one_used_last_first_and_found_by_the_beginning_of_their_id(storage):

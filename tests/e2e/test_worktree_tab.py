@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.headless_run import configure
 from tests.support.real_session import SessionStage
 from tests.support.terminal import Terminal
 
@@ -58,3 +59,26 @@ def test_a_worktree_is_edited_survives_kill_9_is_taken_up_merged_and_dropped(tmp
         assert terminal.ended() == 0
     assert not folder.exists()
     assert stage.git("status", "--porcelain") == ""
+
+
+@pytest.mark.long
+def test_a_new_worktree_is_set_up_by_a_command_that_is_reviewed(tmp_path: Path) -> None:
+    stage = SessionStage(tmp_path)
+    stage.git("init", "-q", "-b", "main")
+    (stage.root / ".gitignore").write_text("libs/\n", encoding="utf-8")
+    stage.git("add", "-A")
+    stage.git("-c", "user.name=n", "-c", "user.email=n@localhost", "commit", "-qm", "one")
+    (stage.root / "libs").mkdir()
+    (stage.root / "libs/one").write_text("from the main one\n", encoding="utf-8")
+    table = '[worktrees]\nlinks = ["libs"]\nsetup = "cat libs/one > made.txt"\n'
+    configure(stage.home, f"review.offer_sandboxed = false\n{table}")
+
+    with Terminal(stage.root, stage.home, rows=40, columns=120, arguments=[]) as terminal:
+        terminal.wait_until_ready()
+        terminal.submit("/worktree fix")
+        terminal.wait_for("y yes")
+        terminal.press_when_awake("y", "The worktree is set up.")
+
+    (folder,) = (stage.home / ".local/share/quorum/worktrees").glob("*/fix")
+    assert (folder / "made.txt").read_text(encoding="utf-8") == "from the main one\n"
+    assert stage.git("status", "--porcelain", cwd=folder) == "?? made.txt\n"

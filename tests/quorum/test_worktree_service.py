@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from quorum.app.worktree_service import describe_worktrees, share_trust
+from quorum.app.worktree_service import WorktreeService, describe_worktrees, share_trust
 from quorum.command_line.options import StartOptions
 from quorum.domain.sessions.trust import TrustQuestion
+from quorum.domain.worktrees.worktree import WorktreeSetup
 from quorum.infrastructure.config.paths import locate_worktrees
 from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
-from quorum.settings import build_trust_question, load
+from quorum.settings import build_trust_question, load, load_trusting
+from tests.support.fake_archive import FakeArchive
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage
 
@@ -103,3 +105,47 @@ def test_a_start_names_the_worktrees_that_were_left_behind(stage: SessionStage) 
     assert describe_worktrees(stage.root, stage.environ).startswith("left behind: worktree fix;")
     assert describe_worktrees(folder, stage.environ) == ""
     assert describe_worktrees(stage.folder, stage.environ) == ""
+
+
+async def test_what_a_project_wants_of_its_worktrees_is_done_while_its_file_is_trusted_as_it_is(
+    stage: SessionStage,
+) -> None:
+    (stage.root / "quorum.toml").write_text('[worktrees]\nlinks = [".venv"]\nsetup = "make setup"\n')
+    (stage.root / ".gitignore").write_text(".venv/\n")
+    (stage.root / ".venv").mkdir()
+    stage.git("add", "-A")
+    stage.git("commit", "-qm", "two")
+    decisions = open_trust_decisions(stage.environ)
+
+    async def no_archive() -> FakeArchive:
+        return FakeArchive()
+
+    async def set_up(name: str) -> tuple[Path, WorktreeSetup]:
+        service = WorktreeService(
+            stage.root,
+            root=stage.root,
+            environ=stage.environ,
+            open_archive=no_archive,
+            load=lambda folder: load_trusting(StartOptions(), folder, decisions.load_trusted()),
+        )
+        opened = await service.open(name)
+        share_trust(opened.folder, decisions, stage.environ)
+        return opened.folder, await service.set_up(opened)
+
+    folder, setup = await set_up("before")
+    assert setup.command == ""
+    assert "not in this worktree, as git ignores it: .venv" in setup.notices[0]
+    assert not (folder / ".venv").exists()
+
+    question = ask(stage.root, decisions)
+    assert question is not None
+    assert {'worktrees.setup = "make setup"'} <= {want for item in question.items for want in item.wants}
+    assert await decisions.accept(question) is None
+    folder, setup = await set_up("fix")
+    assert setup == WorktreeSetup(command="make setup")
+    assert (folder / ".venv").readlink() == stage.root / ".venv"
+    assert (await set_up("fix"))[1] == WorktreeSetup()
+
+    (stage.root / "quorum.toml").write_text('[worktrees]\nsetup = "make other"\n')
+    stage.git("commit", "-qam", "three")
+    assert (await set_up("after"))[1].command == ""

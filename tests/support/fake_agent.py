@@ -54,7 +54,7 @@ from quorum.domain.events.event import (
     UserCommandStarted,
 )
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport, RunStatus
+from quorum.domain.events.report import MAX_TOOL_TURNS, CallRecord, RunReport, RunStatus
 from quorum.domain.instructions.agent_definition import AgentDefinition
 from quorum.domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
 from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
@@ -68,12 +68,13 @@ from quorum.domain.plan.phase import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
+from quorum.domain.review.questions import DecisionLabel, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.past_session import NewSession, SessionChoice
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.sessions.state import PastTurn, PastUndo
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.domain.text.fuzzy import fit
+from quorum.domain.text.json_value import JsonObject
 from quorum.tui.keys.commands import RESERVED_NAMES
 from tests.support.fake_archive import FakeArchive
 from tests.support.fake_rules import FakeRules
@@ -266,6 +267,8 @@ class FakeAgent:
         self.consensus = FakeConsensus(observer)
         self.prompts: list[str] = []
         self.typed_prompts: list[str] = []
+        self.called: list[tuple[str, JsonObject]] = []
+        self.called_ends = (Outcome.OK, "made\nexit code 0")
         self.answers: list[ReviewAnswer] = []
         self.reports: list[RunReport] = []
         self.outputs = FakeOutputs()
@@ -599,6 +602,27 @@ class FakeAgent:
     async def retry(self) -> RunReport:
         """Play the next scene without a prompt."""
         return await self.execute("")
+
+    async def call_tool(
+        self, tool: str, arguments: JsonObject, *, request: str, conclude: Callable[[Outcome, str], str]
+    ) -> RunReport:
+        """Take note; the call ends as `called_ends` says, with that output."""
+        self.called.append((tool, arguments))
+        context = ToolExecutionContext(call_id="set-up", batch_id="b", call_index=0, turn_index=0)
+        record = CallRecord(
+            context=context, tool=tool, outcome=self.called_ends[0], decision=DecisionLabel.NONE
+        )
+        self.tell(TurnStarted(prompt=""))
+        return self._ended(
+            RunReport(
+                session_id=self.session_id,
+                status=RunStatus.COMPLETED,
+                stop_reason=None,
+                text=conclude(*self.called_ends),
+                turns=1,
+                calls=(record,),
+            )
+        )
 
     async def execute(self, prompt: str, *, is_typed: bool = False) -> RunReport:
         """Play the next scene to its end, to the interruption or to its failure."""

@@ -17,6 +17,7 @@ class FakeArchive:
     def __init__(self, listed: Sequence[SessionSummary] | LedgerError = ()) -> None:
         self.listed = listed
         self.records: dict[str, tuple[LedgerRecord, ...]] = {}
+        self.ended: list[str] = []
         self.may_list = asyncio.Event()
         self.may_list.set()
 
@@ -34,6 +35,10 @@ class FakeArchive:
     async def read(self, session_id: str, types: Sequence[str] = ()) -> tuple[LedgerRecord, ...]:
         """Those of `records`; none where it does not say."""
         return self.records.get(session_id, ())
+
+    async def end_holder(self, session_id: str) -> None:
+        """Take note."""
+        self.ended.append(session_id)
 
     async def fork(self, session_id: str, *, before: int | None = None) -> str:
         """The id of a copy that nobody made."""

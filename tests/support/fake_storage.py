@@ -186,6 +186,12 @@ class FakeSessions:
         records = self.read_blocking(session_id).decode_records()
         return tuple(each for each in records if not types or (each.event and each.event.type in types))
 
+    async def end_holder(self, session_id: str) -> None:
+        session = await self.find(session_id)
+        if session.open_in is None:
+            raise LedgerError(f"no process has session {session_id} open any more")
+        raise SessionInUse(f"session {session_id} is open in this process", pid=session.open_in)
+
     async def read_stored(self, session_id: str) -> StoredSession:
         return self.read_blocking(session_id)
 

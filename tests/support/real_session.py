@@ -27,7 +27,7 @@ from quorum.domain.sessions.restoration import RestorePlan
 from quorum.domain.sessions.state import PastTurn, SessionState
 from quorum.domain.text.json_value import JsonValue
 from quorum.infrastructure.composition.inputs import SessionInputs
-from quorum.infrastructure.config.loading import load_settings
+from quorum.infrastructure.config.loading import LoadedSettings, load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.storage import open_record
@@ -91,6 +91,10 @@ class SessionStage:
         more = {} if self.state_home is None else {"XDG_STATE_HOME": str(self.state_home)}
         return environment(self.home, **more)
 
+    def load(self, folder: Path) -> LoadedSettings:
+        """The settings of a folder, its project's file untrusted."""
+        return load_settings(cwd=folder, environ=self.environ, overrides={})
+
     @asynccontextmanager
     async def opened(
         self,
@@ -102,7 +106,7 @@ class SessionStage:
     ) -> AsyncIterator[RealSession]:
         """The latest session of the folder, or the one that is chosen, opened as by a process of its own."""
         environ = self.environ
-        loaded = load_settings(cwd=self.root, environ=environ, overrides={})
+        loaded = self.load(self.root)
         record = open_record(loaded.settings.storage, environ, choice or LatestSession(), cwd=str(self.root))
         container = build_container(
             SessionInputs(

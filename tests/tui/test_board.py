@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.job import JobStatus
+from quorum.domain.errors import SessionInUse
 from quorum.domain.events.event import JobEnded, JobStarted
 from quorum.domain.sessions.past_session import NamedSession
 from quorum.domain.sessions.waiting_review import WaitingReview
@@ -16,7 +17,7 @@ from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import a_command, hold
-from tests.support.fake_archive import a_session
+from tests.support.fake_archive import FakeArchive, a_session
 from tests.support.past_sessions import a_summary
 
 HOSTILE = "make \x1b[2Jall [bold]"
@@ -114,9 +115,7 @@ async def test_a_decision_of_another_session_is_answered_from_the_board(tmp_path
 
 
 @pytest.mark.long
-async def test_a_session_of_the_past_is_opened_in_a_tab_and_one_that_runs_elsewhere_is_not_stopped(
-    tmp_path: Path,
-) -> None:
+async def test_a_session_of_the_past_is_opened_in_a_tab(tmp_path: Path) -> None:
     async with on_stage(tmp_path, size=(100, 30)) as stage:
         stage.agent.archive.listed = (
             a_session("open", "watch the deploy", open_in=43),
@@ -124,8 +123,6 @@ async def test_a_session_of_the_past_is_opened_in_a_tab_and_one_that_runs_elsewh
         )
         await open_board(stage)
         await stage.shows("› ● runs   session      watch the deploy")
-        await stage.pilot.press("s")
-        await stage.shows("process 43 has this session: stop it there")
         await stage.pilot.press("down", "down")
         await stage.shows("session      fix the flaky test")
         await stage.pilot.press("enter")
@@ -143,3 +140,41 @@ async def test_a_background_command_is_stopped_from_the_board(tmp_path: Path) ->
         await stage.pilot.press("s")
         await stage.shows("job-1")
         await stage.until(lambda: stage.app.screen.query_one("#notice").display)
+
+
+async def test_the_process_of_a_session_elsewhere_is_asked_to_end_once_that_is_confirmed(
+    tmp_path: Path,
+) -> None:
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        archive = stage.agent.archive
+        archive.listed = (a_session("one", "watch the deploy", open_in=43), a_session("two", open_in=43))
+        await open_board(stage)
+        await stage.shows("› ● runs   session      watch the deploy")
+        await stage.pilot.press("y", "s", "s", "s")
+        await stage.shows("process 43 is asked to end, with 2 sessions in it: y confirms")
+        assert not archive.ended
+        await stage.pilot.press("down", "y")
+        assert not archive.ended
+        await stage.pilot.press("up", "s", "y")
+        await stage.shows("process 43 was asked to end")
+        assert archive.ended == ["one"]
+
+
+@pytest.mark.long
+async def test_a_session_whose_decision_waits_can_be_stopped_too_and_what_cannot_be_is_said(
+    tmp_path: Path,
+) -> None:
+    class Refusing(FakeArchive):
+        async def end_holder(self, session_id: str) -> None:
+            raise SessionInUse(f"session {session_id} is open in process 42 on build-3; on that machine")
+
+    async with on_stage(tmp_path, size=(100, 30)) as stage:
+        one = waiting("rm -r build", open_in=42, host="build-3")
+        stage.agent.waiting.reviews += [one]
+        stage.agent.archive = Refusing()
+        await open_board(stage)
+        await stage.shows("› ! waits  decision")
+        await stage.pilot.press("s")
+        await stage.shows("process 42 on build-3 is asked to end, with this session: y confirms")
+        await stage.pilot.press("y")
+        await stage.shows("is open in process 42 on build-3; on that machine")

@@ -340,6 +340,8 @@ def test_a_change_of_model_is_noted_and_ends_the_wait_for_the_other(transcript):
 
 def test_a_turn_without_a_prompt_is_said_to_go_on(transcript):
     transcript.apply(ev.TurnStarted(prompt=""))
+    assert not transcript.entries  # there is nothing to continue yet
+    transcript.apply(ev.TurnStarted(prompt=""))
     assert only(transcript, Notice).text == "continuing"
 
 

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from quorum.app.worktree_service import WorktreeService
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.sessions.past_session import LatestSession, NamedSession, NewSession, SessionSummary
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from quorum.tui.screens.question_card import QuestionCard
 from tests.support.app_stage import Stage, on_stage
-from tests.support.fake_agent import hold
+from tests.support.fake_agent import FakeAgent, hold
 from tests.support.fake_archive import FakeArchive, a_session
+from tests.support.headless_run import configure
 from tests.support.real_session import SessionStage
 
 
@@ -37,7 +39,7 @@ def have_worktrees(stage: Stage, folders: SessionStage, *sessions: SessionSummar
         return archive
 
     stage.app.open_worktrees = lambda folder: WorktreeService(
-        folder, root=folders.root, environ=folders.environ, open_archive=open_archive
+        folder, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
     )
 
 
@@ -46,6 +48,7 @@ async def open_fix(stage: Stage, folders: SessionStage) -> Path:
     before = len(stage.agents)
     await stage.send("/worktree fix")
     await stage.until(lambda: len(stage.agents) > before and stage.app.chat.current.session is not None)
+    await stage.until(lambda: not stage.app.chat.turns.busy)  # it is set up
     return stage.app.tabs.front.folder
 
 
@@ -72,12 +75,14 @@ async def test_a_worktree_is_worked_in_shown_merged_and_dropped_in_tabs(folders:
         await stage.shows("diff --git a/a.txt b/a.txt")
         await stage.shows("+++ b/a.txt")
         await stage.shows("+ [secret:X]")
+        await stage.shows("as Change a.txt")
         await stage.pilot.press("escape")
         assert (folders.root / "a.txt").read_text() == "one\n"
         await stage.send("/worktree merge")
         await card(stage)
         await stage.pilot.press("y")
         await stage.shows("merged into main")
+        assert folders.git("log", "-1", "--format=%B").strip() == "Change a.txt"
         assert (folders.root / "a.txt").read_text() == "hunter2-hunter2\n"
 
         (folder / "b.txt").write_text("b\n")
@@ -134,7 +139,7 @@ async def test_the_first_session_of_all_is_resumed_in_its_worktree_too(folders: 
         return FakeArchive()
 
     service = WorktreeService(
-        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive
+        folders.root, root=folders.root, environ=folders.environ, open_archive=open_archive, load=folders.load
     )
     opened = await service.open("fix")
     async with on_stage(folders.root, ready=False, choose=lambda: NamedSession("there")) as stage:
@@ -202,3 +207,89 @@ async def test_what_cannot_be_is_said(folders: SessionStage) -> None:
         ):
             stage.app.action_worktree(words)
             await stage.shows(said)
+
+
+def want(folders: SessionStage, table: str) -> None:
+    """Have the person's own settings say this of worktrees, and a folder be there that git ignores."""
+    (folders.root / ".venv").mkdir()
+    with (folders.root / ".git/info/exclude").open("a") as file:
+        file.write(".venv/\n")
+    configure(folders.home, f"[worktrees]\n{table}")
+
+
+async def test_a_new_worktree_gets_the_links_and_the_command_that_the_settings_name(
+    folders: SessionStage,
+) -> None:
+    want(folders, 'links = [".venv", "none"]\nsetup = "make setup"\n')
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        await stage.shows("none is not linked: ")
+        await stage.until(lambda: bool(stage.agent.called))
+        assert stage.agent.called == [("run_command", {"command": "make setup", "timeout_secs": 1800})]
+        assert (folder / ".venv").readlink() == folders.root / ".venv"
+        assert "run again" not in stage.text()
+        await stage.send("/worktree")
+        await stage.until(lambda: isinstance(stage.app.screen, PagerScreen))
+        await stage.shows("fix quorum/fix from main: nothing that is not merged")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ((Outcome.OK, "no rule\nexit code 2\nof the sandbox"), "not set up: the command ended with exit 2"),
+        ((Outcome.OK, "exit code 0\nkilled by SIGKILL"), "not set up: the command ended with SIGKILL"),
+        ((Outcome.ERROR, "time ran out"), "not set up: the command did not run to its end"),
+        ((Outcome.REJECTED, "no"), "not set up: the command was not approved"),
+    ],
+)
+async def test_a_set_up_that_failed_is_named_with_what_runs_it_again(
+    folders: SessionStage, ends: tuple[Outcome, str], said: str
+) -> None:
+    want(folders, 'setup = "make setup"\n')
+
+    def fail(agent: FakeAgent) -> None:
+        agent.called_ends = ends
+
+    async with on_stage(folders.root, prepare=fail) as stage:
+        have_worktrees(stage, folders)
+        await open_fix(stage, folders)
+        await stage.shows("the set-up can be run again, without review: ! make setup")
+        assert said in stage.agent.reports[-1].text
+
+
+async def test_without_a_table_what_is_missing_is_said_with_the_remedy(folders: SessionStage) -> None:
+    want(folders, "")
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        await stage.shows("not in this worktree, as git ignores it: .venv; name what it needs in [worktrees]")
+        assert not stage.agent.called
+        assert not (folder / ".venv").exists()
+
+
+async def test_the_message_of_a_merge_can_be_edited_before_it_is_answered(folders: SessionStage) -> None:
+    async with on_stage(folders.root) as stage:
+        have_worktrees(stage, folders)
+        folder = await open_fix(stage, folders)
+        (folder / "new.txt").write_text("new\n")
+        folders.git("commit", "-q", "--allow-empty", "-m", "meanwhile")
+        await stage.send("/worktree merge")
+        await card(stage)
+        await stage.shows("as Add new.txt")
+        await stage.shows("e edits the message")
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("e", "ctrl+u", "y", "n", "escape")
+        await stage.shows("as Add new.txt")
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("e", "ctrl+u", "enter")
+        await stage.shows("a commit needs a message")
+        await stage.pilot.press("y", "space", "n", "space", "space", "#", "enter")
+        await stage.shows("as y n #")
+        assert not (folders.root / "new.txt").exists()
+        await stage.until(lambda: not stage.app.screen.query_one("#choices").has_class("-dead"))
+        await stage.pilot.press("y")
+        await stage.shows("merged into main")
+    merge, commit, *_ = folders.git("log", "--topo-order", "--format=%s").splitlines()
+    assert (merge, commit) == ("y n #", "y n #")

@@ -7,16 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree, WorktreeChange, WorktreeLoss
+    from quorum.domain.worktrees.worktree import (
+        OpenedWorktree,
+        Worktree,
+        WorktreeChange,
+        WorktreeLoss,
+        WorktreeSetup,
+    )
 
 
 class WorktreesPort(Protocol):
     """The worktrees of the repository that a folder lies in: `quorum/app/worktree_service.py`.
 
-    What cannot be done raises WorktreeRefused with what to do.
+    What cannot be done raises WorktreeRefused with what to do. `set_up` also raises ConfigError.
     """
 
     async def open(self, name: str) -> OpenedWorktree: ...
+
+    async def set_up(self, opened: OpenedWorktree) -> WorktreeSetup: ...
 
     async def list(self) -> tuple[tuple[Worktree, WorktreeLoss], ...]: ...
 

@@ -36,6 +36,7 @@ _LETS_RUN = frozenset(
         "end_jobs_accept",
         "merge_accept",
         "drop_accept",
+        "board_confirm",
     }
 )
 _BY_ACCIDENT = frozenset({"space", "tab", "shift+tab", "backspace", "delete"})

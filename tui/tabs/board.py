@@ -39,7 +39,13 @@ def build_board_screen(
 
     front = tabs.front
     return BoardScreen(
-        lambda: _list_tabs(tabs), read, attach, agent.inbox, cwd=str(front.folder), clock=front.host.clock
+        lambda: _list_tabs(tabs),
+        read,
+        attach,
+        lambda session_id: agent.record.archive.end_holder(session_id),
+        agent.inbox,
+        cwd=str(front.folder),
+        clock=front.host.clock,
     )
 
 

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import QuorumError
+from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree
+from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree, describe_change
+from quorum.tui.agent.turns import QueuedTask
 
 if TYPE_CHECKING:
+    from quorum.application.session.agent_session import AgentSession
+    from quorum.domain.events.report import RunReport
     from quorum.domain.sessions.past_session import SessionChoice
+    from quorum.domain.text.json_value import JsonObject
+    from quorum.domain.worktrees.worktree import OpenedWorktree
     from quorum.tui.agent.worktrees import WorktreesPort
+    from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.keys.keyed_app import KeyedApp
     from quorum.tui.screens.question_card import QuestionCard
     from quorum.tui.tabs.tab import Tab
     from quorum.tui.tabs.tabs import Tabs
 
 PATIENCE_SECS = 3.0
+_SETUP_SECS = 1800
+_REQUEST = "Set up this worktree, as [worktrees] of quorum.toml says."
+_SET_UP = "The worktree is set up."
 
 
 class WorktreeTabs:
@@ -82,6 +94,8 @@ class WorktreeTabs:
         self._begin(tab, NewSession if opened.is_new else LatestSession)
         for notice in opened.notices:
             tab.chat.tell(notice, refuses=False)
+        # It waits for the session, whose beginning asks whether the project's settings are trusted.
+        tab.chat.turns.submit(QueuedTask("setting up", partial(_set_up, worktrees, opened, tab.chat)))
 
     async def _show(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
         change = await worktrees.read_change(worktree)
@@ -97,13 +111,13 @@ class WorktreeTabs:
         if not change.brings.description:
             self._chat.say(f"{worktree.onto} has all of {worktree.name} already")
             return
-        dialog = MergeWorktreeDialog(change, self._hide, clock=self._tab.host.clock)
+        tabs = self._tabs.list_in_folder(Path(worktree.folder))
+        sentence = describe_change(tabs[0].title if tabs else "", change.diff)
+        message = make_printable(self._hide(sentence), newlines=False) or f"Merge {worktree.branch}"
+        dialog = MergeWorktreeDialog(change, message, self._hide, clock=self._tab.host.clock)
         if not await self._ask_while_idle(dialog, Path(worktree.folder), Path(change.target)):
             return
-        tabs = self._tabs.list_in_folder(Path(worktree.folder))
-        title = tabs[0].title if tabs else ""
-        message = make_printable(self._hide(title), newlines=False)
-        await worktrees.merge(change, message or f"Work in the worktree {worktree.name}")
+        await worktrees.merge(change, dialog.message)
         self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
 
     async def _drop(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
@@ -170,3 +184,33 @@ class WorktreeTabs:
         self._app.push_screen(
             PagerScreen(KeptLines(text), make_printable(name, newlines=False), size, is_diff=is_diff)
         )
+
+
+async def _set_up(
+    worktrees: WorktreesPort, opened: OpenedWorktree, chat: ChatScreen, agent: AgentSession
+) -> RunReport | None:
+    """Give a worktree the links that the settings name, and run their command there as one of a model."""
+    if agent.record.in_use:
+        return None
+    setup = await worktrees.set_up(opened)
+    for notice in setup.notices:
+        chat.tell(notice, refuses=False)
+    if not setup.command:
+        return None
+    arguments: JsonObject = {"command": setup.command, "timeout_secs": _SETUP_SECS}
+    report = await agent.run.call_tool(COMMAND_TOOL, arguments, request=_REQUEST, conclude=_conclude_setup)
+    if report.text != _SET_UP:
+        command = make_printable(setup.command, newlines=False)
+        chat.tell(f"the set-up can be run again, without review: ! {command}", refuses=False)
+    return report
+
+
+def _conclude_setup(outcome: Outcome, output: str) -> str:
+    """What became of the command, in a sentence."""
+    from quorum.tui.transcript.kinds.terminal import read_exit
+
+    exited = read_exit(output) if outcome is Outcome.OK else ""
+    if exited == "exit 0":
+        return _SET_UP
+    became = f"ended with {exited}" if exited else "did not run to its end"
+    return f"The worktree is not set up: the command {'was not approved' if outcome.is_rejected else became}."

@@ -69,6 +69,7 @@ class RunningCommand:
                 guards=launch.guards,
             )
         except OSError as error:
+            launch.close_home()
             self._end_check()
             raise ToolError(f"the command could not be started: {error}") from error
 
@@ -205,6 +206,7 @@ class RunningCommand:
         async with self._inspecting:  # two at once would rename the same path
             said = await asyncio.to_thread(self._launch.finish, was_asked=self._was_asked)
             if is_last:
+                said += await asyncio.to_thread(self._launch.close_home)
                 await asyncio.to_thread(self._end_check)
             new = tuple(sentence for sentence in said if sentence not in self._notes)
             if len(self._notes) >= _MOST_NOTES:  # it makes them again and again

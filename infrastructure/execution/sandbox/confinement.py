@@ -7,12 +7,13 @@ import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol
 
 from msgspec import Struct
 
 from quorum.domain.shell.sandbox import Keys
 from quorum.domain.text.late_pattern import compile_late
+from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
@@ -84,6 +85,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     run outside the sandbox; `can_open_git`: one may ask to write to `.git`. `unfinished` keeps for
     a resumed session what `check` has found before. `guards` are for the supervisor, which looks at them before
     the command begins; `running` counts it among those that run; `follow` finds guarded files that it moved.
+    `home` is what it has for a home, if that is kept until `close_home`.
     """
 
     argv: tuple[str, ...]
@@ -100,6 +102,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     guards: tuple[bytes, ...] = ()
     running: Callable[[], AbstractContextManager[None]] = nullcontext
     follow: Callable[[], None] = lambda: None
+    home: CommandHome | None = None
 
     def count_background(self, ended: int) -> int:
         """How many of the processes that were ended are the command's: the first one is the sandbox's own."""
@@ -122,6 +125,10 @@ class Launch(Struct, frozen=True, kw_only=True):
         said = self.check.finish(was_asked=was_asked) if self.check is not None else []
         self.follow()
         return said
+
+    def close_home(self) -> list[str]:
+        """Remove its home, and say what it wrote there. Call it as `finish`, once."""
+        return self.home.close() if self.home is not None else []
 
     def list_remarks(self, exit_code: int | None, output: str) -> list[str]:
         """What there is to say of the sandbox once the command has ended, a sentence each."""
@@ -170,7 +177,14 @@ _WRITES = (
     "in the sandbox commands write in the workspace only, and there not to protected paths such as .git; the "
     "person can open more with tools.run_command.sandbox_writable (docs/sandbox.md)"
 )
-Line: TypeAlias = Callable[[Sequence[str], Path, Mapping[str, str]], Launch]
+
+
+class Line(Protocol):
+    """Builds what runs a command in the sandbox."""
+
+    def __call__(
+        self, argv: Sequence[str], cwd: Path, environment: Mapping[str, str], *, keeps_home: bool = False
+    ) -> Launch: ...
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
@@ -197,8 +211,12 @@ class Confinement(Struct, frozen=True, kw_only=True):
         """Whether the command runs inside a sandbox, and without network."""
         return self.is_confined and not self.network
 
-    def launch(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Launch:
+    def launch(
+        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], keeps_home: bool = False
+    ) -> Launch:
         """The command line to run, which begins with a program's absolute path. Reads folders; call it off the
-        event loop.
+        event loop. `keeps_home`: what it writes in its home stays until `close_home`.
         """
-        return self.line(argv, cwd, environment) if self.line is not None else Launch(argv=tuple(argv))
+        if self.line is None:
+            return Launch(argv=tuple(argv))
+        return self.line(argv, cwd, environment, keeps_home=keeps_home)

@@ -26,12 +26,14 @@ def build_sandbox(
     *,
     own: Sequence[Path],
     get_mode: Callable[[], Mode],
+    links: Sequence[str] = (),
     root: Path = Path(),
     session_id: str = "",
     git_approvals: Collection[GitApproval] = (),
 ) -> Sandbox:
-    """What commands are held to while `get_mode` is in force. `own` is hidden from them. `git_approvals` are
-    those recorded; one of this very session and workspace, `session_id` and `root`, holds again.
+    """What commands are held to while `get_mode` is in force. `own` is hidden from them; `links` are those of
+    worktrees. `git_approvals` are those recorded; one of this very session and workspace, `session_id` and
+    `root`, holds again.
     """
     shared = locate_shared_tmp(environ)
     return Sandbox(
@@ -41,6 +43,7 @@ def build_sandbox(
         own=own,
         readable=table.sandbox_readable,
         writable=table.sandbox_writable,
+        links=links,
         network=_decide_network(table.network, get_mode),
         tmp=SessionTmp(shared) if shared is not None else None,
         identities=open_identity_store(environ),

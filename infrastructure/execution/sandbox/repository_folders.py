@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+
+from quorum.domain.review.path_policy import PathPolicy
 
 _MOST_POINTER_BYTES = 4096
 _REPOSITORY = ("HEAD", "objects", "refs")
@@ -49,6 +52,34 @@ def find_written_folders(root: str) -> tuple[str, ...]:
         return (common, git_folder)
     is_submodule = git_folder.startswith(os.path.join(common, "modules") + "/") and _lies_around(common, top)
     return (git_folder,) if is_submodule and _is_repository(git_folder) else ()
+
+
+def find_main_folder(worktree: str) -> str | None:
+    """The main working tree of the repository of which a folder is a linked one, as both say; else None."""
+    match find_written_folders(worktree):
+        case (common, git_folder) if os.path.basename(common) == ".git" and git_folder != common:
+            return os.path.dirname(common)
+    return None
+
+
+def list_linked_folders(root: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Where the folders of these names lie in the main working tree, if `root` is or lies in another one of its
+    repository. What is there is looked at by whoever opens them."""
+    top = _find_top(root) if names else None
+    main = find_main_folder(top) if top is not None else None
+    return tuple(os.path.join(main, name) for name in names) if main is not None else ()
+
+
+def explain_unfit_target(target: str, policy: PathPolicy) -> str | None:
+    """Why commands may not read this folder through a link; None where they may. It is a folder itself, reached
+    through no link, so that it is what its name says."""
+    if os.path.realpath(target) != target:
+        return "it is reached through a link, and could lead anywhere"
+    if not os.path.lexists(target):
+        return "it is not there"
+    if not os.path.isdir(target):
+        return "it is no folder"
+    return "it is sensitive" if policy.is_sensitive(target) else None
 
 
 def _find_top(folder: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -16,6 +17,7 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch, RunningCommands
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
@@ -33,7 +35,11 @@ from quorum.infrastructure.execution.sandbox.places import (
     list_tool_folders,
 )
 from quorum.infrastructure.execution.sandbox.preflight import NAMESPACES, choose_keys, look_for_sandbox
-from quorum.infrastructure.execution.sandbox.repository_folders import find_written_folders
+from quorum.infrastructure.execution.sandbox.repository_folders import (
+    explain_unfit_target,
+    find_written_folders,
+    list_linked_folders,
+)
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
 from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
@@ -49,7 +55,8 @@ class Sandbox:
 
     `choice` says what to do where it does not: "auto" runs commands without and says so, "require" runs none;
     "off" never looks. `own` are our own files and folders, which no command may see. `readable` and `writable`
-    are paths as the settings spell them. `network` is asked for each command. `tmp` is the `/tmp` that commands
+    are paths as the settings spell them; `links` name folders of the main working tree that commands in another
+    one may read. `network` is asked for each command. `tmp` is the `/tmp` that commands
     share; without it each gets its own. `is_git_open`: before the session was resumed the person let it
     write to `.git`. `unfinished` is kept for the case that quorum is killed while a command runs; `identities`
     keep for other sessions what was guarded.
@@ -64,6 +71,7 @@ class Sandbox:
         own: Sequence[Path] = (),
         readable: Sequence[str] = (),
         writable: Sequence[str] = (),
+        links: Sequence[str] = (),
         network: Callable[[], bool] = lambda: True,
         tmp: SessionTmp | None = None,
         is_git_open: bool = False,
@@ -77,6 +85,7 @@ class Sandbox:
         self._own = tuple(map(str, own))
         self._readable = tuple(readable)
         self._writable = tuple(writable)
+        self._links = tuple(links)
         self._network = network
         self._tmp = tmp
         self._is_git_open = is_git_open
@@ -302,6 +311,7 @@ class Sandbox:
         environment: Mapping[str, str],
         *,
         opens_git: bool = True,
+        keeps_home: bool = False,
     ) -> Launch:
         git = self._find_git_folders() if opens_git and self._is_git_open else ()
         view = SandboxView(
@@ -313,11 +323,14 @@ class Sandbox:
             is_busy=self._running.are_in,
         )
         tmp, note = self._prepare_shared_tmp(view)
+        sources = self._make_homes(view) if keeps_home else {}
+        mounts = tuple(view.list_mounts(tmp, sources))
+        own_home = os.path.realpath(self._environ.get("HOME", ""))
         words = (
             state.program,
             *NAMESPACES,
             *(() if network else ("--unshare-net",)),
-            *view.list_mounts(tmp),
+            *mounts,
             *(word for name in _list_misleading_variables(environment, view) for word in ("--unsetenv", name)),
             *("--chdir", os.path.realpath(cwd)),
             "--",
@@ -334,6 +347,7 @@ class Sandbox:
             is_hidden=view.is_hidden,
             can_be_left=self.can_be_left,
             unfinished=self._unfinished,
+            home=CommandHome(sources, mounts, own_home) if sources else None,
             guards=tuple(view.list_guards()),
             running=partial(self._running.count, view.roots),
             follow=lambda: self._known_files.follow(view.roots, is_busy=self._running.are_in),
@@ -353,6 +367,17 @@ class Sandbox:
             return None, "its /tmp was its own, because the session's could not be used"
         return shared, None
 
+    def _make_homes(self, view: SandboxView) -> dict[str, str]:
+        """An empty folder for each home; none where they cannot be made: the command gets its own in memory."""
+        made: dict[str, str] = {}
+        if self._tmp is None:
+            return made
+        with suppress(OSError):
+            for home in view.homes:
+                if (folder := self._tmp.make_folder()) is not None:
+                    made[home] = folder
+        return made
+
     def _read_surroundings(self, git: tuple[str, ...] = (), *, network: bool = True) -> Surroundings:
         root = Path(self._policy.roots[0])
         home_folders = list_homes(self._environ)
@@ -365,8 +390,14 @@ class Sandbox:
             readable=tuple(expand_path(path, self._environ, root) for path in self._readable),
             writable=self._list_writable(),
             repositories=git,
+            linked=self._list_linked(),
             sockets=() if network else list_bound_sockets(),
         )
+
+    def _list_linked(self) -> tuple[str, ...]:
+        """Those that may be read now: what stands in their places may be changed while the session lasts."""
+        linked = list_linked_folders(os.path.realpath(self._policy.roots[0]), self._links)
+        return tuple(path for path in linked if explain_unfit_target(path, self._policy) is None)
 
 
 def _list_misleading_variables(environment: Mapping[str, str], view: SandboxView) -> list[str]:

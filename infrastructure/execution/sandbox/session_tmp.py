@@ -68,12 +68,27 @@ class SessionTmp:
             assert self._folder is not None
             return SharedTmp(source=str(self._folder / _TMP), covered=self._covered)
 
+    def make_folder(self) -> str | None:
+        """A new empty folder beside it, which goes with it at the latest; None once the session is over.
+
+        Raises OSError.
+        """
+        with self._alone:
+            if self._closed:
+                return None
+            if self._folder is None:
+                self._make()
+            assert self._folder is not None
+            folder = self._folder / f"home-{secrets.token_hex(8)}"
+            folder.mkdir(mode=0o700)
+            return str(folder)
+
     def close(self) -> None:
         """Remove it, with all that is in it. It is made no more."""
         with self._alone:
             self._closed = True
             if self._folder is not None:
-                _remove(self._folder)
+                remove_folder(self._folder)
                 self._folder = None
             if self._lock is not None:
                 os.close(self._lock)
@@ -115,7 +130,7 @@ def remove_abandoned(parent: Path) -> None:
         for name in names:
             folder = real / name
             if folder.is_dir() and not folder.is_symlink() and _is_abandoned(folder):
-                _remove(folder)
+                remove_folder(folder)
 
 
 def _is_abandoned(folder: Path) -> bool:
@@ -156,7 +171,7 @@ def _make_folder(name: str, folder: int) -> None:
     os.mkdir(name, mode=0o700, dir_fd=folder)
 
 
-def _remove(folder: Path) -> None:
+def remove_folder(folder: Path | str) -> None:
     """Remove a folder of ours. Links in it are not followed, and no depth or mode of folders holds it up.
 
     What cannot be removed, such as a file of another user, stays.
@@ -182,7 +197,7 @@ def _remove(folder: Path) -> None:
     finally:
         os.close(top)
     with suppress(OSError):
-        folder.rmdir()
+        os.rmdir(folder)
 
 
 def _try_unlink(name: str, folder: int) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
 from quorum.infrastructure.files.standing_roots import list_standing_roots
 
 TMP = "/tmp"
+_NONE: Mapping[str, str] = {}
 _TRIES = 3
 
 # Of a .git folder that the person opened: what makes git run something, or obey another repository.
@@ -36,7 +37,8 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 
     `own` are our state, configuration and sockets; `tools` are folders of programs; `secrets` nobody may read;
     `readable` and `writable` are what the person added; `repositories` are git's own folders that they opened,
-    outermost first. `sockets` are closed unless a person added one of them.
+    outermost first. `linked` are folders of its main working tree that a worktree has links to. `sockets` are
+    closed unless a person added one of them.
     """
 
     homes: tuple[str, ...]
@@ -46,6 +48,7 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     own: tuple[str, ...]
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    linked: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
 
@@ -82,7 +85,7 @@ class SandboxView:
         self._code = lock_code(policy.code, self._writable, self.roots)
         self._secrets = [p for p in _select_existing(surroundings.secrets) if not is_below_any(p, asked)]
         # A folder that was added opens nothing around it: only the working directory's repository is readable.
-        places = list(list_repository_places(self.roots[0]))
+        places = [*list_repository_places(self.roots[0]), *surroundings.linked]
         for root in self.roots[1:]:
             places += [place for place in list_repository_places(root) if not is_below_any(root, (place,))]
         self._sockets = [p for p in surroundings.sockets if p not in asked]
@@ -91,7 +94,8 @@ class SandboxView:
         )
         # Hidden places of the home and of ours can be moved as well where they lie in the workspace.
         inside = [path for path in (*self._own, *self._secrets) if is_below_any(path, self.roots)]
-        searched = (*self.roots, *(p for p in places if not p.endswith(".git") and p in self._kept))
+        read = (*self._kept, *surroundings.linked)  # what is linked need not lie in a hidden place
+        searched = (*self.roots, *(p for p in places if not p.endswith(".git") and p in read))
         for _ in range(_TRIES):
             self.guarded: GuardedFiles = find_guarded(searched, policy, cache=cache, check=check)
             if known is None or known.complete(self.guarded, self.roots, inside, is_busy=is_busy, check=check):
@@ -104,10 +108,16 @@ class SandboxView:
         if known is None:
             self.guarded.sensitive += inside
 
-    def list_mounts(self, tmp: SharedTmp | None = None) -> Iterator[str]:
+    @property
+    def homes(self) -> tuple[str, ...]:
+        """The homes that are hidden, that of the environment first."""
+        return tuple(home for home in self._homes if home in self._hidden)
+
+    def list_mounts(self, tmp: SharedTmp | None = None, homes: Mapping[str, str] = _NONE) -> Iterator[str]:
         """Arguments for bubblewrap. Each mount covers what earlier ones put in the same place.
 
-        `tmp` is mounted as `/tmp`; without it the command gets an empty one of its own.
+        `tmp` is mounted as `/tmp`, and of `homes` each folder in the place of its home; without them the
+        command gets empty ones of its own.
         """
         yield from GROUND
         for folder in self._hidden:
@@ -115,6 +125,8 @@ class SandboxView:
                 yield from ("--bind", tmp.source, folder)
                 for name in tmp.covered:
                     yield from ("--tmpfs", f"{folder}/{name}")
+            elif folder in homes:
+                yield from ("--bind", homes[folder], folder)
             else:
                 yield from ("--tmpfs", folder)
         for path in self._kept:

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import random
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,6 +93,30 @@ class SessionLockFolder:
 
     def list_holders(self) -> dict[str, SessionHolder]:
         return {name: SessionHolder(pid) for name, pid in list_lock_holders(self._folder).items()}
+
+    def end_holder(self, session_id: str, holder: SessionHolder) -> None:
+        """Send it a SIGTERM, if the kernel names it as the one that holds the lock; its id may be another's by
+        now."""
+        in_use = SessionInUse(
+            f"session {session_id} is open in process {holder.pid or 'unknown'}, which cannot be asked to end "
+            "from here; end it where it runs",
+            pid=holder.pid,
+        )
+        if holder.pid in (0, os.getpid()) or not hasattr(os, "pidfd_open"):
+            raise in_use
+        try:
+            process = os.pidfd_open(holder.pid)
+        except OSError as error:
+            raise in_use from error
+        try:
+            # Looked up once the process is open: from now on nothing else can be meant by it.
+            if not _is_locked_by(self._folder / f"{session_id}.lock", holder.pid):
+                raise in_use
+            signal.pidfd_send_signal(process, signal.SIGTERM)
+        except OSError as error:
+            raise in_use from error
+        finally:
+            os.close(process)
 
     def find_earliest_opening_ms(self) -> int | None:
         return find_earliest_opening_ms(self._folder)
@@ -202,6 +227,17 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def _write_pid(descriptor: int) -> None:
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
+
+
+def _is_locked_by(path: Path, pid: int) -> bool:
+    """Whether the kernel says that this process holds the lock of a file. Raises OSError."""
+    inode = os.lstat(path).st_ino
+    for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+        # 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF; of one that waits the second word is `->`
+        _, kind, _, access, holder, place, *_ = line.split()
+        if (kind, access, holder) == ("FLOCK", "WRITE", str(pid)) and place.rpartition(":")[2] == str(inode):
+            return True
+    return False
 
 
 def _read_pid(descriptor: int) -> int | None:

@@ -118,6 +118,14 @@ class Leases:
             rows = connection.execute(_LIST).all()
         return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
 
+    def end_holder(self, session_id: str, holder: SessionHolder) -> None:
+        """The name of a machine is no proof that it is this one."""
+        raise SessionInUse(
+            f"session {session_id} is open in process {holder.pid} on {holder.host}; on that machine "
+            f"kill {holder.pid} ends it",
+            pid=holder.pid,
+        )
+
     def find_earliest_opening_ms(self) -> int | None:
         with self._server.begin_reading() as connection:
             earliest = connection.execute(_EARLIEST).scalar_one()

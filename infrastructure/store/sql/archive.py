@@ -30,7 +30,7 @@ from quorum.infrastructure.store.sql.schema import (
     SESSION,
     SessionRow,
 )
-from quorum.infrastructure.store.sql.session_locks import SessionLocks
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, end_holder
 from quorum.infrastructure.store.sql.waiting import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer
 
@@ -109,6 +109,9 @@ class SqlArchive:
         both cannot be found out: that takes a copy of the last link somewhere else.
         """
         return await run_in_thread(lambda _stop: self.read_blocking(session_id).verify())
+
+    async def end_holder(self, session_id: str) -> None:
+        await run_in_thread(lambda _stop: end_holder(self._locks, session_id))
 
     async def redact(self, session_id: str, text: str) -> int:
         """Take a text out of all records of a session and its entry in the list; how many records held it.

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from quorum.domain.errors import SessionInUse
+from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.infrastructure.store.sql.connection import SqlConnection
 
 
@@ -51,6 +51,13 @@ class SessionLocks(Protocol):
         """The sessions that are being written now, each with its process."""
         ...
 
+    def end_holder(self, session_id: str, holder: SessionHolder) -> None:
+        """Ask this process, which writes the session as `list_holders` says, to end.
+
+        Raises SessionInUse where it is not certain that it is that process, or it may not be asked.
+        """
+        ...
+
     def find_earliest_opening_ms(self) -> int | None:
         """When the first of the sessions that are being written now was opened; None where none is."""
         ...
@@ -68,3 +75,17 @@ def acquire_lock(locks: SessionLocks, session_id: str) -> WriteLock:
 
         ask_residents_to_release(session_id)
         return locks.acquire(session_id)
+
+
+def end_holder(locks: SessionLocks, session_id: str) -> None:
+    """Ask the process that writes a session to end. One that keeps it for later use only gives it back. Blocks.
+
+    Raises SessionInUse with what ends it where that cannot be done from here, and LedgerError.
+    """
+    if locks.list_holders().get(session_id) is None:
+        raise LedgerError(f"no process has session {session_id} open any more")
+    from quorum.infrastructure.remote.session_release import ask_residents_to_release
+
+    ask_residents_to_release(session_id)
+    if (holder := locks.list_holders().get(session_id)) is not None:
+        locks.end_holder(session_id, holder)

@@ -250,7 +250,11 @@ class RunCommand:
         if opens_git and self._sandbox is not None:
             self._sandbox.open_git()
         launch = await asyncio.to_thread(
-            confinement.launch, _build_shell_argv(request.command), cwd=request.cwd, environment=environment
+            confinement.launch,
+            _build_shell_argv(request.command),
+            cwd=request.cwd,
+            environment=environment,
+            keeps_home=True,
         )
         if request.background and self._jobs is not None:
             self._jobs.require_room()

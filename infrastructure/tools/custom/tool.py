@@ -246,6 +246,7 @@ class CustomTool:
                 owner=context.batch_id,
             )
         except OSError as error:
+            launch.close_home()
             raise ToolError(f"the program could not be started: {error}") from error
         notes: list[str] = []
         try:
@@ -255,7 +256,7 @@ class CustomTool:
             raise
         finally:
             live.close()
-            notes += await run_shielded(asyncio.to_thread(launch.finish, was_asked=context.controls.was_asked))
+            notes += await run_shielded(asyncio.to_thread(_finish, launch, context.controls.was_asked))
         ending = replace(ending, ended=launch.count_background(ending.ended))
         try:
             output = await asyncio.to_thread(printed.build_result, ending, timeout_secs=timeout_secs)
@@ -278,7 +279,8 @@ class CustomTool:
         argv, environment = self._build_argv(arguments, confinement)
         if approved is not None:
             require_unchanged(approved, self._seal(arguments, {}, confinement))
-        return confinement.launch(argv, cwd=self._root, environment=environment), environment
+        launch = confinement.launch(argv, cwd=self._root, environment=environment, keeps_home=True)
+        return launch, environment
 
     def _build_argv(
         self, arguments: JsonObject, confinement: Confinement
@@ -351,6 +353,11 @@ def build_custom_tools(
             raise ConfigError(f"tools.custom.{declaration.name}: {error}") from error
         tools.append(tool)
     return tuple(tools)
+
+
+def _finish(launch: Launch, was_asked: bool) -> list[str]:
+    """What there is to say of what the program made, once it has ended. Blocks."""
+    return [*launch.finish(was_asked=was_asked), *launch.close_home()]
 
 
 def _add_notes(output: str | Printed | Spilled, notes: Sequence[str]) -> str | ToolOutput:

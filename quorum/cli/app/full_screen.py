@@ -331,7 +331,21 @@ class _Sessions:
         """The worktrees of the repository around a folder."""
         from quorum.app.worktree_service import WorktreeService
 
-        return WorktreeService(folder, root=self._root, environ=os.environ, open_archive=self.open_archive)
+        return WorktreeService(
+            folder,
+            root=self._root,
+            environ=os.environ,
+            open_archive=self.open_archive,
+            load=self._load_settings,
+        )
+
+    def _load_settings(self, folder: Path) -> LoadedSettings:
+        """The settings of a folder, as far as they are trusted by now. Blocks."""
+        from quorum.infrastructure.trust.decisions import open_trust_decisions
+        from quorum.settings import load_trusting
+
+        trust = self._trust or open_trust_decisions(os.environ)
+        return load_trusting(self._options, folder, trust.load_trusted())
 
     async def open_archive(self) -> SessionArchive:
         """The list of sessions, for a choice before there is any."""

@@ -207,6 +207,16 @@ def test_the_place_is_named_by_nothing_that_a_person_sets(machine: Machine) -> N
     assert machine.load().settings.agent.max_tokens == 1
 
 
+def test_where_it_bounds_what_commands_may_read_no_folder_is_linked_in_a_worktree(machine: Machine) -> None:
+    machine.policy("tools.run_command.sandbox_writable = []")
+    assert machine.load().policy.explain_no_links() is None
+
+    machine.policy('tools.run_command.sandbox_readable = ["~/data"]')
+
+    why = machine.load().policy.explain_no_links()
+    assert why == f"{machine.policy_file}:1 bounds what commands may read"
+
+
 # ---------------------------------------------------------------- modes and reviewers
 
 

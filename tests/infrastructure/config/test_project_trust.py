@@ -58,6 +58,8 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "agent.strategy": ("quorum", "debate", "quorum"),
     "review.mode": ("ask", "auto", "ask"),
     "workspace.directories": (["~/own"], ["~/evil"], ["~/own"]),
+    "worktrees.links": ([".venv"], ["evil"], [".venv"]),
+    "worktrees.setup": ("make setup", "make evil", "make setup"),
     "review.offer_sandboxed": (False, True, False),
     "review.sample_percent": (5.0, 0.0, 5.0),
     "review.max_error_percent": (5.0, 100.0, 5.0),

@@ -13,6 +13,7 @@ from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.diagnostics_table import DiagnosticsTable
 from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
+from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
 from quorum.infrastructure.tools.custom.tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
@@ -58,6 +59,16 @@ async def test_what_the_person_approved_stays_and_is_named(household: Household)
 
     assert "made by the command, though protected" in said
     assert (household.root / ".envrc").exists()
+
+
+async def test_what_a_custom_tool_writes_into_its_home_is_named_and_gone_with_it(
+    household: Household, tmp_path: Path
+) -> None:
+    household.tmp = SessionTmp(tmp_path / "state")
+
+    said = await run(tool_running(household, "echo fine; touch ~/notes"))
+
+    assert said.startswith("fine\n~/notes was written in the sandbox's own home and is gone; ")
 
 
 async def test_without_such_paths_the_result_is_exactly_what_it_printed(household: Household) -> None:

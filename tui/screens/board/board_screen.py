@@ -17,7 +17,15 @@ from textual.widgets import Static
 from quorum.application.inbox.board import SessionBoard
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.board.rows import BoardRow, BoardSection, GoThere, list_elsewhere, render_board_row
+from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.screens.board.rows import (
+    BoardRow,
+    BoardSection,
+    EndHolder,
+    GoThere,
+    list_elsewhere,
+    render_board_row,
+)
 from quorum.tui.screens.inbox.answering import InboxAnswers
 from quorum.tui.widgets.closing import ClosesItself
 from quorum.tui.widgets.dialog_parts import DialogFrame
@@ -41,14 +49,15 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
     """Lists what `list_here` finds in this app at each moment, and what `read` finds in all other sessions,
     anew two seconds after each reading. It is left with what leads to the chosen line.
 
-    `attach` makes what leads to a session of an id, `cwd` is the folder in which it continues there; `clock` is
-    the one that stamps keys, `now_ms` the one that stamps events.
+    `attach` makes what leads to a session of an id, `end_holder` asks its process to end; `cwd` is the folder
+    in which a session continues; `clock` is the one that stamps keys, `now_ms` the one that stamps events.
     """
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Answer the decision, or go to the tab or session", id="board_open"),
         Binding("s,delete", "stop", "Stop what is marked", id="board_stop"),
+        Binding("y", "confirm", "End another process, once that was asked", id="board_confirm"),
         Binding("up,k", "move('up')", "Up", id="board_up"),
         Binding("down,j", "move('down')", "Down", id="board_down"),
         Binding("pageup", "move('page_up')", "A page up", id="board_page_up"),
@@ -68,6 +77,7 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
         list_here: Callable[[], Iterable[BoardRow]],
         read: Callable[[], Awaitable[SessionBoard]],
         attach: Callable[[str], GoThere],
+        end_holder: EndHolder,
         inbox: Inbox,
         *,
         cwd: str,
@@ -76,6 +86,8 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
     ) -> None:
         super().__init__()
         self._list_here, self._read, self._attach_to = list_here, read, attach
+        self._end_holder = end_holder
+        self._warned_of = ""  # the key of the line whose warning waits to be confirmed
         self._cwd, self._now_ms = cwd, now_ms
         self._board = SessionBoard()
         self._rows: tuple[BoardRow, ...] = ()
@@ -115,7 +127,9 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
         if not self.query(LineList):  # it may be closed while other sessions are read
             return
         kept = self._marked.key if self._is_settled and self._marked is not None else ""
-        elsewhere = list_elsewhere(self._board, self._attach_to, cwd=self._cwd, now_ms=self._now_ms())
+        elsewhere = list_elsewhere(
+            self._board, self._attach_to, self._end_holder, cwd=self._cwd, now_ms=self._now_ms()
+        )
         order = list(BoardSection)
         self._rows = tuple(sorted((*self._list_here(), *elsewhere), key=lambda row: order.index(row.part)))
         place = next((place for place, row in enumerate(self._rows) if row.key == kept), 0)
@@ -140,6 +154,7 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
 
     def action_move(self, how: Move) -> None:
         self._is_settled = True
+        self._warned_of = ""
         self._tell("")
         self.query_one(LineList).move(how)
 
@@ -163,7 +178,18 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
         if isinstance(row.stop, str):
             self._tell(row.stop)
             return
-        self.run_worker(self._stop(row.stop), group=row.key, exclusive=True)
+        if row.warning:
+            self._warned_of = row.key
+            self._tell(fill_in_keys(f"{row.warning}: {{board_confirm=y}} confirms", self.app))
+        else:
+            self.run_worker(self._stop(row.stop), group=row.key, exclusive=True)
+
+    def action_confirm(self) -> None:
+        """Stop what the marked line is about, if that is what was warned of last."""
+        row, warned_of = self._marked, self._warned_of
+        self._warned_of = ""
+        if row is not None and row.key == warned_of and not isinstance(row.stop, str):
+            self.run_worker(self._stop(row.stop), group=row.key, exclusive=True)
 
     async def _stop(self, stop: Callable[[], Awaitable[str]]) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -10,15 +11,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from textual.content import Content
 
 from quorum.domain.text.ages import format_age
+from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.inbox.inbox_screen import describe_waiting, name_call
 from quorum.tui.screens.session_picker.row import describe_session
 
 if TYPE_CHECKING:
     from quorum.application.inbox.board import SessionBoard
+    from quorum.domain.sessions.past_session import SessionSummary
     from quorum.domain.sessions.waiting_review import WaitingReview
 
 GoThere: TypeAlias = Callable[[], Awaitable[None]]
+EndHolder: TypeAlias = Callable[[str], Awaitable[None]]
 
 _PART_CELLS, _NAME_CELLS, _STATE_CELLS = 9, 13, 20
 _LEAST_TEXT = 24
@@ -49,7 +53,8 @@ class BoardRow:
     """One line. `key` tells it from all others; `about` is what there is to say about it in full.
 
     `review` waits to be answered; else `go` leads to what the line is about. `stop` stops it and returns what
-    came of that, in a sentence; where it is a sentence itself, it says why it cannot be stopped.
+    came of that, in a sentence; where it is a sentence itself, it says why it cannot be stopped. `warning` is
+    what else that stops: it is said first, and has to be confirmed.
     """
 
     part: BoardSection
@@ -61,6 +66,7 @@ class BoardRow:
     go: GoThere | None = None
     review: WaitingReview | None = None
     stop: Callable[[], Awaitable[str]] | str = "that has ended already"
+    warning: str = ""
 
 
 def make_lines(*lines: str) -> Content:
@@ -69,10 +75,36 @@ def make_lines(*lines: str) -> Content:
 
 
 def list_elsewhere(
-    board: SessionBoard, attach: Callable[[str], GoThere], *, cwd: str, now_ms: int
+    board: SessionBoard,
+    attach: Callable[[str], GoThere],
+    end_holder: EndHolder,
+    *,
+    cwd: str,
+    now_ms: int,
 ) -> Iterator[BoardRow]:
-    """The lines of sessions that are not open in this app. `attach` makes what leads to one; `cwd` is the
-    folder in which it continues."""
+    """The lines of sessions that are not open in this app. `attach` makes what leads to one, `end_holder` asks
+    its process to end; `cwd` is the folder in which it continues."""
+    holders = Counter(
+        (session.open_in, session.host)
+        for session in {review.session.id: review.session for review in board.waiting}.values()
+    )
+    holders.update((session.open_in, session.host) for session in board.open)
+
+    def warn(session: SessionSummary) -> str:
+        count = holders[session.open_in, session.host]
+        with_it = "this session" if count == 1 else f"{format_amount(count, 'session')} in it"
+        return f"{session.holder} is asked to end, with {with_it}" if session.open_in is not None else ""
+
+    def make_stop(session: SessionSummary) -> Callable[[], Awaitable[str]] | str:
+        if session.open_in is None:
+            return "no process has it open"
+
+        async def stop() -> str:
+            await end_holder(session.id)
+            return f"{session.holder} was asked to end"
+
+        return stop
+
     for review in board.waiting:
         yield BoardRow(
             part=BoardSection.WAITING,
@@ -82,7 +114,8 @@ def list_elsewhere(
             state=format_age(review.since_ms, now_ms),
             about=describe_waiting(review),
             review=review,
-            stop="enter opens the decision; reject it there",
+            stop=make_stop(review.session),
+            warning=warn(review.session),
         )
     for session in (*board.open, *board.ended):
         is_open = session.open_in is not None
@@ -95,7 +128,8 @@ def list_elsewhere(
             state=session.holder if is_open else format_age(session.updated_ms, now_ms),
             about=make_lines(*about.split("\n")),
             go=attach(session.id),
-            stop=f"{session.holder} has this session: stop it there" if is_open else "that has ended already",
+            stop=make_stop(session) if is_open else "that has ended already",
+            warning=warn(session),
         )
 
 

@@ -6,12 +6,18 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events, on
 from textual.binding import Binding, BindingType
+from textual.widgets import Input
 
 from quorum.domain.text.ages import shorten_home
 from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
+from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest
+from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
     from quorum.domain.worktrees.worktree import Worktree, WorktreeChange, WorktreeLoss
@@ -20,28 +26,53 @@ _MOST_LINES = 2_000
 
 
 class MergeWorktreeDialog(QuestionCard):
-    """Asks whether to merge this change. `hide` takes secrets out of what is drawn."""
+    """Asks whether to merge this change. `hide` takes secrets out of what is drawn; `message` is the one of the
+    commits, which can be edited."""
 
     HEADING = "Merge this worktree?"
     REFUSE = ("{merge_refuse=n}", "do not merge")
     ACCEPT = ("{merge_accept=y}", "merge as shown")
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "accept", "Commit what is not committed, and merge", id="merge_accept"),
-        Binding("n,escape", "refuse", "Change nothing", id="merge_refuse"),
+        Binding("n", "refuse", "Change nothing", id="merge_refuse"),
+        Binding("escape", "back", "Leave the message as it is; else change nothing", id="merge_back"),
+        Binding("e", "edit", "Edit the message", id="merge_edit"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="merge_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="merge_down"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="merge_mark"),
     ]
 
+    DEFAULT_CSS: ClassVar[str] = """
+    MergeWorktreeDialog {
+        & #entry { display: none; border: none; height: 1; padding: 0; margin-top: 1; background: $panel; }
+        &.-editing #entry { display: block; }
+    }
+    """
+
     def __init__(
-        self, change: WorktreeChange, hide: Callable[[str], str], *, clock: Callable[[], float] = time.monotonic
+        self,
+        change: WorktreeChange,
+        message: str,
+        hide: Callable[[str], str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(clock=clock)
         self._change, self._hide = change, hide
+        self.message = message
+
+    def on_mount(self) -> None:
+        """Put the line to type in above the choices."""
+        self.query_one("#question").mount(
+            LineInput(id="entry", select_on_focus=False), before=self.query_one("#choices")
+        )
 
     def format_subtitle(self) -> str:
-        """What the answer is bound to."""
-        return f"sha256 {shorten_digest(self._change.digest)}"
+        """What the keys do, and what the answer is bound to."""
+        if self.takes_text:
+            return "enter keeps the message · esc leaves it as it was"
+        edits = fill_in_keys("{merge_edit=e} edits the message", self.app)
+        return f"{edits} · sha256 {shorten_digest(self._change.digest)}"
 
     def build_lines(self) -> Iterator[Line]:
         """Where it goes, what is committed for it, and the whole change."""
@@ -49,6 +80,7 @@ class MergeWorktreeDialog(QuestionCard):
         yield Line("from  ", clean_line(worktree.branch), LineKind.STRONG)
         yield Line("to    ", clean_line(worktree.onto), LineKind.STRONG)
         yield Line("      ", clean_line(shorten_home(self._change.target)), LineKind.QUIET)
+        yield Line("as    ", clean_line(self.message), LineKind.STRONG)
         yield Line("      ", self._change.brings.description)
         if files := self._change.brings.files:
             yield Line("      ", "What is not committed is committed first:", LineKind.QUIET)
@@ -60,6 +92,58 @@ class MergeWorktreeDialog(QuestionCard):
         if (more := len(shown) - _MOST_LINES) > 0:
             rest = f"{format_amount(more, 'line')} more: /worktree diff shows all of it"
             yield Line("", rest, LineKind.WARNING)
+
+    # -- the message --------------------------------------------------------------------------------------
+
+    @property
+    def _entry(self) -> LineInput:
+        return self.query_one("#entry", LineInput)
+
+    @property
+    def takes_text(self) -> bool:
+        """Whether the message is being edited."""
+        return self.has_class("-editing")
+
+    @property
+    def unsent_text(self) -> str:
+        """What is typed for it."""
+        return self._entry.value if self.takes_text else ""
+
+    def admits(self, event: events.Key) -> bool:
+        """What is typed may come as fast as it will; answers may not."""
+        return self.takes_text or super().admits(event)
+
+    def action_edit(self) -> None:
+        """Type another message."""
+        self.add_class("-editing")
+        self._entry.value = self.message
+        self._entry.cursor_position = len(self.message)
+        self._entry.focus()
+        self.query_one(ChoiceBar).set_class(True, "-dead")
+        self.show_notice()
+
+    @on(Input.Submitted, "#entry")
+    def _keep(self, message: Input.Submitted) -> None:
+        message.stop()
+        typed = make_printable(" ".join(message.value.split()), newlines=False)
+        if not typed:
+            self.note("a commit needs a message")
+            return
+        self.message = typed
+        self._end_editing()
+
+    def action_back(self) -> None:
+        """Leave the message as it was; where it is not edited, do not merge."""
+        if self.takes_text:
+            self._end_editing()
+        else:
+            self.dismiss(False)
+
+    def _end_editing(self) -> None:
+        self.remove_class("-editing")
+        self.query_one(ChoiceBar).focus()
+        self.note("")
+        self.show_anew()
 
 
 class DropWorktreeDialog(QuestionCard):

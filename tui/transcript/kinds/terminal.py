@@ -151,8 +151,12 @@ _REMARKS = 12
 
 def find_exit(output: Kept) -> str:
     """How the command exited, as `exit 2` or `SIGKILL`; empty where the output does not say so."""
-    text = (output.tail or output.head)[-4_000:]
-    for line in reversed(text.rstrip("\n").split("\n")[-_REMARKS:]):
+    return read_exit(output.tail or output.head)
+
+
+def read_exit(text: str) -> str:
+    """The same of the text that a model reads."""
+    for line in reversed(text[-4_000:].rstrip("\n").split("\n")[-_REMARKS:]):
         if match := _EXIT.fullmatch(line):
             return f"exit {match[1]}"
         if match := _KILLED.fullmatch(line):
