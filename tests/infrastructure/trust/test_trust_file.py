@@ -221,16 +221,12 @@ def test_damaged_texts_cost_the_comparison_and_no_trust(path: Path, content: str
 
 async def test_a_question_about_a_changed_file_has_what_the_file_said_before(path: Path) -> None:
     decisions = TrustDecisions(TrustFile(path))
-    asked: list[TrustQuestion] = []
-
-    async def accept(question: TrustQuestion) -> bool:
-        asked.append(question)
-        return True
+    person = FakePerson(trusts=True)
 
     for digest, text in ((_ONE, ("one", "two")), (_OTHER, ("one", "three"))):
         content = TrustContent(digest=digest, wants=("2 lines",), text=text)
-        await decisions.settle({Path("/w/AGENTS.md"): content}, Path("/w"), accept)
+        await decisions.settle({Path("/w/AGENTS.md"): content}, Path("/w"), person)
 
-    (first,), (changed,) = (question.items for question in asked)
+    (first,), (changed,) = (question.items for question in person.trust_questions)
     assert (first.former, first.compare()) == (None, None)
     assert changed.compare() == ("@@ -1,2 +1,2 @@", " one", "-two", "+three")
