@@ -15,6 +15,12 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.events.agents import (
+    AgentConnected,
+    AgentPlanUpdated,
+    UnaskedCallReported,
+    UnaskedChangesFound,
+)
 from quorum.domain.events.calls import (
     BatchPlanned,
     CallFinished,
@@ -397,6 +403,8 @@ class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_repo
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AgentConnected",
+    "AgentPlanUpdated",
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
@@ -481,6 +489,8 @@ __all__ = [
     "ToolsListed",
     "TurnFinished",
     "TurnStarted",
+    "UnaskedCallReported",
+    "UnaskedChangesFound",
     "UsageCounted",
     "UserCommandFinished",
     "UserCommandProgressed",
@@ -563,6 +573,10 @@ Event: TypeAlias = (
     | PartReviewed
     | FindingsTried
     | ChangeReviewed
+    | AgentConnected
+    | AgentPlanUpdated
+    | UnaskedCallReported
+    | UnaskedChangesFound
     | SubagentStarted
     | SubagentProgressed
     | SubagentFinished

@@ -24,6 +24,8 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import (
+    AgentConnected,
+    AgentPlanUpdated,
     AnswerDefended,
     AnswerRevised,
     CallFinished,
@@ -52,6 +54,7 @@ from quorum.domain.events.event import (
     SessionStarted,
     SubagentProgressed,
     TurnFinished,
+    UnaskedCallReported,
 )
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_form import PanelForm
@@ -239,6 +242,10 @@ class HeadlessPrinter:
                     _tell(f"quorum: {make_printable(notice)}")
                 if self._verbose and event.files:
                     _tell(f"quorum: {make_printable(event.description)}")
+            case AgentPlanUpdated() | UnaskedCallReported() if not self._quiet:
+                _tell(f"· {make_printable(event.sentence)}")
+            case AgentConnected() if self._verbose:
+                _tell(f"quorum: {make_printable(event.sentence)}")
             case JobStarted() | JobEnded() if not self._quiet:
                 _tell(_render_job_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
