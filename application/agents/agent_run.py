@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Protocol, TypeAlias
 
@@ -56,8 +56,9 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
 from quorum.domain.review.requested_scope import RequestedScope
 
-Perform: TypeAlias = Callable[[], Awaitable[str]]
-"""Has an allowed call done, and answers its output. Raises ToolError."""
+Perform: TypeAlias = Callable[[Mapping[str, bytes]], Awaitable[str]]
+"""Has an allowed call done that gives the files at these paths this content, and answers its output. Raises
+ToolError."""
 
 _ENDING_SECS = 5.0  # that a cancelled agent has to end its answer in
 _MOST_REJECTIONS = 3
@@ -68,6 +69,10 @@ _NO_END = "allowed; the agent's answer ended before it said how the call did"
 
 class AgentFiles(Protocol):
     """The files that an agent reaches through us. Raises ToolError."""
+
+    async def locate(self, path: str) -> str:
+        """Where a path leads, links resolved."""
+        ...
 
     async def read(self, path: str) -> str: ...
 
@@ -89,9 +94,11 @@ class CallerTools(Protocol):
 
 
 class _AllowedCall:
-    """A call that the agent was allowed to make, until the agent says how it ended."""
+    """A call that the agent was allowed to make, until the agent says how it ended. `approved` are the contents
+    that it is to give files, by path."""
 
-    def __init__(self) -> None:
+    def __init__(self, approved: Mapping[str, bytes]) -> None:
+        self.approved = approved
         self.end: asyncio.Future[ReportedCall | None] = asyncio.get_running_loop().create_future()
 
     def settle(self, call: ReportedCall | None) -> None:
@@ -320,8 +327,8 @@ class AgentRun:
         self._asked.add(call.call_id)
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        async def wait_for_agent() -> str:
-            allowed = self._allowed[call.call_id] = _AllowedCall()
+        async def wait_for_agent(approved: Mapping[str, bytes]) -> str:
+            allowed = self._allowed[call.call_id] = _AllowedCall(approved)
             if self._waiting > 1:  # the agent asks about several calls before it makes one
                 allowed.settle(None)
             answer.set_result("")
@@ -343,26 +350,43 @@ class AgentRun:
         return False
 
     async def read_file(self, path: str) -> str:
-        """The text of a file, once that may be read. Raises ToolError."""
+        """The text of a file, once that may be read: that of an edit which was allowed at once. Raises
+        ToolError."""
+        if await self._find_approved(path) is not None:
+            return await self._client_files.read(path)
         call = self._propose("read_file", {"path": path}, CallEffect.READ, "fs/read_text_file")
         return await self._serve(call, lambda: self._client_files.read(path))
 
     async def write_file(self, path: str, content: str) -> None:
-        """Write a file, once that is allowed. Raises ToolError."""
+        """Write a file, once that is allowed: what an allowed edit makes of it at once, and nothing else while
+        that edit runs. Raises ToolError."""
+        self._served.add(path)
+        approved = await self._find_approved(path)
+        if approved is not None:
+            if content.encode("utf-8", "surrogatepass") != approved:
+                raise ToolError(f"nothing was written: this is not what was approved for {path}")
+            await self._client_files.write(path, content)
+            return
         arguments = {"path": path, "content": content}
         call = self._propose("write_file", arguments, CallEffect.WRITE, "fs/write_text_file")
-        self._served.add(path)
         await self._serve(call, lambda: self._client_files.write(path, content))
+
+    async def _find_approved(self, path: str) -> bytes | None:
+        """What the call that runs is to make of the file; None where it does not change it."""
+        if not self._allowed:
+            return None
+        place = await self._client_files.locate(path)
+        return next((each.approved[place] for each in self._allowed.values() if place in each.approved), None)
 
     def _propose(self, tool: str, arguments: dict[str, str], effect: CallEffect, method: str) -> ProposedCall:
         return ProposedCall(
             tool=tool, arguments=dict(arguments), effect=effect, caller_tool=method, cwd=self._cwd
         )
 
-    async def _serve(self, call: ProposedCall, serve: Perform) -> str:
+    async def _serve(self, call: ProposedCall, serve: Callable[[], Awaitable[str]]) -> str:
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-        async def perform() -> str:
+        async def perform(_approved: Mapping[str, bytes]) -> str:
             done = await serve()
             answer.set_result(done)
             return done

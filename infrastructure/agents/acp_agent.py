@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import Mapping, Sequence
 
 from quorum.application.ports.agents import (
@@ -16,7 +18,7 @@ from quorum.domain.conversation.stream import Delta, StreamedReasoning
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import AgentConnected, AgentPlanUpdated, AgentTask
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.agents.channel import AgentChannel, RefusedRequest, UnknownMethod
+from quorum.infrastructure.agents.channel import NOT_FOUND, AgentChannel, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
@@ -199,8 +201,7 @@ class AcpAgent:
                 case "session/request_permission":
                     return await self._answer_permission(params)
                 case "fs/read_text_file":
-                    text = await self._host.read_file(_require_path(params))
-                    return {"content": _cut_lines(text, params)}
+                    return {"content": _cut_lines(await self._read_file(_require_path(params)), params)}
                 case "fs/write_text_file":
                     content = params.get("content")
                     if not isinstance(content, str):
@@ -211,6 +212,15 @@ class AcpAgent:
                     raise UnknownMethod
         except ToolError as error:
             raise RefusedRequest(str(error)) from error
+
+    async def _read_file(self, path: str) -> str:
+        """Agents look whether a file is there by reading it, and know by the error that it is not."""
+        try:
+            return await self._host.read_file(path)
+        except ToolError as error:
+            if await asyncio.to_thread(os.path.lexists, path):
+                raise
+            raise RefusedRequest(f"Resource not found: {path}", NOT_FOUND) from error
 
     async def _answer_permission(self, params: JsonObject) -> JsonObject:
         """Allowed is what is asked about and nothing more: an answer that would hold for later calls, too, is

@@ -24,7 +24,7 @@ _JSON = make_encoder()
 _CHUNK = 1 << 16
 _LONGEST_LINE = 64_000_000
 _MOST_NOISE = 4_000  # characters of what is no message, kept to be quoted
-_METHOD_NOT_FOUND, _INTERNAL_ERROR = -32601, -32603
+_METHOD_NOT_FOUND, INTERNAL_ERROR, NOT_FOUND = -32601, -32603, -32002
 _AUTH_REQUIRED = -32000
 _CLOSING_SECS = 2.0
 
@@ -35,6 +35,10 @@ class UnknownMethod(Exception):
 
 class RefusedRequest(Exception):
     """What the program asks for cannot be had; the text says why."""
+
+    def __init__(self, message: str, code: int = INTERNAL_ERROR) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ChannelPeer(Protocol):
@@ -202,7 +206,7 @@ class AgentChannel:
         except UnknownMethod:
             outcome = {"error": {"code": _METHOD_NOT_FOUND, "message": f"quorum does not offer {method}"}}
         except RefusedRequest as refused:
-            outcome = {"error": {"code": _INTERNAL_ERROR, "message": str(refused)}}
+            outcome = {"error": {"code": refused.code, "message": str(refused)}}
         with suppress(ProviderError):  # it is gone: whoever waits for its answer is told
             await self._write({"jsonrpc": "2.0", "id": number, **outcome})
 

@@ -42,7 +42,7 @@ class AcpTools:
 
     async def build(self, call: ProposedCall, perform: Perform) -> Tool:
         async def perform_and_compare(seal: Seal | None) -> str:
-            output = await perform()
+            output = await perform(seal.projected if seal is not None else {})
             if seal is not None and (differing := await asyncio.to_thread(_find_differing, seal)):
                 raise ToolError(f"{output}\nnot what was approved: {', '.join(map(escape_path, differing))}")
             return output
@@ -69,6 +69,9 @@ class SessionFiles:
 
     def __init__(self, world: CallerWorld, cwd: str) -> None:
         self._world, self._cwd = world, cwd
+
+    async def locate(self, path: str) -> str:
+        return (await asyncio.to_thread(self._world.workspace.locate, path)).path
 
     async def read(self, path: str) -> str:
         return await asyncio.to_thread(self._read, path)

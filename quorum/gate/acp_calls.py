@@ -50,7 +50,7 @@ def read_reported_call(call: ReportedCall, *, cwd: str, environment: Mapping[str
 def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
     """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements."""
     diff = call.diffs[0]
-    if len(call.diffs) != 1 or not is_plain_path(diff.path):
+    if len(call.diffs) != 1 or call.kind == "execute" or not is_plain_path(diff.path):
         return None
     arguments: JsonObject
     if not diff.before:

@@ -242,12 +242,8 @@ class HeadlessPrinter:
                     _tell(f"quorum: {make_printable(notice)}")
                 if self._verbose and event.files:
                     _tell(f"quorum: {make_printable(event.description)}")
-            case AgentPlanUpdated() | UnaskedCallReported() if not self._quiet:
-                _tell(f"· {make_printable(event.sentence)}")
-            case AgentConnected() if self._verbose:
-                _tell(f"quorum: {make_printable(event.sentence)}")
-            case JobStarted() | JobEnded() if not self._quiet:
-                _tell(_render_job_line(event))
+            case AgentPlanUpdated() | UnaskedCallReported() | JobStarted() | JobEnded() if not self._quiet:
+                _tell(_render_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
                 _tell(f"· {make_printable(describe_debate_step(event))}")
             case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
@@ -255,8 +251,9 @@ class HeadlessPrinter:
             ):
                 if sentence := describe_panel_step(event):
                     _tell(f"· {make_printable(sentence)}")
-            case SessionStarted(model=model, mode=mode) if self._verbose:
-                _tell(f"quorum: {make_printable(model)}, mode {mode.value}")
+            case SessionStarted() | AgentConnected() if self._verbose:
+                said = event.sentence or f"{event.model}, mode {event.mode}"
+                _tell(f"quorum: {make_printable(said)}")
             case _:
                 return
 
@@ -412,7 +409,9 @@ def _answer(text: str) -> str:
     return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
-def _render_job_line(event: JobStarted | JobEnded) -> str:
+def _render_line(event: AgentPlanUpdated | UnaskedCallReported | JobStarted | JobEnded) -> str:
+    if isinstance(event, AgentPlanUpdated | UnaskedCallReported):
+        return f"· {make_printable(event.sentence)}"
     if isinstance(event, JobStarted):
         return f"· {event.job_id} runs in the background: {make_printable(event.command, newlines=False)}"
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)

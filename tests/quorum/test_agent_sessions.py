@@ -114,6 +114,22 @@ def test_files_that_the_agent_reaches_through_quorum_are_reviewed(rig: AgentRig)
 
 
 @pytest.mark.long
+def test_an_approved_edit_may_be_made_through_quorum_and_nothing_else(rig: AgentRig) -> None:
+    file = rig.file("a.txt", "one\ntwo\n")
+
+    ended = rig.watch(
+        ["edit_through_client", "a.txt", "one", "ONE"], ["edit_through_client", "a.txt", "two", "TWO", "other"]
+    )
+
+    assert file.read_text() == "ONE\ntwo\n"
+    assert [(event["tool"], event["outcome"]) for event in find(ended, "call_finished")] == [
+        ("edit_file", "ok"),
+        ("edit_file", "error"),
+    ]
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
 def test_an_agent_may_ask_about_several_calls_before_it_makes_one(rig: AgentRig) -> None:
     ended = rig.watch(["ask_before_running", "touch a", "touch b", "touch c"])
 

@@ -129,6 +129,15 @@ class Program:
             file.write_text(held.replace(before, new) if before is not None else new)
             await self._end(call, "completed", "edited")
 
+    async def _edit_through_client(self, path: str, before: str, after: str, really: str | None = None) -> None:
+        """Ask about an edit, then read and write the file through the client, as it was shown or otherwise."""
+        file = _FOLDER / path
+        diff = [helpers.tool_diff_content(str(file), after, before)]
+        if await self._ask(call := self._name(), f"Edit {path}", "edit", {}, diff):
+            got = await self._client.read_text_file(session_id=self._session, path=str(file))
+            await self._write(path, got.content.replace(before, after if really is None else really))
+            await self._end(call, "completed", "edited")
+
     async def _edit_unasked(self, path: str, content: str) -> None:
         call = self._name()
         await self._tell(helpers.start_edit_tool_call(call, f"Edit {path}", path, content))
