@@ -307,7 +307,9 @@ class AgentRun:
             self._report_unasked_call(call)
 
     def _report_unasked_call(self, call: ReportedCall) -> None:
-        if call.call_id in self._asked or (call.diffs and {each.path for each in call.diffs} <= self._served):
+        paths = call.paths or tuple(each.path for each in call.diffs)
+        is_served = call.kind == "edit" and bool(paths) and self._served.issuperset(paths)
+        if call.call_id in self._asked or is_served:
             return
         self._asked.add(call.call_id)  # once
         self._events.note(
@@ -316,7 +318,7 @@ class AgentRun:
                 title=call.title or call.tool,
                 kind=call.kind,
                 status=call.status or "begun",
-                paths=call.paths or tuple(each.path for each in call.diffs),
+                paths=paths,
             )
         )
 

@@ -22,8 +22,8 @@ class ReportedDiff(Struct, frozen=True, kw_only=True):
 
 
 class ReportedCall(Struct, frozen=True, kw_only=True):
-    """A call of the agent as it describes it, unchecked. `kind` and `status` are those of its protocol, `tool` is
-    the name that it has for the tool, where it tells one."""
+    """A call of the agent as it describes it, unchecked. `kind` and `status` are those of its protocol, `tool`
+    is its name of the tool, where it tells one."""
 
     call_id: str
     title: str = ""

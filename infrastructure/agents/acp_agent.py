@@ -22,6 +22,7 @@ from quorum.infrastructure.agents.channel import NOT_FOUND, AgentChannel, Refuse
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import (
+    parse_foreign_json,
     read_count_field,
     read_object_field,
     read_objects_field,
@@ -54,7 +55,7 @@ class AcpAgent:
             {
                 "protocolVersion": _VERSION,
                 "clientCapabilities": {
-                    "fs": {"readTextFile": True, "writeTextFile": True},
+                    "fs": dict.fromkeys(("readTextFile", "writeTextFile"), self._launch.takes_files),
                     "terminal": False,
                 },
                 "clientInfo": {"name": "quorum", "title": "quorum", "version": self._version},
@@ -214,13 +215,10 @@ class AcpAgent:
             raise RefusedRequest(str(error)) from error
 
     async def _read_file(self, path: str) -> str:
-        """Agents look whether a file is there by reading it, and know by the error that it is not."""
-        try:
-            return await self._host.read_file(path)
-        except ToolError as error:
-            if await asyncio.to_thread(os.path.lexists, path):
-                raise
-            raise RefusedRequest(f"Resource not found: {path}", NOT_FOUND) from error
+        """Agents look whether a file is there by reading it, and know by this error that it is not."""
+        if not await asyncio.to_thread(os.path.lexists, path):
+            raise RefusedRequest(f"Resource not found: {path}", NOT_FOUND)
+        return await self._host.read_file(path)
 
     async def _answer_permission(self, params: JsonObject) -> JsonObject:
         """Allowed is what is asked about and nothing more: an answer that would hold for later calls, too, is
@@ -242,14 +240,14 @@ class AcpAgent:
         former = self._calls.get(call_id) or ReportedCall(call_id=call_id)
         content = read_objects_field(told, "content")
         locations = read_objects_field(told, "locations")
-        arguments = told.get("rawInput")
+        arguments = read_object_field(told, "rawInput") or _read_shown_arguments(content)
         call = ReportedCall(
             call_id=call_id,
             title=read_text_field(told, "title") or former.title,
             kind=read_text_field(told, "kind") or former.kind,
             status=read_text_field(told, "status") or former.status,
             tool=_find_tool(told) or former.tool,
-            arguments=arguments if isinstance(arguments, Mapping) and arguments else former.arguments,
+            arguments={**former.arguments, **arguments},
             diffs=_read_diffs(content) or former.diffs,
             paths=tuple(filter(None, (read_text_field(each, "path") for each in locations))) or former.paths,
             output=_read_output(content) or former.output,
@@ -277,10 +275,22 @@ def _find_tool(told: JsonObject) -> str:
     """The name of the tool: a field of newer versions, or what adapters tell beside the protocol."""
     if name := read_text_field(told, "name"):
         return name
-    for about in read_object_field(told, "_meta").values():
-        if isinstance(about, Mapping) and (name := read_text_field(about, "toolName")):
+    beside = read_object_field(told, "_meta")
+    for about in (beside, *beside.values()):
+        fields = about if isinstance(about, Mapping) else {}
+        if name := read_text_field(fields, "toolName") or read_text_field(fields, "tool_name"):
             return name
     return ""
+
+
+def _read_shown_arguments(content: Sequence[JsonObject]) -> JsonObject:
+    """The arguments where they are shown as text, as some agents do while they arrive."""
+    text = _read_output(content)
+    try:
+        shown = parse_foreign_json(text) if text.startswith("{") else None
+    except ValueError:  # not all of them
+        return {}
+    return shown if isinstance(shown, dict) else {}
 
 
 def _read_diffs(content: Sequence[JsonObject]) -> tuple[ReportedDiff, ...]:

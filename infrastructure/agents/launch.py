@@ -17,13 +17,16 @@ from quorum.infrastructure.settings_conversion import list_key_names
 class KnownAgent(Struct, frozen=True, kw_only=True):
     """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
     acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
-    ask where no mode does."""
+    ask where no mode does. `takes_files`: it works with files that it reaches through us;
+    `shows_command_as_title`: it shows a command nowhere else."""
 
     command: tuple[str, ...]
     install: str
     asking_mode: str = ""
     login_env: tuple[str, ...] = ()
     added: Mapping[str, str] = field(default_factory=dict)
+    takes_files: bool = True
+    shows_command_as_title: bool = False
 
 
 KNOWN_AGENTS: Mapping[str, KnownAgent] = {
@@ -41,7 +44,11 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
     ),
     "copilot": KnownAgent(command=("copilot", "--acp"), install="npm install -g @github/copilot"),
     "gemini": KnownAgent(
-        command=("gemini", "--acp"), install="npm install -g @google/gemini-cli", asking_mode="default"
+        command=("gemini", "--acp"),
+        install="npm install -g @google/gemini-cli",
+        asking_mode="default",
+        takes_files=False,  # version 0.61 cannot make a new file that way
+        shows_command_as_title=True,
     ),
     "kimi": KnownAgent(
         command=("kimi", "acp"), install="npm install -g @moonshot-ai/kimi-code", asking_mode="default"
@@ -62,13 +69,15 @@ KNOWN_AGENTS: Mapping[str, KnownAgent] = {
 
 class AgentLaunch(Struct, frozen=True, kw_only=True):
     """An agent as it is started. `words` are its absolute path and arguments, `environ` all that it sees of the
-    environment; `timeout_secs` bounds its silence."""
+    environment; `timeout_secs` bounds its silence; the others are as for a known agent."""
 
     name: str
     words: tuple[str, ...]
     environ: Mapping[str, str]
     timeout_secs: float
     asking_mode: str = ""
+    takes_files: bool = True
+    shows_command_as_title: bool = False
 
 
 def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> AgentLaunch:
@@ -102,4 +111,6 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
         environ={**build_command_environment(environ, list_key_names(settings)), **added, **given},
         timeout_secs=table.timeout_secs,
         asking_mode=known.asking_mode if known is not None else "",
+        takes_files=known.takes_files if known is not None else True,
+        shows_command_as_title=known.shows_command_as_title if known is not None else False,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,7 +132,7 @@ class AgentSessionParts:
         )
 
         def start(host: AgentHost) -> AcpAgent:
-            return AcpAgent(launch, os.path.realpath(root), host, version=version)
+            return AcpAgent(launch, str(root), host, version=version)
 
         self.review = parts.review
         self.run = AgentRun(

@@ -20,16 +20,27 @@ from quorum.gate.shell_arguments import find_shell_text
 
 _FOLDER_FIELDS = ("cwd", "workdir", "working_directory")
 # Of commands as agents show them: what they mean changes nothing that is looked at.
-_PASSED_OVER = frozenset({*_FOLDER_FIELDS, "description", "timeout", "timeout_ms", "command", "cmd"})
+_PASSED_OVER = frozenset(
+    {*_FOLDER_FIELDS, "description", "timeout", "timeout_ms", "command", "cmd", "commands"}
+)
+_FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
 _CHANGING = frozenset({"edit", "delete", "move", "execute"})
 
 
-def read_reported_call(call: ReportedCall, *, cwd: str, environment: Mapping[str, str]) -> ProposedCall:
-    """The call in our own terms. Nothing is refused: what is not understood is not known."""
+def read_reported_call(
+    call: ReportedCall, *, cwd: str, environment: Mapping[str, str], shows_command_as_title: bool = False
+) -> ProposedCall:
+    """The call in our own terms. Nothing is refused: what is not understood is not known.
+
+    `shows_command_as_title`: the agent shows a command nowhere else, and its folder in the text below.
+    """
     if call.diffs:
         return _read_diff(call, cwd) or _build_unknown(call, cwd, environment)
-    if call.kind == "execute" and (command := _find_command(call.arguments)) is not None:
+    command = _find_command(call.arguments)
+    if shows_command_as_title and not call.arguments and call.output.startswith(_FOLDER_SHOWN.format(cwd=cwd)):
+        command = call.title
+    if call.kind == "execute" and command is not None:
         return ProposedCall(
             tool="run_command",
             arguments={"command": command},
@@ -68,9 +79,15 @@ def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
 
 def _find_command(given: JsonObject) -> str | None:
     """The shell text of a call that holds no more than that; None where there may be more to it."""
+    command, parts = given.get("command", given.get("cmd")), given.get("commands")
+    if parts is not None and not (
+        isinstance(parts, list)
+        and isinstance(command, str)
+        and all(isinstance(part, str) and part in command for part in parts)
+    ):
+        return None
     if not set(given) <= _PASSED_OVER:
         return None
-    command = given.get("command", given.get("cmd"))
     if isinstance(command, str) and command.strip():
         return command
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):

@@ -33,7 +33,7 @@ def run_agent(options: AgentOptions, root: Path, signals: RunSignals) -> int:
     with explain_start_failures():
         loaded = load(options, root)
     complain(loaded.warnings)
-    return asyncio.run(_answer(options, root, loaded, prompt, signals))
+    return asyncio.run(_answer(options, root.resolve(), loaded, prompt, signals))
 
 
 async def _answer(
@@ -65,7 +65,12 @@ async def _answer(
                 observer=printer,
                 record=record,
                 mask=mask,
-                read_call=partial(read_reported_call, cwd=str(root), environment=launch.environ),
+                read_call=partial(
+                    read_reported_call,
+                    cwd=str(root),
+                    environment=launch.environ,
+                    shows_command_as_title=launch.shows_command_as_title,
+                ),
                 version=__version__,
             )
         try:
