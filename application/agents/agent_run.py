@@ -165,6 +165,7 @@ class AgentRun:
         self._tasks: dict[asyncio.Task[None], asyncio.Future[str]] = {}
         self._allowed: dict[str, _AllowedCall] = {}
         self._begin()
+        self._is_over = True
 
     def _begin(self) -> None:
         """Forget the prompt before."""
@@ -184,13 +185,16 @@ class AgentRun:
     async def open(self, terms: AgentTerms) -> AgentConnected:
         """Begin the session, or continue it. Raises LedgerError and ProviderError."""
         connected = await self._agent.open(terms)
+        await self._begin_session()
+        await self._events.announce(connected)
+        return connected
+
+    async def _begin_session(self) -> None:
         fallen_back = await begin_caller_session(
             self._events, self._review, session_id=self.session_id, caller=self._caller, cwd=self._cwd
         )
         if fallen_back is not None:
             self._events.note(ErrorOccurred(message=fallen_back))
-        await self._events.announce(connected)
-        return connected
 
     async def execute(self, prompt: str) -> RunReport:
         """Have the agent answer; cancelled, it is told to end. Raises LedgerError."""
@@ -209,7 +213,9 @@ class AgentRun:
         return await run_to_end(self._conclude(asking))
 
     async def finish(self, report: RunReport) -> None:
-        """Record that the session ends. Raises LedgerError."""
+        """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""
+        if not self._events.state.session_id:
+            await self._begin_session()
         await self._events.announce(SessionFinished(report=report))
 
     async def aclose(self) -> None:

@@ -11,6 +11,7 @@ from quorum.domain.fact import Fact
 from quorum.domain.text.amounts import format_amount
 
 _SHOWN = 5
+_LOOKING = frozenset({"read", "search", "think"})
 
 
 class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
@@ -63,6 +64,11 @@ class UnaskedCallReported(Fact, frozen=True, kw_only=True, tag="unasked_call_rep
     kind: str
     status: str
     paths: tuple[str, ...] = ()
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether it says that it changed nothing."""
+        return self.kind in _LOOKING
 
     @property
     def sentence(self) -> str:

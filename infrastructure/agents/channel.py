@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
@@ -118,6 +120,8 @@ class AgentChannel:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSING_SECS):
                 await self._process.wait()
+        with suppress(ProcessLookupError, PermissionError):  # what it leaves behind in its group
+            os.killpg(self._process.pid, signal.SIGKILL)
         for reading in (self._reading, self._reading_errors):
             reading.cancel()
         await asyncio.gather(self._reading, self._reading_errors, *self._answering, return_exceptions=True)

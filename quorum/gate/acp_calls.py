@@ -21,7 +21,7 @@ from quorum.gate.shell_arguments import find_shell_text
 _FOLDER_FIELDS = ("cwd", "workdir", "working_directory")
 # Of commands as agents show them: what they mean changes nothing that is looked at.
 _PASSED_OVER = frozenset(
-    {*_FOLDER_FIELDS, "description", "timeout", "timeout_ms", "command", "cmd", "commands"}
+    {*_FOLDER_FIELDS, "description", "timeout", "timeout_ms", "command", "cmd", "commands", "mode"}
 )
 _FOLDER_SHOWN = "[current working directory {cwd}]"
 _LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})

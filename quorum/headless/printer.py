@@ -242,6 +242,8 @@ class HeadlessPrinter:
                     _tell(f"quorum: {make_printable(notice)}")
                 if self._verbose and event.files:
                     _tell(f"quorum: {make_printable(event.description)}")
+            case UnaskedCallReported(only_looks=True) if not self._verbose:
+                return
             case AgentPlanUpdated() | UnaskedCallReported() | JobStarted() | JobEnded() if not self._quiet:
                 _tell(_render_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:

@@ -167,6 +167,35 @@ def test_an_agent_that_dies_fails_the_run_with_its_last_words(rig: AgentRig) -> 
 
 
 @pytest.mark.long
+def test_what_the_agent_started_ends_with_it(rig: AgentRig) -> None:
+    child = int(rig.run(["leave_a_child"]).out)
+
+    assert not Path(f"/proc/{child}/exe").exists()
+
+
+@pytest.mark.long
+def test_calls_are_bounded_as_in_other_sessions(rig: AgentRig) -> None:
+    rig.declare()
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text() + "[agent]\nmax_tool_turns = 2\n")
+
+    ended = rig.run(
+        *(["run", f"touch {name}"] for name in "abc"), options=("--mode", "auto", "--output", "json")
+    )
+
+    assert (ended.code, ended.report["status"]) == (5, "limit")
+    assert {path.name for path in rig.root.iterdir()} == {"a", "b"}
+
+
+@pytest.mark.long
+def test_the_same_call_is_rejected_three_times_at_most(rig: AgentRig) -> None:
+    ended = rig.run(*(["run", "touch a"] for _ in range(5)), options=("--output", "json"))
+
+    assert ended.report["error"] == "the same call was rejected three times"
+    assert len(ended.report["calls"]) == 3
+
+
+@pytest.mark.long
 def test_the_session_is_continued_by_the_agents_own_id(rig: AgentRig) -> None:
     rig.run(["say", "first"])
     ended = rig.watch(["say", "second"], options=("--continue",))

@@ -165,6 +165,11 @@ class Program:
         except RequestError as error:
             await self._say(f"[{error.code}]")
 
+    async def _leave_a_child(self) -> None:
+        """Start a process that outlives the agent, and tell its id."""
+        child = await asyncio.create_subprocess_exec("sleep", "600")
+        await self._say(str(child.pid))
+
     async def _hang(self) -> None:
         await self._say("working")
         await self._cancelled.wait()
