@@ -41,6 +41,7 @@ from quorum.domain.conversation.stream import Delta, StreamedReasoning
 from quorum.domain.errors import LedgerError, ProviderError, ToolError
 from quorum.domain.events.agents import (
     AgentConnected,
+    AgentModeChanged,
     AgentPlanUpdated,
     UnaskedCallReported,
     UnaskedChangesFound,
@@ -298,7 +299,7 @@ class AgentRun:
                 self._stream.add_event(update)
             case StreamedReasoning():
                 self._stream.add_event(update)
-            case AgentPlanUpdated():
+            case AgentPlanUpdated() | AgentModeChanged():
                 self._events.note(update)
             case ReportedCall():
                 self._reported[update.call_id] = update

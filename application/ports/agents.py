@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quorum.domain.conversation.response import StopReason, Usage
 from quorum.domain.conversation.stream import Delta, StreamedReasoning
-from quorum.domain.events.agents import AgentConnected, AgentPlanUpdated
+from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -41,7 +41,7 @@ class ReportedCall(Struct, frozen=True, kw_only=True):
         return self.status in {"completed", "failed"}
 
 
-AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | ReportedCall
+AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
 
 
 class AgentHost(Protocol):

@@ -34,6 +34,18 @@ class AgentConnected(Fact, frozen=True, kw_only=True, tag="agent_connected"):
         return f"{said}; {self.confinement}" if self.confinement else said
 
 
+class AgentModeChanged(Fact, frozen=True, kw_only=True, tag="agent_mode_changed"):
+    """The agent is in another of its modes from now on, which says what it asks about. Nobody here chose it."""
+
+    is_warning: ClassVar = True
+    mode: str
+
+    @property
+    def sentence(self) -> str:
+        """Which mode."""
+        return f"the agent changed its own mode to {self.mode}"
+
+
 class AgentTask(Struct, frozen=True, kw_only=True):
     """A step of an agent's plan, with its status in the agent's words."""
 

@@ -17,6 +17,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.code_review.change import ChangeBase
 from quorum.domain.events.agents import (
     AgentConnected,
+    AgentModeChanged,
     AgentPlanUpdated,
     UnaskedCallReported,
     UnaskedChangesFound,
@@ -404,6 +405,7 @@ class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_repo
 __all__ = [
     "SCHEMA_VERSION",
     "AgentConnected",
+    "AgentModeChanged",
     "AgentPlanUpdated",
     "AnswerDefended",
     "AnswerProgressed",
@@ -574,6 +576,7 @@ Event: TypeAlias = (
     | FindingsTried
     | ChangeReviewed
     | AgentConnected
+    | AgentModeChanged
     | AgentPlanUpdated
     | UnaskedCallReported
     | UnaskedChangesFound

@@ -16,7 +16,7 @@ from quorum.application.ports.agents import (
 from quorum.domain.conversation.response import END_TURN, MAX_TOKENS, REFUSAL, StopKind, StopReason, Usage
 from quorum.domain.conversation.stream import Delta, StreamedReasoning
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
-from quorum.domain.events.agents import AgentConnected, AgentPlanUpdated, AgentTask
+from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated, AgentTask
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.agents.channel import NOT_FOUND, AgentChannel, RefusedRequest, UnknownMethod
 from quorum.infrastructure.agents.launch import AgentLaunch
@@ -190,10 +190,21 @@ class AcpAgent:
                     for each in read_objects_field(update, "entries")
                 )
                 self._host.note_update(AgentPlanUpdated(tasks=tasks))
+            case "current_mode_update":
+                self._note_mode(read_text_field(update, "currentModeId"))
+            case "config_option_update":
+                for option in read_objects_field(update, "configOptions"):
+                    if "mode" in (read_text_field(option, "category"), read_text_field(option, "id")):
+                        self._note_mode(read_text_field(option, "currentValue"))
             case "tool_call" | "tool_call_update":
                 self._host.note_update(self._merge_call(update))
             case _:
                 return
+
+    def _note_mode(self, mode: str) -> None:
+        if mode and (mode := fit_to_line(mode)) != self._mode:
+            self._mode = mode
+            self._host.note_update(AgentModeChanged(mode=mode))
 
     async def answer_request(self, method: str, params: JsonObject) -> JsonValue:
         """Decide, or serve a file. Raises UnknownMethod and RefusedRequest."""

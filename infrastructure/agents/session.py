@@ -17,6 +17,7 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.agents.acp_agent import AcpAgent
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.blocking import Stop
@@ -31,10 +32,16 @@ from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
 
 
 class AcpTools:
-    """Implements `CallerTools`. `read` reads a call of the agent, which tells its own folder."""
+    """Implements `CallerTools`. `read` reads a call of the agent, `learn` has the secrets that it writes masked
+    before any of it is recorded."""
 
-    def __init__(self, world: CallerWorld, read: Callable[[ReportedCall], ProposedCall]) -> None:
-        self._world, self._read = world, read
+    def __init__(
+        self,
+        world: CallerWorld,
+        read: Callable[[ReportedCall], ProposedCall],
+        learn: Callable[[JsonObject], object],
+    ) -> None:
+        self._world, self._read, self._learn = world, read, learn
 
     def read(self, call: ReportedCall) -> ProposedCall:
         return self._read(call)
@@ -46,6 +53,7 @@ class AcpTools:
                 raise ToolError(f"{output}\nnot what was approved: {', '.join(map(escape_path, differing))}")
             return output
 
+        self._learn(call.arguments)
         return await build_caller_tool(call, replace(self._world, perform=perform_and_compare))
 
 
@@ -143,7 +151,7 @@ class AgentSessionParts:
             events=parts.events,
             keeper=parts.shared.keeper,
             start=start,
-            tools=AcpTools(parts.world, read_call),
+            tools=AcpTools(parts.world, read_call, parts.shared.secrets.learn_from_call),
             files=SessionFiles(parts.world, str(root)),
             build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
             begin_turn=parts.shared.spending.begin_turn,

@@ -225,6 +225,14 @@ def test_a_mode_of_the_agent_is_chosen_where_it_is_offered(rig: AgentRig) -> Non
 
 
 @pytest.mark.long
+def test_a_mode_that_the_agent_changes_itself_is_told(rig: AgentRig) -> None:
+    ended = rig.watch(["switch", "plan"], ["switch", "plan"], ["say", "done"])
+
+    assert [event["mode"] for event in find(ended, "agent_mode_changed")] == ["plan"]
+    assert "the agent changed its own mode to plan" in ended.err
+
+
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("flag", "said"),
     [

@@ -101,6 +101,9 @@ class Program:
         rows = [helpers.plan_entry(content, status=status) for content, status in entries]  # type: ignore[arg-type]
         await self._tell(helpers.update_plan(rows))
 
+    async def _switch(self, mode: str) -> None:
+        await self._tell(helpers.update_current_mode(mode))
+
     async def _run(self, command: str) -> None:
         """Ask, run, and tell how it ended."""
         if await self._ask(call := self._name(), command, "execute", {"command": command}):
