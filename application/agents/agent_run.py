@@ -68,7 +68,7 @@ _NOT_WAITED_FOR = "allowed; how it ended is not known: the agent asked about the
 _NO_END = "allowed; the agent's answer ended before it said how the call did"
 
 
-class AgentFiles(Protocol):
+class ClientFiles(Protocol):
     """The files that an agent reaches through us. Raises ToolError."""
 
     async def locate(self, path: str) -> str:
@@ -151,7 +151,7 @@ class AgentRun:
         keeper: FileKeeper,
         start: StartAgent,
         tools: CallerTools,
-        files: AgentFiles,
+        files: ClientFiles,
         build_runtime: Callable[[Tool, FileKeeper], ToolRuntime],
         begin_turn: Callable[[], None],
         max_calls: int,

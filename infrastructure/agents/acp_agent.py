@@ -34,7 +34,7 @@ _STOPS = {"end_turn": END_TURN, "max_tokens": MAX_TOKENS, "refusal": REFUSAL}
 _MOST_CALLS = 10_000  # of one session: more are not told apart
 
 
-class AcpAgent:
+class DrivenAgent:
     """Implements `Agent`. The program is started by `open`, works in `cwd`, and reaches the `host`."""
 
     def __init__(self, launch: AgentLaunch, cwd: str, host: AgentHost, *, version: str) -> None:

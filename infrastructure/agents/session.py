@@ -18,7 +18,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.agents.acp_agent import AcpAgent
+from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.config.loading import LoadedSettings
@@ -72,7 +72,7 @@ def _find_differing(seal: Seal) -> list[str]:
 
 
 class SessionFiles:
-    """Implements `AgentFiles` with the files as our own tools read and write them."""
+    """Implements `ClientFiles` with the files as our own tools read and write them."""
 
     def __init__(self, world: CallerWorld, cwd: str) -> None:
         self._world, self._cwd = world, cwd
@@ -139,8 +139,8 @@ class AgentSessionParts:
             mask=mask,
         )
 
-        def start(host: AgentHost) -> AcpAgent:
-            return AcpAgent(launch, str(root), host, version=version)
+        def start(host: AgentHost) -> DrivenAgent:
+            return DrivenAgent(launch, str(root), host, version=version)
 
         self.review = parts.review
         self.run = AgentRun(
