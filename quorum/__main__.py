@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 USAGE = 2
 INTERRUPTED = 130
-_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review"))  # they run without a screen
+# They run without a screen.
+_PROMPT_COMMANDS = frozenset(("run", "ask", "discuss", "debate", "review", "agent"))
 _GATE_GRACE_SECS = 4.0  # what takes the call has answered before that; agents wait for 60 s
 
 

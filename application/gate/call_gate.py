@@ -8,22 +8,20 @@ from typing import Protocol, assert_never
 
 from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
 from quorum.application.events.event_bus import EventBus
+from quorum.application.gate.caller_session import begin_caller_session
 from quorum.application.gate.decision_watch import DecisionWatch
 from quorum.application.identifiers import generate_id
 from quorum.application.ports.tools import Tool
 from quorum.application.review.review import Review
-from quorum.application.turn.recovery import Recovery, plan_recovery
 from quorum.application.turn.run_tally import RunTally
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.proposed_call import ProposedCall
-from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ToolUseBlock
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import (
     MessageAdded,
     ResponseCompleted,
-    SessionStarted,
     TurnFinished,
     TurnStarted,
     VoteRecord,
@@ -112,37 +110,12 @@ class CallGate:
         """Begin the session, or continue it: what a process before this one left open is closed."""
         if self._is_open:
             return
-        state = self._events.state
-        fallen_back = await self._review.fall_back()
-        if not state.session_id:
-            await self._events.announce(
-                SessionStarted(
-                    session_id=self.session_id, model=self._caller, mode=self._review.mode, cwd=self._cwd
-                )
-            )
+        fallen_back = await begin_caller_session(
+            self._events, self._review, session_id=self.session_id, caller=self._caller, cwd=self._cwd
+        )
         if fallen_back is not None:
             self._watch.troubles.append(fallen_back)
-        recovery = plan_recovery(state.open_calls, turn_index=state.responses - 1, scope=RequestedScope())
-        if recovery is not None:
-            await self._close(recovery.drop_reviews() if recovery.pending else recovery)
         self._is_open = True
-
-    async def _close(self, recovery: Recovery) -> None:
-        """Record that nothing was answered about these calls, as far as that is known."""
-        for finished in recovery.list_ends():
-            await self._events.announce(finished)
-        results = [
-            ToolResultMessage(
-                tool_use_id=context.call_id,
-                tool_name=call.tool_name,
-                output=end.message,
-                is_error=end.outcome.is_error,
-                is_rejected=end.outcome.is_rejected,
-            )
-            for context, call in recovery.batch.calls
-            if (end := recovery.batch.ends.get(context.call_id)) is not None
-        ]
-        await self._events.announce(MessageAdded(message=ToolResults(tuple(results))))
 
     async def _decide(self, call: ProposedCall) -> GateDecision:
         events = self._events

@@ -15,6 +15,13 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobStatus, JobStopper
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.code_review.change import ChangeBase
+from quorum.domain.events.agents import (
+    AgentConnected,
+    AgentModeChanged,
+    AgentPlanUpdated,
+    UnaskedCallReported,
+    UnaskedChangesFound,
+)
 from quorum.domain.events.calls import (
     BatchPlanned,
     CallFinished,
@@ -397,6 +404,9 @@ class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_repo
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AgentConnected",
+    "AgentModeChanged",
+    "AgentPlanUpdated",
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
@@ -481,6 +491,8 @@ __all__ = [
     "ToolsListed",
     "TurnFinished",
     "TurnStarted",
+    "UnaskedCallReported",
+    "UnaskedChangesFound",
     "UsageCounted",
     "UserCommandFinished",
     "UserCommandProgressed",
@@ -563,6 +575,11 @@ Event: TypeAlias = (
     | PartReviewed
     | FindingsTried
     | ChangeReviewed
+    | AgentConnected
+    | AgentModeChanged
+    | AgentPlanUpdated
+    | UnaskedCallReported
+    | UnaskedChangesFound
     | SubagentStarted
     | SubagentProgressed
     | SubagentFinished

@@ -17,6 +17,7 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.agents_table import AgentProgramTable
 from quorum.infrastructure.config.context_table import ContextTable
 from quorum.infrastructure.config.diagnostics_table import (
     DiagnosticsTable,
@@ -421,6 +422,10 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
             "changes only the keys it sets."
         ),
     ] = field(default_factory=load_built_in_providers)
+    agents: Annotated[
+        Mapping[str, AgentProgramTable],
+        About(description="Agents that quorum agent NAME starts, one table per agent: docs/agents.md."),
+    ] = field(default_factory=dict)
     prices: Annotated[Mapping[str, ModelPriceTable], PRICES] = field(default_factory=dict)
     agent: Annotated[AgentTable, About(description="Limits of one turn, and of what a session spends.")] = (
         AgentTable()

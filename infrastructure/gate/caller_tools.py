@@ -76,7 +76,12 @@ def _replace_all(edits: object, content: str, name: str) -> str:
 
 
 _SCHEMA: JsonObject = {"type": "object"}
-_LEFT = "allowed: the caller runs it"
+
+
+async def _leave_to_caller(_seal: Seal | None) -> str:
+    return "allowed: the caller runs it"
+
+
 _UNSEALED = "what the caller does with its tool {tool} is not sealed, and no sandbox of quorum holds it"
 _GIT = "git may run programs that a repository names: the caller's environment does not keep it from that"
 _COMMAND = "further effects of the command are not sealed, and no sandbox of quorum holds it"
@@ -86,13 +91,15 @@ class CallerWorld(Struct, frozen=True, kw_only=True):
     """What calls of a caller are looked at with.
 
     `workspace` places paths anywhere on the machine, `root` is the folder that counts as the workspace.
-    `judge` takes a command apart. `learn` has the secrets of a file masked, if it is sensitive.
+    `judge` takes a command apart. `learn` has the secrets of a file masked, if it is sensitive. `perform` is
+    awaited once an allowed call is found to be as it was sealed, and answers what came of it.
     """
 
     workspace: Workspace
     root: Path
     judge: Callable[[str, Path], Awaitable[ShellVerdict]]
     learn: Callable[[str], object]
+    perform: Callable[[Seal | None], Awaitable[str]] = _leave_to_caller
 
     def locate(self, call: ProposedCall, path: str) -> Location:
         """Where a path of the call leads, links resolved. Raises ToolError."""
@@ -137,7 +144,7 @@ class CallerTool:
         approved = context.controls.seal
         if approved is not None and approved != await self.seal(arguments, {}):
             raise StaleSeal("what the call would touch changed since the approval")
-        return _LEFT
+        return await self._world.perform(approved)
 
     def _require_proposed(self, arguments: JsonObject) -> None:
         if arguments != self._call.arguments:

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Never
+from typing import Final, Never
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
@@ -16,8 +16,9 @@ from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.gate.call_gate import CallGate
 from quorum.application.gate.decision_watch import DecisionWatch
-from quorum.application.ports.people import Approver
+from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.tools import Tool
+from quorum.application.ports.workspace import FileKeeper
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.planners import PLANNERS
@@ -110,6 +111,80 @@ def _refuse_subagents(_parts: SessionParts) -> Never:
     raise LookupError("nobody works for a session of another agent")
 
 
+class CallerParts:
+    """What the calls of one session of another agent are decided with. Raises ConfigError."""
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        root: Path,
+        *,
+        approver: Approver,
+        observer: Observer,
+        record: SessionRecord,
+        hook_environ: Mapping[str, str] | None,
+        mask: SecretMask,
+    ) -> None:
+        self._settings, self._root = loaded.settings, root
+        self._parts: Final = SessionParts(
+            given=SessionInputs(
+                loaded=loaded,
+                root=root,
+                environ=os.environ,
+                hook_environ=hook_environ,
+                approver=approver,
+                observer=observer,
+                record=record,
+                mask=mask,
+                trust=open_trust_decisions(os.environ),
+                stored_key=KeyRing(mask.learn).get_key,
+            ),
+            open_subagents=_refuse_subagents,
+        )
+        self.shared: Final = self._parts.shared
+        self.events: Final = self._parts.core.events
+        self.review: Final = self._parts.reviews.review
+        self._outputs: Final = Outputs(
+            store=self.shared.store,
+            limits=build_output_limits(loaded.settings),
+            kept=self._parts.core.state.blobs,
+        )
+        self._hooks: Final = HookChain(
+            [
+                replace(one, points=one.points & {HookPoint.BEFORE_TOOL_CALL})
+                for one in self.shared.registrations  # what comes after a call happens at the caller's
+            ],
+            self.events,
+        )
+        self._schema: Final = NoSchema()
+        self.world: Final = CallerWorld(
+            workspace=Workspace((root, Path("/"))),
+            root=root,
+            judge=self.shared.gate.judge,
+            learn=self.shared.secrets.learn_if_sensitive,
+        )
+
+    def build_runtime(self, tool: Tool, *, keeper: FileKeeper | None = None) -> ToolRuntime:
+        """The runtime that has exactly this tool. A `keeper` looks what changes while it is at work."""
+        return ToolRuntime(
+            tools=ToolSet({tool.definition.name: tool}, self._schema),
+            schema=self._schema,
+            review=self.review,
+            events=self.events,
+            planner=PLANNERS[self._settings.tools.planner],
+            hooks=self._hooks,
+            outputs=self._outputs,
+            cwd=str(self._root),
+            secrets=self.shared.secrets,
+            keeper=keeper,
+        )
+
+    async def release(self) -> None:
+        """Let go of the connections to models, and of what hooks in the sandbox shared."""
+        await self._parts.gateway.aclose()
+        await self.shared.sandbox.close()
+
+
 def build_call_gate(
     loaded: LoadedSettings,
     root: Path,
@@ -122,72 +197,29 @@ def build_call_gate(
     """What decides about the calls of the session that `record` is of. `hook_environ` is what hooks may get of
     the environment. Raises ConfigError.
     """
-    mask, watch = SecretMask(), DecisionWatch()
-    parts = SessionParts(
-        given=SessionInputs(
-            loaded=loaded,
-            root=root,
-            environ=os.environ,
-            hook_environ=hook_environ,
-            approver=approver,
-            observer=watch,
-            record=record,
-            mask=mask,
-            trust=open_trust_decisions(os.environ),
-            stored_key=KeyRing(mask.learn).get_key,
-        ),
-        open_subagents=_refuse_subagents,
+    watch = DecisionWatch()
+    parts = CallerParts(
+        loaded,
+        root,
+        approver=approver,
+        observer=watch,
+        record=record,
+        hook_environ=hook_environ,
+        mask=SecretMask(),
     )
-    shared, events, review = parts.shared, parts.core.events, parts.reviews.review
-    outputs = Outputs(
-        store=shared.store,
-        limits=build_output_limits(loaded.settings),
-        kept=parts.core.state.blobs,
-    )
-    hooks = HookChain(
-        [
-            replace(one, points=one.points & {HookPoint.BEFORE_TOOL_CALL})
-            for one in shared.registrations  # what comes after a call happens at the caller's
-        ],
-        events,
-    )
-    world = CallerWorld(
-        workspace=Workspace((root, Path("/"))),
-        root=root,
-        judge=shared.gate.judge,
-        learn=shared.secrets.learn_if_sensitive,
-    )
-    schema = NoSchema()
-
-    def build_runtime(tool: Tool) -> ToolRuntime:
-        return ToolRuntime(
-            tools=ToolSet({tool.definition.name: tool}, schema),
-            schema=schema,
-            review=review,
-            events=events,
-            planner=PLANNERS[loaded.settings.tools.planner],
-            hooks=hooks,
-            outputs=outputs,
-            cwd=str(root),
-            secrets=shared.secrets,
-        )
 
     async def stand_in(call: ProposedCall) -> CallerTool:
-        return await build_caller_tool(call, world)
-
-    async def release() -> None:
-        await parts.gateway.aclose()
-        await shared.sandbox.close()
+        return await build_caller_tool(call, parts.world)
 
     return CallGate(
         session_id=record.session_id,
         caller=caller,
         cwd=str(root),
-        review=review,
-        events=events,
+        review=parts.review,
+        events=parts.events,
         watch=watch,
         build_caller_tool=stand_in,
-        build_runtime=build_runtime,
-        begin_turn=shared.spending.begin_turn,
-        release=release,
+        build_runtime=parts.build_runtime,
+        begin_turn=parts.shared.spending.begin_turn,
+        release=parts.release,
     )

@@ -20,6 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Have one model answer a question and others object to the answer, and rule on each objection.",
     ),
     "review": ("quorum.cli.review", "Have several models review a change; by default what is not committed."),
+    "agent": ("quorum.cli.agent", "Have another agent work, such as Claude Code, and review what it asks for."),
     "acp": ("quorum.cli.acp", "Serve an editor that speaks the Agent Client Protocol, on stdin and stdout."),
     "sessions": (
         "quorum.cli.sessions",

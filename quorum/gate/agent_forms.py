@@ -122,6 +122,12 @@ def read_opencode(payload: JsonObject, folder: str) -> JsonObject:
     return _translate(call, _OPENCODE)
 
 
+def name_as_claude(tool: str, given: JsonObject) -> tuple[str, JsonObject]:
+    """The tool of any of these agents, and its fields, by the names of Claude Code. Raises BadPayload."""
+    hook = _translate({"tool_name": tool, "tool_input": given}, {**_COPILOT, **_GEMINI, **_OPENCODE, **_KIMI})
+    return str(hook["tool_name"]), require_object(hook, "tool_input")
+
+
 def _translate(hook: JsonObject, tools: Mapping[str, AgentTool]) -> JsonObject:
     """The tool and its fields by the names of Claude Code; what is not known stays as it is."""
     tool = tools.get(str(hook.get("tool_name")))

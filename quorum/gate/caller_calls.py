@@ -83,9 +83,14 @@ _Translated = tuple[str, JsonObject, CallEffect]
 
 def place(path: str) -> str:
     """A path as its caller reads it too. Raises _Unplaced where callers may read another one out of it."""
-    if path != path.strip() or path.startswith("~") or not path or "\0" in path:
+    if not is_plain_path(path):
         raise _Unplaced
     return path
+
+
+def is_plain_path(path: str) -> bool:
+    """Whether callers read no other path out of it than we do."""
+    return bool(path) and path == path.strip() and not path.startswith("~") and "\0" not in path
 
 
 def _translate_bash(given: JsonObject) -> _Translated:

@@ -24,6 +24,8 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import (
+    AgentConnected,
+    AgentPlanUpdated,
     AnswerDefended,
     AnswerRevised,
     CallFinished,
@@ -52,6 +54,7 @@ from quorum.domain.events.event import (
     SessionStarted,
     SubagentProgressed,
     TurnFinished,
+    UnaskedCallReported,
 )
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.panel_form import PanelForm
@@ -239,8 +242,10 @@ class HeadlessPrinter:
                     _tell(f"quorum: {make_printable(notice)}")
                 if self._verbose and event.files:
                     _tell(f"quorum: {make_printable(event.description)}")
-            case JobStarted() | JobEnded() if not self._quiet:
-                _tell(_render_job_line(event))
+            case UnaskedCallReported(only_looks=True) if not self._verbose:
+                return
+            case AgentPlanUpdated() | UnaskedCallReported() | JobStarted() | JobEnded() if not self._quiet:
+                _tell(_render_line(event))
             case ObjectionsRaised() | AnswerDefended() | ObjectionsRuled() | AnswerRevised() if not self._quiet:
                 _tell(f"· {make_printable(describe_debate_step(event))}")
             case PanelStarted() | PanelResumed() | PanelAnswered() | PanelReviewed() | PanelConcluded() if (
@@ -248,8 +253,9 @@ class HeadlessPrinter:
             ):
                 if sentence := describe_panel_step(event):
                     _tell(f"· {make_printable(sentence)}")
-            case SessionStarted(model=model, mode=mode) if self._verbose:
-                _tell(f"quorum: {make_printable(model)}, mode {mode.value}")
+            case SessionStarted() | AgentConnected() if self._verbose:
+                said = event.sentence or f"{event.model}, mode {event.mode}"
+                _tell(f"quorum: {make_printable(said)}")
             case _:
                 return
 
@@ -405,7 +411,9 @@ def _answer(text: str) -> str:
     return "\t".join(make_printable(part) for part in text.split("\t"))
 
 
-def _render_job_line(event: JobStarted | JobEnded) -> str:
+def _render_line(event: AgentPlanUpdated | UnaskedCallReported | JobStarted | JobEnded) -> str:
+    if isinstance(event, AgentPlanUpdated | UnaskedCallReported):
+        return f"· {make_printable(event.sentence)}"
     if isinstance(event, JobStarted):
         return f"· {event.job_id} runs in the background: {make_printable(event.command, newlines=False)}"
     ending = describe_job_end(event.status, event.exit_code, event.stopper, event.duration_secs)

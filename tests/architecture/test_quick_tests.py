@@ -14,6 +14,8 @@ REPRESENTED = {
     "test_codex_goes_on_without_a_word_where_a_call_may_run",
     "tests/e2e/test_acp.py": "tests/infrastructure/test_added_folders.py::"
     "test_edits_in_an_added_folder_are_edits_inside_the_workspace",
+    "tests/e2e/test_agents.py": "tests/quorum/test_agent_sessions.py::"
+    "test_the_answer_of_the_agent_is_the_answer_of_the_run",
     "tests/e2e/test_custom_commands.py": "tests/infrastructure/instructions/test_commands_in_a_session.py::"
     "test_a_turn_that_is_taken_back_gives_the_command_as_it_was_typed",
     "tests/e2e/test_custom_commands_survive_kills.py": "tests/infrastructure/instructions/"

@@ -156,6 +156,9 @@ _ATTEMPTS: dict[str, tuple[object, object, object]] = {
     "hooks.*.on_error": ("closed", "open", "closed"),
     "hooks.*.sandbox": (True, False, True),
     "hooks.*.enabled": (True, False, True),
+    "agents.*.command": (["own"], ["evil"], ["own"]),
+    "agents.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
+    "agents.*.timeout_secs": (20.0, 1.0, 20.0),
     "mcp.servers.*.command": (["own"], ["evil"], ["own"]),
     "mcp.servers.*.url": ("https://own.invalid", "https://evil.invalid", "https://own.invalid"),
     "mcp.servers.*.pass_env": (["OWN"], ["EVIL"], ["OWN"]),
@@ -203,6 +206,7 @@ def _outcome(machine: Machine, pattern: str, own: object, wanted: object) -> tup
     """What a key becomes when both files set it, and the warnings."""
     path = pattern.replace("providers.*", "providers.local").replace("headers.*", "headers.X-Key")
     path = path.replace("keys.*", "keys.find").replace("effort.*", "effort.decision")
+    path = path.replace("agents.*", "agents.mine")
     path = path.replace("lenses.*", "lenses.review")
     declared = "providers.local.type = 'openai-chat'\n" if "local" in path and "type" not in path else ""
     machine.user(f"{declared}{path} = {json.dumps(own)}")
@@ -336,6 +340,7 @@ def _name(pattern: str) -> str:
     names = ("prices.*", 'prices."a/b:1.5"'), ("parameters.*", "parameters.p"), ("custom.*", "custom.mine")
     pattern = pattern.replace("effort.*", "effort.decision").replace("lenses.*", "lenses.review")
     pattern = pattern.replace("keys.*", "keys.find").replace("servers.*", "servers.mine")
+    pattern = pattern.replace("agents.*", "agents.mine")
     for free, own in (("providers.*", "providers.local"), ("headers.*", "headers.X-Key"), *names):
         pattern = pattern.replace(free, own)
     return table or pattern

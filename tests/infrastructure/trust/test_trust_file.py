@@ -18,6 +18,7 @@ from quorum.infrastructure.trust.trust_file import TrustFile, open_trust_file
 
 _ONE, _OTHER = "1" * 64, "2" * 64
 _PLACE = Path("/w/quorum.toml")
+from tests.support.fake_ports import FakePerson
 
 
 def _question(digest: str = _ONE, file: str = str(_PLACE)) -> TrustQuestion:

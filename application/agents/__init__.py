@@ -1,0 +1,1 @@
+"""Agents of other vendors at work in a session of ours."""

@@ -1,0 +1,486 @@
+"""A prompt for an agent of another vendor: what it asks for is reviewed, what it does is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Protocol, TypeAlias
+
+from quorum.application.calls.tool_runtime import BatchResult, ToolRuntime, build_batch
+from quorum.application.cancellation import absorb_cancellation, run_to_end
+from quorum.application.events.event_bus import EventBus
+from quorum.application.events.stream_events import StreamEvents
+from quorum.application.gate.caller_session import begin_caller_session
+from quorum.application.identifiers import generate_id
+from quorum.application.ports.agents import (
+    Agent,
+    AgentEnd,
+    AgentTerms,
+    AgentUpdate,
+    ReportedCall,
+    StartAgent,
+)
+from quorum.application.ports.tools import Tool
+from quorum.application.ports.workspace import FileKeeper
+from quorum.application.review.review import Review
+from quorum.application.turn.run_tally import RunTally
+from quorum.domain.calls.effects import Effects, FileChange, FileState, KeptFiles
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.conversation.history import ToolResults, UserMessage
+from quorum.domain.conversation.response import (
+    END_TURN,
+    TOOL_USE,
+    LlmResponse,
+    StopKind,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+)
+from quorum.domain.conversation.stream import Delta, StreamedReasoning
+from quorum.domain.errors import LedgerError, ProviderError, ToolError
+from quorum.domain.events.agents import (
+    AgentConnected,
+    AgentModeChanged,
+    AgentPlanUpdated,
+    UnaskedCallReported,
+    UnaskedChangesFound,
+)
+from quorum.domain.events.event import (
+    ErrorOccurred,
+    MessageAdded,
+    ResponseCompleted,
+    SessionFinished,
+    TurnFinished,
+    TurnStarted,
+)
+from quorum.domain.events.report import MAX_TOOL_TURNS, RunReport
+from quorum.domain.review.requested_scope import RequestedScope
+
+Perform: TypeAlias = Callable[[Mapping[str, bytes]], Awaitable[str]]
+"""Has an allowed call done that gives the files at these paths this content, and answers its output. Raises
+ToolError."""
+
+_ENDING_SECS = 5.0  # that a cancelled agent has to end its answer in
+_MOST_REJECTIONS = 3
+_PROMPTS_TOLD = 3
+_NOT_WAITED_FOR = "allowed; how it ended is not known: the agent asked about the next call meanwhile"
+_NO_END = "allowed; the agent's answer ended before it said how the call did"
+
+
+class ClientFiles(Protocol):
+    """The files that an agent reaches through us. Raises ToolError."""
+
+    async def locate(self, path: str) -> str:
+        """Where a path leads, links resolved."""
+        ...
+
+    async def read(self, path: str) -> str: ...
+
+    async def write(self, path: str, content: str) -> str:
+        """Give the file this content; the answer says what was done."""
+        ...
+
+
+class CallerTools(Protocol):
+    """What stands for the calls of the agent."""
+
+    def read(self, call: ReportedCall) -> ProposedCall:
+        """The call in our own terms; what is not understood of it has effects that are not known."""
+        ...
+
+    async def build(self, call: ProposedCall, perform: Perform) -> Tool:
+        """The tool that stands for the call; once all is decided and unchanged, it has it done."""
+        ...
+
+
+class _AllowedCall:
+    """A call that the agent was allowed to make, until the agent says how it ended. `approved` are the contents
+    that it is to give files, by path."""
+
+    def __init__(self, approved: Mapping[str, bytes]) -> None:
+        self.approved = approved
+        self.end: asyncio.Future[ReportedCall | None] = asyncio.get_running_loop().create_future()
+
+    def settle(self, call: ReportedCall | None) -> None:
+        """It ended so; None: that is not waited for any more."""
+        if not self.end.done():
+            self.end.set_result(call)
+
+
+class _KnownChanges:
+    """Implements `FileKeeper` over another, and remembers the changes that were found: those that calls made
+    which had been asked about, and those that were told."""
+
+    def __init__(self, keeper: FileKeeper) -> None:
+        self._keeper = keeper
+        self.keep, self.keep_ahead, self.load = keeper.keep, keeper.keep_ahead, keeper.load
+        self._known: dict[str, FileState | None] = {}
+
+    async def find_changes(self, kept: KeptFiles, declared: frozenset[str]) -> Effects:
+        """As the other does."""
+        effects = await self._keeper.find_changes(kept, declared)
+        self.note(effects)
+        return effects
+
+    def note(self, effects: Effects) -> None:
+        """Remember these."""
+        self._known.update((change.path, change.after) for change in effects.changes)
+
+    def explains(self, change: FileChange) -> bool:
+        """Whether the file is as it was left by a change that is remembered."""
+        return change.path in self._known and self._known[change.path] == change.after
+
+
+class AgentRun:
+    """Implements `AgentHost` for one session with an agent.
+
+    `start` gives the agent that works; its calls come one after the other, and what the runtime does with them
+    is what it does with those of a model. `caller` names the agent in the record. `begin_turn` is called before
+    each prompt.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a session is made of meets here
+        self,
+        *,
+        session_id: str,
+        caller: str,
+        cwd: str,
+        review: Review,
+        events: EventBus,
+        keeper: FileKeeper,
+        start: StartAgent,
+        tools: CallerTools,
+        files: ClientFiles,
+        build_runtime: Callable[[Tool, FileKeeper], ToolRuntime],
+        begin_turn: Callable[[], None],
+        max_calls: int,
+    ) -> None:
+        self.session_id, self._caller, self._cwd = session_id, caller, cwd
+        self._review, self._events, self._keeper = review, events, keeper
+        self._tools, self._client_files = tools, files
+        self._build_runtime, self._begin_turn, self._max_calls = build_runtime, begin_turn, max_calls
+        self._agent: Agent = start(self)
+        self._stream = StreamEvents(events.show)
+        self._one_call = asyncio.Lock()
+        self._tasks: dict[asyncio.Task[None], asyncio.Future[str]] = {}
+        self._allowed: dict[str, _AllowedCall] = {}
+        self._begin()
+        self._is_over = True
+
+    def _begin(self) -> None:
+        """Forget the prompt before."""
+        self._tally = RunTally(self.session_id)
+        self._texts: list[str] = []
+        self._asked: set[str] = set()
+        self._reported: dict[str, ReportedCall] = {}
+        self._served: set[str] = set()
+        self._files = _KnownChanges(self._keeper)
+        self._seen = KeptFiles(roots=())
+        self._waiting = self._calls = 0
+        self._is_unclear = self._is_stopping = self._is_over = False
+        self._lost: LedgerError | None = None
+
+    # ---------------------------------------------------------------- what a front end asks
+
+    async def open(self, terms: AgentTerms) -> AgentConnected:
+        """Begin the session, or continue it. Raises LedgerError and ProviderError."""
+        connected = await self._agent.open(terms)
+        await self._begin_session()
+        await self._events.announce(connected)
+        return connected
+
+    async def _begin_session(self) -> None:
+        fallen_back = await begin_caller_session(
+            self._events, self._review, session_id=self.session_id, caller=self._caller, cwd=self._cwd
+        )
+        if fallen_back is not None:
+            self._events.note(ErrorOccurred(message=fallen_back))
+
+    async def execute(self, prompt: str) -> RunReport:
+        """Have the agent answer; cancelled, it is told to end. Raises LedgerError."""
+        self._begin()
+        self._begin_turn()
+        await self._events.announce(TurnStarted(prompt=prompt))
+        await self._events.announce(MessageAdded(message=UserMessage(prompt)))
+        self._seen = await self._keeper.keep()
+        asking = asyncio.create_task(self._agent.prompt(prompt))
+        try:
+            await asyncio.wait({asking})
+        except asyncio.CancelledError:
+            absorb_cancellation()
+            self._tally.interrupt()
+            await run_to_end(self._stop(asking))
+        return await run_to_end(self._conclude(asking))
+
+    async def finish(self, report: RunReport) -> None:
+        """Record that the session ends, also one that was interrupted before it began. Raises LedgerError."""
+        if not self._events.state.session_id:
+            await self._begin_session()
+        await self._events.announce(SessionFinished(report=report))
+
+    async def aclose(self) -> None:
+        """End the agent."""
+        await run_to_end(self._agent.aclose())
+
+    async def _stop(self, asking: asyncio.Task[AgentEnd]) -> None:
+        """Have the agent end its answer, and its calls with it."""
+        self._is_over = True
+        with suppress(ProviderError):
+            await self._agent.cancel()
+        for task in tuple(self._tasks):
+            task.cancel()
+        if not (await asyncio.wait({asking}, timeout=_ENDING_SECS))[0]:
+            asking.cancel()
+            await asyncio.wait({asking})
+
+    async def _conclude(self, asking: asyncio.Task[AgentEnd]) -> RunReport:
+        """Record how the answer ended. Raises LedgerError."""
+        self._is_over = True
+        for allowed in tuple(self._allowed.values()):
+            allowed.settle(None)
+        for task, answer in tuple(self._tasks.items()):
+            if not answer.done():  # nobody waits for the decision any more
+                task.cancel()
+        if self._tasks:
+            await asyncio.wait(set(self._tasks))
+        end = self._read_end(asking)
+        if self._lost is not None:
+            raise self._lost
+        self._report_unasked()
+        await self._tell_changes()
+        await self._complete(end)
+        self._tally.add_spent(self._review)
+        report = self._tally.report()
+        await self._events.announce(TurnFinished(report=report))
+        return report
+
+    def _read_end(self, asking: asyncio.Task[AgentEnd]) -> AgentEnd:
+        if asking.cancelled():
+            return AgentEnd(stop=StopReason(StopKind.OTHER, "interrupted"))
+        failure = asking.exception()
+        if isinstance(failure, ProviderError):
+            self._tally.fail(str(failure))
+            self._events.note(ErrorOccurred(message=str(failure)))
+            return AgentEnd(stop=StopReason(StopKind.OTHER, "failed"))
+        end = asking.result()
+        match end.stop.kind:
+            case StopKind.MAX_TOKENS:
+                self._tally.limit(str(end.stop))
+            case StopKind.REFUSAL:
+                self._tally.refuse()
+            case StopKind.OTHER if end.stop.detail == "max_turn_requests":
+                self._tally.limit("max_turn_requests")
+            case StopKind.OTHER if not self._is_stopping and not self._tally.is_cut_short:
+                self._tally.give_up(f"the agent ended its answer: {end.stop.detail}")
+            case _:
+                pass
+        return end
+
+    async def _complete(self, end: AgentEnd) -> None:
+        """Record the text since the last call: the answer, where it is one."""
+        response = LlmResponse(
+            content=self._take_text(), stop_reason=end.stop, model=self._caller, usage=end.usage
+        )
+        await self._events.announce(
+            ResponseCompleted(turn_index=self._events.state.responses, response=response)
+        )
+        self._tally.add_response(response, None, continues=False)
+        if end.stop == END_TURN and not self._tally.has_words and not self._calls:
+            self._tally.give_up("the agent gave no answer")
+
+    # ---------------------------------------------------------------- what the agent tells
+
+    def note_update(self, update: AgentUpdate) -> None:
+        """Show or record what it tells. What it does without having asked is recorded when it has ended."""
+        match update:
+            case Delta(text):
+                self._texts.append(text)
+                self._stream.add_event(update)
+            case StreamedReasoning():
+                self._stream.add_event(update)
+            case AgentPlanUpdated() | AgentModeChanged():
+                self._events.note(update)
+            case ReportedCall():
+                self._reported[update.call_id] = update
+                if update.has_ended and (allowed := self._allowed.get(update.call_id)) is not None:
+                    allowed.settle(update)
+                elif update.has_ended:
+                    self._report_unasked_call(update)
+
+    def _report_unasked(self) -> None:
+        """Those that had not ended by the end of the answer."""
+        for call in tuple(self._reported.values()):
+            self._report_unasked_call(call)
+
+    def _report_unasked_call(self, call: ReportedCall) -> None:
+        paths = call.paths or tuple(each.path for each in call.diffs)
+        is_served = call.kind == "edit" and bool(paths) and self._served.issuperset(paths)
+        if call.call_id in self._asked or is_served:
+            return
+        self._asked.add(call.call_id)  # once
+        self._events.note(
+            UnaskedCallReported(
+                call_id=call.call_id,
+                title=call.title or call.tool,
+                kind=call.kind,
+                status=call.status or "begun",
+                paths=paths,
+            )
+        )
+
+    # ---------------------------------------------------------------- what the agent asks for
+
+    async def decide(self, call: ReportedCall) -> bool:
+        """Whether the agent may do this: it may begin as soon as that is answered."""
+        self._asked.add(call.call_id)
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def wait_for_agent(approved: Mapping[str, bytes]) -> str:
+            allowed = self._allowed[call.call_id] = _AllowedCall(approved)
+            if self._waiting > 1:  # the agent asks about several calls before it makes one
+                allowed.settle(None)
+            answer.set_result("")
+            try:
+                end = await allowed.end
+            finally:
+                del self._allowed[call.call_id]
+            if end is None:
+                self._is_unclear = True
+                return _NO_END if self._is_over else _NOT_WAITED_FOR
+            if end.status == "failed":
+                raise ToolError(end.output or "the agent says that it failed")
+            return end.output or "done"
+
+        await self._put(self._tools.read(call), wait_for_agent, answer)
+        with suppress(ToolError):
+            await answer
+            return True
+        return False
+
+    async def read_file(self, path: str) -> str:
+        """The text of a file, once that may be read: that of an edit which was allowed at once. Raises
+        ToolError."""
+        if await self._find_approved(path) is not None:
+            return await self._client_files.read(path)
+        call = self._propose("read_file", {"path": path}, CallEffect.READ, "fs/read_text_file")
+        return await self._serve(call, lambda: self._client_files.read(path))
+
+    async def write_file(self, path: str, content: str) -> None:
+        """Write a file, once that is allowed: what an allowed edit makes of it at once, and nothing else while
+        that edit runs. Raises ToolError."""
+        self._served.add(path)
+        approved = await self._find_approved(path)
+        if approved is not None:
+            if content.encode("utf-8", "surrogatepass") != approved:
+                raise ToolError(f"nothing was written: this is not what was approved for {path}")
+            await self._client_files.write(path, content)
+            return
+        arguments = {"path": path, "content": content}
+        call = self._propose("write_file", arguments, CallEffect.WRITE, "fs/write_text_file")
+        await self._serve(call, lambda: self._client_files.write(path, content))
+
+    async def _find_approved(self, path: str) -> bytes | None:
+        """What the call that runs is to make of the file; None where it does not change it."""
+        if not self._allowed:
+            return None
+        place = await self._client_files.locate(path)
+        return next((each.approved[place] for each in self._allowed.values() if place in each.approved), None)
+
+    def _propose(self, tool: str, arguments: dict[str, str], effect: CallEffect, method: str) -> ProposedCall:
+        return ProposedCall(
+            tool=tool, arguments=dict(arguments), effect=effect, caller_tool=method, cwd=self._cwd
+        )
+
+    async def _serve(self, call: ProposedCall, serve: Callable[[], Awaitable[str]]) -> str:
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def perform(_approved: Mapping[str, bytes]) -> str:
+            done = await serve()
+            answer.set_result(done)
+            return done
+
+        await self._put(call, perform, answer)
+        return await answer
+
+    async def _put(self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]) -> None:
+        """Have the runtime decide about a call and carry it out; `answer` fails where it is not carried out."""
+        if self._is_over or self._is_stopping:
+            answer.set_exception(ToolError("not run: the turn is over"))
+            return
+        for allowed in tuple(self._allowed.values()):
+            allowed.settle(None)
+        self._waiting += 1
+        task = asyncio.create_task(self._run(call, perform, answer))
+        self._tasks[task] = answer
+        task.add_done_callback(self._tasks.pop)
+
+    async def _run(self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]) -> None:
+        why = "not run: the turn is over"
+        try:
+            async with self._one_call:
+                if not (self._is_over or self._is_stopping or self._lost is not None):
+                    why = await self._run_call(call, perform)
+        except LedgerError as lost:
+            self._lost = lost
+            await self._end_answer()
+        except asyncio.CancelledError:
+            absorb_cancellation()
+        finally:
+            self._waiting -= 1
+            if not answer.done():
+                answer.set_exception(ToolError(why))
+
+    async def _run_call(self, call: ProposedCall, perform: Perform) -> str:
+        """Decide about the call and have it made; the output of its result. Raises LedgerError."""
+        await self._tell_changes()
+        tool = await self._tools.build(call, perform)
+        block = ToolUseBlock(id=generate_id(), name=call.tool, input=call.arguments)
+        response = LlmResponse(content=(*self._take_text(), block), stop_reason=TOOL_USE, model=self._caller)
+        turn_index = self._events.state.responses
+        await self._events.announce(ResponseCompleted(turn_index=turn_index, response=response))
+        scope = RequestedScope(task="\n\n".join(self._events.state.prompts[-_PROMPTS_TOLD:]))
+        batch = build_batch(response.tool_calls(), turn_index=turn_index, scope=scope)
+        result = await self._build_runtime(tool, self._files).run(batch)
+        self._tally.add_response(response, None, continues=False)
+        self._tally.add_calls(result.records, response.tool_calls())
+        await self._events.announce(MessageAdded(message=ToolResults(result.results)))
+        self._calls += 1
+        await self._note_limits(result)
+        return result.results[0].output
+
+    async def _note_limits(self, result: BatchResult) -> None:
+        if result.aborted is not None:
+            self._tally.give_up(result.aborted)
+        elif self._tally.rejected_alike >= _MOST_REJECTIONS:
+            self._tally.give_up("the same call was rejected three times")
+        elif self._calls >= self._max_calls:
+            self._tally.limit(MAX_TOOL_TURNS)
+        else:
+            return
+        await self._end_answer()
+
+    async def _end_answer(self) -> None:
+        self._is_stopping = True
+        with suppress(ProviderError):
+            await self._agent.cancel()
+
+    # ---------------------------------------------------------------- what is recorded of it
+
+    def _take_text(self) -> tuple[TextBlock, ...]:
+        self._stream.flush()
+        text, self._texts = "".join(self._texts), []
+        return (TextBlock(text),) if text else ()
+
+    async def _tell_changes(self) -> None:
+        """Tell what changed and is not known to be the doing of a call that had been asked about. While one may
+        still run whose end was not waited for, all changes may be its doing."""
+        effects = await self._keeper.find_changes(self._seen, frozenset())
+        surprises = tuple(
+            each for each in effects.changes if each.is_surprise and not self._files.explains(each)
+        )
+        self._files.note(effects)
+        if self._is_unclear:
+            self._is_unclear = False
+        elif surprises:
+            await self._events.announce(UnaskedChangesFound(changes=surprises, complete=effects.complete))

@@ -1,0 +1,103 @@
+"""Port to an agent of another vendor that works in a session: what it is asked, tells, and asks for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from quorum.domain.conversation.response import StopReason, Usage
+from quorum.domain.conversation.stream import Delta, StreamedReasoning
+from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
+from quorum.domain.text.json_value import JsonObject
+
+
+class ReportedDiff(Struct, frozen=True, kw_only=True):
+    """A change of a file as the agent shows it; `before` is None for a file that it makes."""
+
+    path: str
+    before: str | None
+    after: str
+
+
+class ReportedCall(Struct, frozen=True, kw_only=True):
+    """A call of the agent as it describes it, unchecked. `kind` and `status` are those of its protocol, `tool`
+    is its name of the tool, where it tells one."""
+
+    call_id: str
+    title: str = ""
+    kind: str = ""
+    status: str = ""
+    tool: str = ""
+    arguments: JsonObject = field(default_factory=dict)
+    diffs: tuple[ReportedDiff, ...] = ()
+    paths: tuple[str, ...] = ()
+    output: str = ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it is over."""
+        return self.status in {"completed", "failed"}
+
+
+AgentUpdate: TypeAlias = Delta | StreamedReasoning | AgentPlanUpdated | AgentModeChanged | ReportedCall
+
+
+class AgentHost(Protocol):
+    """What the agent reaches of the session. Each method returns in time, or is cancelled."""
+
+    def note_update(self, update: AgentUpdate) -> None:
+        """Take note of what it tells; a call is told anew whenever something about it changes."""
+        ...
+
+    async def decide(self, call: ReportedCall) -> bool:
+        """Whether it may do this."""
+        ...
+
+    async def read_file(self, path: str) -> str:
+        """The text of a file. Raises ToolError."""
+        ...
+
+    async def write_file(self, path: str, content: str) -> None:
+        """Give a file this content. Raises ToolError."""
+        ...
+
+
+class AgentEnd(Struct, frozen=True, kw_only=True):
+    """How the agent ended its answer, and the tokens it says that it used."""
+
+    stop: StopReason
+    usage: Usage = field(default_factory=Usage)
+
+
+class AgentTerms(Struct, frozen=True, kw_only=True):
+    """How a session with the agent is to begin: `session` is the agent's own id of one to continue. Empty texts
+    leave the choice to the agent."""
+
+    session: str = ""
+    mode: str = ""
+    model: str = ""
+
+
+class Agent(Protocol):
+    """An agent that was started. Its methods raise ProviderError."""
+
+    async def open(self, terms: AgentTerms) -> AgentConnected:
+        """Begin or continue a session. What cannot be had as it is wanted is an error."""
+        ...
+
+    async def prompt(self, text: str) -> AgentEnd:
+        """Have it answer; what it tells and asks meanwhile reaches the host."""
+        ...
+
+    async def cancel(self) -> None:
+        """Tell it to end its answer. Questions of it that are open are answered so."""
+        ...
+
+    async def aclose(self) -> None:
+        """End its process with all that it started."""
+        ...
+
+
+StartAgent: TypeAlias = Callable[[AgentHost], Agent]

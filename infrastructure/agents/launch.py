@@ -1,0 +1,116 @@
+"""How an agent is started: its command, what it sees of the environment, and the mode in which it asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+
+from quorum.application.program_lookup import explain_missing, find_program
+from quorum.domain.errors import ConfigError
+from quorum.infrastructure.config.agents_table import AgentProgramTable
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.settings_conversion import list_key_names
+
+
+class KnownAgent(Struct, frozen=True, kw_only=True):
+    """An agent whose usual command is known. `asking_mode` is the one of its modes in which it asks before it
+    acts, empty where it begins in it; `login_env` are variables that its login is found by, `added` what has it
+    ask where no mode does. `takes_files`: it works with files that it reaches through us;
+    `shows_command_as_title`: it shows a command nowhere else."""
+
+    command: tuple[str, ...]
+    install: str
+    asking_mode: str = ""
+    login_env: tuple[str, ...] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
+    takes_files: bool = True
+    shows_command_as_title: bool = False
+
+
+KNOWN_AGENTS: Mapping[str, KnownAgent] = {
+    "claude": KnownAgent(
+        command=("claude-agent-acp",),
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+        asking_mode="default",
+        login_env=("CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"),
+    ),
+    "codex": KnownAgent(
+        command=("codex-acp",),
+        install="npm install -g @agentclientprotocol/codex-acp",
+        asking_mode="read-only",
+        login_env=("CODEX_HOME",),
+    ),
+    "copilot": KnownAgent(command=("copilot", "--acp"), install="npm install -g @github/copilot"),
+    "gemini": KnownAgent(
+        command=("gemini", "--acp"),
+        install="npm install -g @google/gemini-cli",
+        asking_mode="default",
+        takes_files=False,  # version 0.61 cannot make a new file that way
+        shows_command_as_title=True,
+    ),
+    "kimi": KnownAgent(
+        command=("kimi", "acp"), install="npm install -g @moonshot-ai/kimi-code", asking_mode="default"
+    ),
+    "opencode": KnownAgent(
+        command=("opencode", "acp"),
+        install="npm install -g opencode-ai",
+        added={"OPENCODE_PERMISSION": '{"edit":"ask","bash":"ask","webfetch":"ask"}'},
+    ),
+    "vibe": KnownAgent(
+        command=("vibe-acp",),
+        install="uv tool install mistral-vibe",
+        asking_mode="ask",
+        login_env=("VIBE_HOME",),
+    ),
+}
+
+
+class AgentLaunch(Struct, frozen=True, kw_only=True):
+    """An agent as it is started. `words` are its absolute path and arguments, `environ` all that it sees of the
+    environment; `timeout_secs` bounds its silence; the others are as for a known agent."""
+
+    name: str
+    words: tuple[str, ...]
+    environ: Mapping[str, str]
+    timeout_secs: float
+    asking_mode: str = ""
+    takes_files: bool = True
+    shows_command_as_title: bool = False
+
+
+def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> AgentLaunch:
+    """The agent of this name. Raises ConfigError where there is none, or its program is missing."""
+    table, known = settings.agents.get(name), KNOWN_AGENTS.get(name)
+    if table is None and known is None:
+        names = ", ".join(sorted({*KNOWN_AGENTS, *settings.agents}))
+        raise ConfigError(
+            f'there is no agent "{name}"; the known ones are {names}: declare [agents.{name}] with '
+            'command = ["PROGRAM", …] in your quorum.toml'
+        )
+    table = table or AgentProgramTable()
+    own = table.command
+    if not own and known is None:
+        raise ConfigError(f'[agents.{name}] names no command; set command = ["PROGRAM", …], as of an ACP agent')
+    program, *arguments = own or (known.command if known is not None else ())
+    searched = environ.get("PATH", "")
+    found = find_program(program, searched)
+    if found is None:
+        install = f"install it with: {known.install}; " if known is not None and not own else ""
+        raise ConfigError(
+            f"the agent {name} cannot be started: {explain_missing(program, searched)} ({install}"
+            f"command in [agents.{name}] names it)"
+        )
+    passed = (*table.pass_env, *(known.login_env if known is not None else ()))
+    given = {each: environ[each] for each in passed if each in environ}
+    added = known.added if known is not None else {}
+    return AgentLaunch(
+        name=name,
+        words=(found, *arguments),
+        environ={**build_command_environment(environ, list_key_names(settings)), **added, **given},
+        timeout_secs=table.timeout_secs,
+        asking_mode=known.asking_mode if known is not None else "",
+        takes_files=known.takes_files if known is not None else True,
+        shows_command_as_title=known.shows_command_as_title if known is not None else False,
+    )

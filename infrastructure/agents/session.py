@@ -1,0 +1,166 @@
+"""Composes a session in which an agent of another vendor works."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from quorum.application.agents.agent_run import AgentRun, Perform
+from quorum.application.ports.agents import AgentHost, ReportedCall
+from quorum.application.ports.people import Approver, Observer
+from quorum.application.ports.tools import Tool
+from quorum.application.session.session_record import SessionRecord
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.calls.seal import Seal
+from quorum.domain.errors import ToolError
+from quorum.domain.events.masking import SecretMask
+from quorum.domain.replacing import replace
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.agents.acp_agent import DrivenAgent
+from quorum.infrastructure.agents.launch import AgentLaunch
+from quorum.infrastructure.blocking import Stop
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.debug_log.event_log import log_events
+from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
+from quorum.infrastructure.files.workspace import escape_path
+from quorum.infrastructure.gate.sessions import CallerParts, CallerWorld, build_caller_tool, draft_change
+from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
+from quorum.infrastructure.telemetry_choice import send_telemetry
+from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
+
+
+class AcpTools:
+    """Implements `CallerTools`. `read` reads a call of the agent, `learn` has the secrets that it writes masked
+    before any of it is recorded."""
+
+    def __init__(
+        self,
+        world: CallerWorld,
+        read: Callable[[ReportedCall], ProposedCall],
+        learn: Callable[[JsonObject], object],
+    ) -> None:
+        self._world, self._read, self._learn = world, read, learn
+
+    def read(self, call: ReportedCall) -> ProposedCall:
+        return self._read(call)
+
+    async def build(self, call: ProposedCall, perform: Perform) -> Tool:
+        async def perform_and_compare(seal: Seal | None) -> str:
+            output = await perform(seal.projected if seal is not None else {})
+            if seal is not None and (differing := await asyncio.to_thread(_find_differing, seal)):
+                raise ToolError(f"{output}\nnot what was approved: {', '.join(map(escape_path, differing))}")
+            return output
+
+        self._learn(call.arguments)
+        return await build_caller_tool(call, replace(self._world, perform=perform_and_compare))
+
+
+def _find_differing(seal: Seal) -> list[str]:
+    """The files that do not hold what was approved."""
+    found = []
+    for path, content in seal.projected.items():
+        try:
+            with open(path, "rb") as file:
+                held = hashlib.file_digest(file, "sha256").digest()
+        except OSError:
+            held = b""
+        if held != hashlib.sha256(content).digest():
+            found.append(path)
+    return found
+
+
+class SessionFiles:
+    """Implements `ClientFiles` with the files as our own tools read and write them."""
+
+    def __init__(self, world: CallerWorld, cwd: str) -> None:
+        self._world, self._cwd = world, cwd
+
+    async def locate(self, path: str) -> str:
+        return (await asyncio.to_thread(self._world.workspace.locate, path)).path
+
+    async def read(self, path: str) -> str:
+        return await asyncio.to_thread(self._read, path)
+
+    async def write(self, path: str, content: str) -> str:
+        return await asyncio.to_thread(self._write, path, content)
+
+    def _read(self, path: str) -> str:
+        workspace = self._world.workspace
+        content = read_content(workspace, workspace.locate(path))
+        if content is None:
+            raise ToolError(f"{escape_path(path)} does not exist")
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ToolError(f"{escape_path(path)} is not UTF-8") from error
+
+    def _write(self, path: str, content: str) -> str:
+        workspace = self._world.workspace
+        call = ProposedCall(
+            tool="write_file",
+            arguments={"path": path, "content": content},
+            effect=CallEffect.WRITE,
+            caller_tool="",
+            cwd=self._cwd,
+        )
+        draft, _ = draft_change(call, workspace, workspace.locate(path))
+        written = carry_out(workspace, draft, sealed=False, stop=Stop())
+        return f"written: {escape_path(path)}, SHA-256 {written.sha256}"
+
+
+class AgentSessionParts:
+    """A session with an agent, `run`, and what it is made of. Raises ConfigError."""
+
+    def __init__(
+        self,
+        loaded: LoadedSettings,
+        root: Path,
+        launch: AgentLaunch,
+        *,
+        approver: Approver,
+        observer: Observer,
+        record: SessionRecord,
+        mask: SecretMask,
+        read_call: Callable[[ReportedCall], ProposedCall],
+        version: str,
+    ) -> None:
+        close_process_to_inspection()
+        for hide in (mask_logs, mask_crashes):
+            hide(mask.mask_text)
+        self._parts = parts = CallerParts(
+            loaded,
+            root,
+            approver=approver,
+            observer=send_telemetry(log_events(observer), loaded.settings),
+            record=record,
+            hook_environ=None,
+            mask=mask,
+        )
+
+        def start(host: AgentHost) -> DrivenAgent:
+            return DrivenAgent(launch, str(root), host, version=version)
+
+        self.review = parts.review
+        self.run = AgentRun(
+            session_id=record.session_id,
+            caller=f"agent/{launch.name}",
+            cwd=str(root),
+            review=parts.review,
+            events=parts.events,
+            keeper=parts.shared.keeper,
+            start=start,
+            tools=AcpTools(parts.world, read_call, parts.shared.secrets.learn_from_call),
+            files=SessionFiles(parts.world, str(root)),
+            build_runtime=lambda tool, keeper: parts.build_runtime(tool, keeper=keeper),
+            begin_turn=parts.shared.spending.begin_turn,
+            max_calls=loaded.settings.agent.max_tool_turns,
+        )
+
+    async def aclose(self) -> None:
+        """End the agent, and let go of all else."""
+        try:
+            await self.run.aclose()
+        finally:
+            await self._parts.release()

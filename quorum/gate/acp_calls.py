@@ -1,0 +1,122 @@
+"""The calls of agents that speak the Agent Client Protocol, in the words of our own tools.
+
+A call is read by the diff that the agent shows, else by its arguments. What neither tells has effects that are
+not known, and asks in every mode.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+
+from quorum.application.ports.agents import ReportedCall
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.gate.agent_forms import name_as_claude
+from quorum.gate.caller_calls import is_plain_path, name_unknown, translate_call
+from quorum.gate.payload import BadPayload
+from quorum.gate.shell_arguments import find_shell_text
+
+_FOLDER_FIELDS = ("cwd", "workdir", "working_directory")
+# Of commands as agents show them: what they mean changes nothing that is looked at.
+_PASSED_OVER = frozenset(
+    {*_FOLDER_FIELDS, "description", "timeout", "timeout_ms", "command", "cmd", "commands", "mode"}
+)
+_FOLDER_SHOWN = "[current working directory {cwd}]"
+_LOOKING = frozenset({CallEffect.READ, CallEffect.LIST, CallEffect.SEARCH, CallEffect.NOTE})
+_CHANGING = frozenset({"edit", "delete", "move", "execute"})
+
+
+def read_reported_call(
+    call: ReportedCall, *, cwd: str, environment: Mapping[str, str], shows_command_as_title: bool = False
+) -> ProposedCall:
+    """The call in our own terms. Nothing is refused: what is not understood is not known.
+
+    `shows_command_as_title`: the agent shows a command nowhere else, and its folder in the text below.
+    """
+    if call.diffs:
+        return _read_diff(call, cwd) or _build_unknown(call, cwd, environment)
+    command = _find_command(call.arguments)
+    if shows_command_as_title and not call.arguments and call.output.startswith(_FOLDER_SHOWN.format(cwd=cwd)):
+        command = call.title
+    if call.kind == "execute" and command is not None:
+        return ProposedCall(
+            tool="run_command",
+            arguments={"command": command},
+            effect=CallEffect.COMMAND,
+            caller_tool=call.tool or "execute",
+            cwd=_find_folder(call.arguments, cwd),
+            environment=environment,
+        )
+    if tool := call.tool or ("Read" if call.kind == "read" else ""):
+        with suppress(BadPayload):
+            name, arguments = name_as_claude(tool, call.arguments)
+            proposed = translate_call(name, arguments, cwd=cwd, environment=environment)
+            if proposed.effect not in _LOOKING or call.kind not in _CHANGING:
+                return proposed
+    return _build_unknown(call, cwd, environment)
+
+
+def _read_diff(call: ReportedCall, cwd: str) -> ProposedCall | None:
+    """A change of one file. Agents show the whole of it or the part that is replaced: both are replacements."""
+    diff = call.diffs[0]
+    if len(call.diffs) != 1 or call.kind == "execute" or not is_plain_path(diff.path):
+        return None
+    arguments: JsonObject
+    if not diff.before:
+        tool, effect = "write_file", CallEffect.WRITE
+        arguments = {"path": diff.path, "content": diff.after}
+    else:
+        tool, effect = "edit_file", CallEffect.EDIT
+        every = call.arguments.get("replace_all") is True or call.arguments.get("replaceAll") is True
+        edits: list[JsonValue] = [
+            {"old_text": diff.before, "new_text": diff.after, "replace_all": every},
+        ]
+        arguments = {"path": diff.path, "edits": edits}
+    return ProposedCall(tool=tool, arguments=arguments, effect=effect, caller_tool=call.tool or "edit", cwd=cwd)
+
+
+def _find_command(given: JsonObject) -> str | None:
+    """The shell text of a call that holds no more than that; None where there may be more to it."""
+    command, parts = given.get("command", given.get("cmd")), given.get("commands")
+    if parts is not None and not (
+        isinstance(parts, list)
+        and isinstance(command, str)
+        and all(isinstance(part, str) and part in command for part in parts)
+    ):
+        return None
+    if not set(given) <= _PASSED_OVER:
+        return None
+    if isinstance(command, str) and command.strip():
+        return command
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        return shlex.join(map(str, command))
+    return None
+
+
+def _find_folder(given: JsonObject, cwd: str) -> str:
+    for name in _FOLDER_FIELDS:
+        if isinstance(folder := given.get(name), str) and folder.startswith("/"):
+            return folder
+    return cwd
+
+
+def _build_unknown(call: ReportedCall, cwd: str, environment: Mapping[str, str]) -> ProposedCall:
+    """All that the agent shows, for the person to read."""
+    diffs: list[JsonValue] = [
+        {"path": each.path, "before": each.before, "after": each.after} for each in call.diffs
+    ]
+    shown: dict[str, JsonValue] = {"title": call.title, "kind": call.kind, "arguments": dict(call.arguments)}
+    more: dict[str, JsonValue] = {"diffs": diffs} if diffs else {}
+    text = find_shell_text(call.arguments) or (call.title if call.kind == "execute" else None)
+    return ProposedCall(
+        tool=name_unknown(call.tool or call.kind or "tool"),
+        arguments={**shown, "paths": list(call.paths), **more},
+        effect=CallEffect.OTHER,
+        caller_tool=call.tool or call.kind or call.title or "tool",
+        cwd=cwd,
+        environment=environment,
+        shell_text=text,
+        is_known=False,
+    )

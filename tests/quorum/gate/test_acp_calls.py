@@ -1,0 +1,107 @@
+"""Calls of agents over the Agent Client Protocol, in the forms in which the programs show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from quorum.application.ports.agents import ReportedCall, ReportedDiff
+from quorum.domain.calls.proposed_call import CallEffect, ProposedCall
+from quorum.gate.acp_calls import read_reported_call
+
+
+def read(*, shows_command_as_title: bool = False, **fields: Any) -> ProposedCall:
+    call = ReportedCall(call_id="1", **fields)
+    return read_reported_call(call, cwd="/work", environment={}, shows_command_as_title=shows_command_as_title)
+
+
+@pytest.mark.parametrize(
+    ("agent", "arguments"),
+    [
+        ("claude", {"command": "touch a", "description": "make a file"}),
+        ("codex", {"command": "touch a", "cwd": "/work"}),
+        ("copilot", {"command": "touch a", "commands": ["touch a"], "description": "make", "mode": "sync"}),
+        ("opencode", {"command": "touch a", "description": "make", "cwd": "/work"}),
+        ("vibe", {"command": "touch a"}),
+        ("words", {"command": ["touch", "a"]}),
+    ],
+)
+def test_a_command_is_read_from_the_arguments(agent: str, arguments: dict[str, Any]) -> None:
+    call = read(kind="execute", title="Make a file", arguments=arguments)
+
+    assert (call.tool, call.arguments, call.cwd) == ("run_command", {"command": "touch a"}, "/work")
+    assert call.effect is CallEffect.COMMAND
+
+
+def test_a_command_runs_where_its_arguments_say() -> None:
+    assert read(kind="execute", arguments={"command": "touch a", "cwd": "/elsewhere"}).cwd == "/elsewhere"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"title": "ls"}, id="a title alone"),
+        pytest.param({"arguments": {"command": "ls", "stdin": "touch b"}}, id="more than a command"),
+        pytest.param({"arguments": {"command": "ls", "commands": ["touch b"]}}, id="another command"),
+        pytest.param({"arguments": {"command": ""}}, id="no command"),
+        pytest.param({"arguments": {"command": ["ls", 1]}}, id="no words"),
+        pytest.param({"diffs": (ReportedDiff(path="/work/a", before="a", after="b"),)}, id="a diff"),
+    ],
+)
+def test_what_may_be_more_than_the_command_shown_is_not_known(fields: dict[str, Any]) -> None:
+    call = read(kind="execute", **fields)
+
+    assert (call.effect, call.is_known) == (CallEffect.OTHER, False)
+
+
+def test_the_title_is_the_command_of_an_agent_that_shows_it_nowhere_else() -> None:
+    shown: dict[str, Any] = {"kind": "execute", "title": "touch a"}
+    here = read(**shown, output="[current working directory /work] (make)", shows_command_as_title=True)
+    elsewhere = read(**shown, output="[current working directory /] (make)", shows_command_as_title=True)
+
+    assert (here.tool, here.arguments) == ("run_command", {"command": "touch a"})
+    assert not elsewhere.is_known
+    assert elsewhere.shell_text == "touch a"
+
+
+def test_an_edit_is_read_by_its_diff() -> None:
+    new = read(kind="edit", diffs=(ReportedDiff(path="/work/a", before=None, after="new"),))
+    part = read(kind="edit", diffs=(ReportedDiff(path="/work/a", before="old", after="new"),))
+
+    assert (new.tool, new.arguments) == ("write_file", {"path": "/work/a", "content": "new"})
+    assert part.tool == "edit_file"
+    assert part.arguments["edits"] == [{"old_text": "old", "new_text": "new", "replace_all": False}]
+
+
+@pytest.mark.parametrize("path", ["~/a", " a", "a\0b", ""])
+def test_a_path_that_may_be_read_otherwise_is_not_known(path: str) -> None:
+    assert not read(kind="edit", diffs=(ReportedDiff(path=path, before=None, after="new"),)).is_known
+
+
+def test_several_files_at_once_are_not_known_and_are_all_shown() -> None:
+    diffs = tuple(ReportedDiff(path=path, before="old", after="new") for path in ("/work/a", "/work/b"))
+
+    call = read(kind="edit", diffs=diffs)
+
+    assert not call.is_known
+    assert "/work/b" in str(call.arguments)
+
+
+@pytest.mark.parametrize("kind", ["edit", "execute", "delete", "move"])
+def test_a_tool_that_looks_is_believed_only_where_the_call_says_that_it_looks(kind: str) -> None:
+    looking = read(tool="Read", kind="read", arguments={"file_path": "/work/a"})
+    changing = read(tool="Read", kind=kind, arguments={"file_path": "/work/a"})
+
+    assert looking.effect is CallEffect.READ
+    assert not changing.is_known
+
+
+def test_a_title_names_no_tool() -> None:
+    assert not read(title="Read", kind="other", arguments={"file_path": "/work/a"}).is_known
+
+
+def test_tools_of_servers_keep_their_names() -> None:
+    call = read(tool="mcp__server__delete", kind="other", arguments={"id": 1})
+
+    assert (call.tool, call.effect) == ("mcp__server__delete", CallEffect.OTHER)

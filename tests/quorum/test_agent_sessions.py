@@ -1,0 +1,284 @@
+"""An agent of another vendor at work: what it asks for is reviewed, and what it does unasked is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorum.domain.errors import ConfigError, ProviderError
+from quorum.errors import UsageError
+from tests.support.agent_rig import AgentRig
+from tests.support.headless_run import Ended
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> AgentRig:
+    return AgentRig(tmp_path, monkeypatch, capsys)
+
+
+def find(ended: Ended, kind: str) -> list[dict[str, Any]]:
+    return [event for event in ended.events if event["type"] == kind]
+
+
+def test_the_answer_of_the_agent_is_the_answer_of_the_run(rig: AgentRig) -> None:
+    ended = rig.run(["say", "all "], ["say", "done"])
+
+    assert (ended.code, ended.out) == (0, "all done\n")
+
+
+@pytest.mark.long
+def test_a_call_that_needs_a_person_is_withheld_and_the_agent_is_told(rig: AgentRig) -> None:
+    ended = rig.run(["run", "touch made"], options=("--output", "json"))
+
+    assert ended.code == 3
+    assert ended.report["text"] == "[refused: touch made]"
+    assert [call["decision"] for call in ended.report["calls"]] == ["needs_approval"]
+    assert not (rig.root / "made").exists()
+
+
+@pytest.mark.long
+def test_an_allowed_call_runs_and_its_output_and_effects_are_recorded(rig: AgentRig) -> None:
+    ended = rig.watch(["run", "echo hello; touch made"])
+
+    (finished,), (effects,) = find(ended, "call_finished"), find(ended, "effects_observed")
+    assert (finished["tool"], finished["outcome"], finished["output"]) == ("run_command", "ok", "hello\n")
+    assert [change["path"] for change in effects["effects"]["changes"]] == [str(rig.root / "made")]
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_a_call_that_fails_at_the_agent_has_failed(rig: AgentRig) -> None:
+    (finished,) = find(rig.watch(["run", "echo no; exit 3"]), "call_finished")
+
+    assert (finished["outcome"], finished["output"]) == ("error", "no\n")
+
+
+@pytest.mark.long
+def test_an_edit_is_reviewed_with_its_diff_and_held_against_what_was_approved(rig: AgentRig) -> None:
+    rig.file("a.txt", "one\ntwo\n")
+
+    ended = rig.watch(["edit", "a.txt", "one", "ONE"], ["edit", "a.txt", "two", "TWO", "other"])
+
+    as_approved, otherwise = find(ended, "call_finished")
+    assert "-one\n+ONE" in find(ended, "call_started")[0]["diff"]
+    assert as_approved["outcome"] == "ok"
+    assert otherwise["outcome"] == "error"
+    assert f"not what was approved: {rig.root / 'a.txt'}" in otherwise["output"]
+
+
+@pytest.mark.long
+def test_what_the_agent_does_without_asking_is_told_and_recorded(rig: AgentRig) -> None:
+    ended = rig.watch(["edit_unasked", "sly.txt", "x"], ["say", "done"])
+
+    (call,), (found,) = find(ended, "unasked_call_reported"), find(ended, "unasked_changes_found")
+    assert (call["title"], call["kind"], call["status"]) == ("Edit sly.txt", "edit", "completed")
+    assert [change["path"] for change in found["changes"]] == [str(rig.root / "sly.txt")]
+    assert "sly.txt" in ended.err
+
+
+@pytest.mark.long
+def test_an_unasked_change_beside_asked_ones_is_told_and_theirs_are_not(rig: AgentRig) -> None:
+    ended = rig.watch(["run", "touch made"], ["write", "c.txt", "new"], ["edit_unasked", "sly.txt", "x"])
+
+    (found,) = find(ended, "unasked_changes_found")
+    assert [change["path"] for change in found["changes"]] == [str(rig.root / "sly.txt")]
+
+
+@pytest.mark.long
+def test_a_later_unasked_change_of_an_approved_file_is_told(rig: AgentRig) -> None:
+    ended = rig.watch(["write", "c.txt", "approved"], ["edit_unasked", "c.txt", "another"])
+
+    (found,) = find(ended, "unasked_changes_found")
+    assert [change["path"] for change in found["changes"]] == [str(rig.root / "c.txt")]
+
+
+@pytest.mark.long
+def test_files_that_the_agent_reaches_through_quorum_are_reviewed(rig: AgentRig) -> None:
+    rig.file("a.txt", "held")
+    rig.file(".env", "KEY=value-of-a-secret-key-1234")
+
+    ended = rig.run(
+        ["read", "a.txt"], ["read", ".env"], ["write", "c.txt", "new"], options=("--output", "json")
+    )
+
+    assert ended.report["text"].startswith("[withheld")
+    assert [(call["tool"], call["outcome"]) for call in ended.report["calls"]] == [
+        ("read_file", "ok"),
+        ("read_file", "rejected"),
+        ("write_file", "rejected"),
+    ]
+    assert not (rig.root / "c.txt").exists()
+    assert "value-of-a-secret-key-1234" not in ended.out
+
+
+@pytest.mark.long
+def test_an_approved_edit_may_be_made_through_quorum_and_nothing_else(rig: AgentRig) -> None:
+    file = rig.file("a.txt", "one\ntwo\n")
+
+    ended = rig.watch(
+        ["edit_through_client", "a.txt", "one", "ONE"], ["edit_through_client", "a.txt", "two", "TWO", "other"]
+    )
+
+    assert file.read_text() == "ONE\ntwo\n"
+    assert [(event["tool"], event["outcome"]) for event in find(ended, "call_finished")] == [
+        ("edit_file", "ok"),
+        ("edit_file", "error"),
+    ]
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_an_agent_may_ask_about_several_calls_before_it_makes_one(rig: AgentRig) -> None:
+    ended = rig.watch(["ask_before_running", "touch a", "touch b", "touch c"])
+
+    assert {path.name for path in rig.root.iterdir()} == {"a", "b", "c"}
+    assert [event["outcome"] for event in find(ended, "call_finished")] == ["ok"] * 3
+    assert not find(ended, "unasked_changes_found")
+
+
+@pytest.mark.long
+def test_plan_and_thoughts_are_events(rig: AgentRig) -> None:
+    ended = rig.watch(["think", "hm"], ["plan", ["look", "completed"], ["mend", "in_progress"]])
+
+    assert find(ended, "reasoning_delta")[0]["text"] == "hm"
+    assert [task["content"] for task in find(ended, "agent_plan_updated")[0]["tasks"]] == ["look", "mend"]
+    assert "the agent's plan: 1 of 2 steps done; now: mend" in ended.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("reason", "code", "status"),
+    [("max_tokens", 5, "limit"), ("refusal", 1, "refused"), ("cancelled", 1, "failed")],
+)
+def test_how_the_agent_stops_is_how_the_run_ends(rig: AgentRig, reason: str, code: int, status: str) -> None:
+    ended = rig.run(["say", "hm"], ["stop", reason], options=("--output", "json"))
+
+    assert (ended.code, ended.report["status"]) == (code, status)
+
+
+@pytest.mark.long
+def test_an_agent_that_dies_fails_the_run_with_its_last_words(rig: AgentRig) -> None:
+    ended = rig.run(["say", "hm"], ["die"], options=("--output", "json"))
+
+    assert ended.code == 4
+    assert ended.report["error"] == "the agent test: its program ended: the disk of the agent is full"
+
+
+@pytest.mark.long
+def test_what_the_agent_started_ends_with_it(rig: AgentRig) -> None:
+    child = int(rig.run(["leave_a_child"]).out)
+
+    assert not Path(f"/proc/{child}/exe").exists()
+
+
+@pytest.mark.long
+def test_calls_are_bounded_as_in_other_sessions(rig: AgentRig) -> None:
+    rig.declare()
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text() + "[agent]\nmax_tool_turns = 2\n")
+
+    ended = rig.run(
+        *(["run", f"touch {name}"] for name in "abc"), options=("--mode", "auto", "--output", "json")
+    )
+
+    assert (ended.code, ended.report["status"]) == (5, "limit")
+    assert {path.name for path in rig.root.iterdir()} == {"a", "b"}
+
+
+@pytest.mark.long
+def test_the_same_call_is_rejected_three_times_at_most(rig: AgentRig) -> None:
+    ended = rig.run(*(["run", "touch a"] for _ in range(5)), options=("--output", "json"))
+
+    assert ended.report["error"] == "the same call was rejected three times"
+    assert len(ended.report["calls"]) == 3
+
+
+@pytest.mark.long
+def test_the_session_is_continued_by_the_agents_own_id(rig: AgentRig) -> None:
+    rig.run(["say", "first"])
+    ended = rig.watch(["say", "second"], options=("--continue",))
+
+    assert find(ended, "agent_connected")[0]["agent_session"] == "theirs-1"
+    assert [event["text"] for event in find(ended, "text_delta")] == ["second"]
+    assert not find(ended, "session_started")
+
+
+@pytest.mark.long
+def test_an_agent_that_cannot_continue_says_so(rig: AgentRig) -> None:
+    rig.declare("--no-load")
+    rig.run(["say", "first"])
+
+    with pytest.raises(ProviderError, match="it cannot continue a session"):
+        rig.run(["say", "second"], options=("--continue",))
+
+
+@pytest.mark.long
+def test_a_mode_of_the_agent_is_chosen_where_it_is_offered(rig: AgentRig) -> None:
+    ended = rig.watch(["say", "hm"], options=("--agent-mode", "plan"))
+
+    assert (rig.root / "mode.txt").read_text() == "plan"
+    assert find(ended, "agent_connected")[0]["mode"] == "plan"
+    with pytest.raises(ProviderError, match="does not offer the mode fast; it offers build, plan"):
+        rig.run(["say", "hm"], options=("--agent-mode", "fast"))
+
+
+@pytest.mark.long
+def test_a_mode_that_the_agent_changes_itself_is_told(rig: AgentRig) -> None:
+    ended = rig.watch(["switch", "plan"], ["switch", "plan"], ["say", "done"])
+
+    assert [event["mode"] for event in find(ended, "agent_mode_changed")] == ["plan"]
+    assert "the agent changed its own mode to plan" in ended.err
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--needs-login", "sign in to it first: .* it offers: Log in at the door"),
+        ("--dies", "its program ended: no license found"),
+    ],
+)
+def test_an_agent_that_does_not_begin_says_why(rig: AgentRig, flag: str, said: str) -> None:
+    rig.declare(flag)
+
+    with pytest.raises(ProviderError, match=said):
+        rig.run(["say", "hm"])
+
+
+@pytest.mark.long
+def test_an_agent_that_says_nothing_is_ended(rig: AgentRig) -> None:
+    rig.declare("--silent", timeout_secs=0.5)
+
+    with pytest.raises(ProviderError, match=r"said nothing for 0\.5 s"):
+        rig.run(["say", "hm"])
+
+
+@pytest.mark.long
+def test_noise_before_the_protocol_is_passed_over(rig: AgentRig) -> None:
+    rig.declare("--noise")
+
+    assert rig.run(["say", "done"]).out == "done\n"
+
+
+def test_an_unknown_agent_names_the_known_ones(rig: AgentRig) -> None:
+    with pytest.raises(ConfigError, match=r'no agent "strange"; .*claude, codex.*declare \[agents\.strange\]'):
+        rig.run(["say", "hm"], agent="strange")
+
+
+def test_a_missing_program_is_named_with_the_way_to_install_it(rig: AgentRig) -> None:
+    with pytest.raises(
+        ConfigError, match=r"claude-agent-acp.*npm install -g @agentclientprotocol/claude-agent-acp"
+    ):
+        rig.run(["say", "hm"], agent="claude")
+
+
+@pytest.mark.long
+def test_a_session_of_another_agent_is_not_continued(rig: AgentRig) -> None:
+    rig.run(["say", "first"])
+    settings = rig.home / "config" / "quorum" / "quorum.toml"
+    settings.write_text(settings.read_text().replace("agents.test", "agents.other"))
+
+    with pytest.raises(UsageError, match="is of the agent test"):
+        rig.run(["say", "second"], options=("--continue",), agent="other")
