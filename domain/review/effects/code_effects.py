@@ -55,6 +55,7 @@ _RUNS = re.compile(
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
     r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
+_AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba|z|da|k)?sh\b")
 _DECODES = re.compile(
     r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
 )
@@ -92,6 +93,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
         if isinstance(nested, NestedShell):
             held |= around.run_shell(nested.text, incoming, through=program)
     _judge_calls(text, around, program)
+    if (_AWK_RUNS if program.endswith("awk") else _RUNS).search(text):
+        around.run_data(incoming)
     if _WRITES.search(text):
         homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
         for word in (*words, *homes):

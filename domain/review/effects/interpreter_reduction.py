@@ -126,7 +126,7 @@ class InterpreterReduction(Struct, frozen=True):
         for code in codes:
             held = self._scope.find_data(code, substituted)
             reducer.run_data(each for each in held if each.kind in (DataKind.FETCHED, DataKind.DECODED))
-            printed = reduce_python(code, reducer) if PYTHON.fullmatch(run.program) else None
+            printed = reduce_python(code, reducer, incoming=given) if PYTHON.fullmatch(run.program) else None
             output |= (
                 reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
             )

@@ -198,7 +198,9 @@ def install(used: UsedProgram) -> None:
             reducer.run_data(file.data)
             if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
                 reduce_code(file.text, reducer, program=used.name)
-        elif _FETCHED_PACKAGE.match(path):
+        elif used.name in _OPENERS and "://" in path:
+            reducer.send(used.find_data(path), path)
+        elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source"):
         if "://" in address and not is_local(address):
@@ -208,6 +210,12 @@ def install(used: UsedProgram) -> None:
         reducer.run_data(used.piped)
 
 
+def _names_module(used: UsedProgram) -> bool:
+    """Whether it installs modules of Go by their names, which hold a host as those of other packages do not."""
+    return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
+
+
+_OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"

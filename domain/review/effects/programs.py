@@ -57,6 +57,12 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(
+        names="git",
+        words="rm|mv|status|check-ignore|ls-files|update-index|switch|branch|worktree|init|restore",
+        source="git(1) 2.39",
+        is_quiet=True,
+    ),
     ProgramEffects(names="git", words="bundle create", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="archive", source="git(1) 2.39", gives=_D.FILE),
     # ------------------------------------------------------------ archives and encodings

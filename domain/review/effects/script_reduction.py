@@ -25,6 +25,7 @@ from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.used_program import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
+from quorum.domain.review.hazards.places import find_new_temporary
 from quorum.domain.secrets.key_variables import is_secret_name
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ScriptCommand
@@ -253,7 +254,9 @@ class ScriptReduction(Struct):
                 held = self.find_data(resolved, data)
                 if held:
                     self.held[name.rstrip("+")] = self.held.get(name.rstrip("+"), NO_DATA) | held
-                if SUBSTITUTION.search(resolved) or held:
+                if made := find_new_temporary(resolved):
+                    self.values[name] = made
+                elif SUBSTITUTION.search(resolved) or held:
                     self.values.pop(name, None)
                 elif name not in chosen or find_secret(resolved):
                     chosen[name] = self.values.get(name[:-1], "") + resolved if name.endswith("+") else resolved

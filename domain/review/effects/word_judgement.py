@@ -11,9 +11,8 @@ from quorum.domain.review.effects.program_effects import ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
 from quorum.domain.review.effects.used_program import SHELL
-from quorum.domain.review.hazards.files import list_deletions, list_ended_processes
+from quorum.domain.review.hazards.files import list_ended_processes, list_harm
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.program_table import list_harmful_uses
 
 SECRET_WORDS = re.compile(
     r"(?i)passw(or)?d|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
@@ -117,7 +116,7 @@ _ENVIRONMENTS_OF_OTHERS = re.compile(
 def judge_words(scope: Scope, run: Invocation) -> None:
     """Take what stands against a program in the tables of uses, where only the reduction sees the program."""
     if not scope.is_seen_elsewhere:
-        for found in (*list_harmful_uses(run), *list_deletions(run), *list_ended_processes(run)):
+        for found in (*list_harm(run, scope.reducer.roots), *list_ended_processes(run)):
             does = found.reason.partition(": it ")[2] or found.reason
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     texts = (*run.arguments, run.text or "")

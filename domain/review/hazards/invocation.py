@@ -12,7 +12,7 @@ from quorum.domain.shell.command_line import Redirect
 
 
 class Carried(StrEnum):
-    """What the data that comes in to a program may be."""
+    """What the data that comes in to a program may be. PORT: nothing but the numbers of processes at a port."""
 
     DOWNLOAD = "download"
     DECODED = "decoded"
@@ -20,6 +20,7 @@ class Carried(StrEnum):
     FILE = "file"
     ENVIRONMENT = "environment"
     PROCESSES = "processes"
+    PORT = "port"
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
