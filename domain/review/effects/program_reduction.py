@@ -33,7 +33,6 @@ from quorum.domain.review.effects.side_effect import (
     EffectKind,
     find_kind,
 )
-from quorum.domain.review.effects.started_programs import list_found
 from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.effects.used_program import (
     REMOTE,
@@ -51,6 +50,7 @@ from quorum.domain.review.effects.word_judgement import (
 )
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.places import governs_agents
+from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
 _FTP = frozenset({"ftp", "lftp", "tftp", "smbclient", "sftp"})
@@ -218,6 +218,8 @@ def _names_module(used: UsedProgram) -> bool:
 _OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
+# Of what these print, the lines with such words hold the secrets themselves.
+_PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
@@ -232,8 +234,8 @@ def show(used: UsedProgram) -> Data:
     data = used.read(*operands)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
-        if find_kind(used.piped, DataKind.ENVIRONMENT) and any(map(SECRET_WORDS.search, used.run.arguments)):
-            used.scope.add(EffectKind.REVEAL, "shows the secrets of the environment")
+        if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
+            _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
     for path in operands:
@@ -243,6 +245,14 @@ def show(used: UsedProgram) -> Data:
         for path in operands:
             used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
     return NO_DATA if changes else data
+
+
+def _judge_filtered(used: UsedProgram) -> None:
+    printed = find_kind(used.piped, DataKind.MACHINE)
+    if find_kind(used.piped, DataKind.ENVIRONMENT):
+        used.scope.add(EffectKind.REVEAL, "shows the secrets of the environment")
+    elif printed and printed.origin in _PRINTS_SETTINGS:
+        used.scope.add(EffectKind.REVEAL, f"picks the secrets out of what {printed.origin} prints")
 
 
 def copy(used: UsedProgram) -> Data:
@@ -329,6 +339,16 @@ def follow_git(used: UsedProgram) -> None:
                 used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
         case _:
             return
+
+
+def _find_shown_by_git(used: UsedProgram) -> Data:
+    """The secrets in files, of any commit, whose contents git shows."""
+    command, *words = used.operands or ("",)
+    shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff") or (
+        command == "log" and used.has_option(r"-p|-u|--patch|-[SGL].*|--cc|-c")
+    )
+    paths = (word.rpartition(":")[2] for word in words) if shows else ()
+    return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
 
 
 _DECODERS = frozenset(
@@ -444,6 +464,10 @@ class ProgramReduction(Struct, frozen=True):
         return _print(used, _follow_program(used, _write_output(used, _use_words(used))))
 
 
+_SENDING_WORDS = re.compile(r"send|post|upload|publish|share|paste|notify|message|tweet")
+"""What a program is told to do that sends, whichever it is."""
+
+
 def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
@@ -452,6 +476,9 @@ def _use_words(used: UsedProgram) -> Data:
     match row.operands:
         case Operand.SHOW:
             data |= show(used)
+            if row is UNKNOWN_PROGRAM and _SENDING_WORDS.fullmatch(next(iter(used.words.operands), "")):
+                reducer = used.scope.reducer
+                reducer.send(data | used.piped | used.find_data(*used.words.operands), used.name)
         case Operand.WRITE:
             for path in used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
@@ -517,6 +544,7 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         judge_endless(used)
     elif name == "git":
         follow_git(used)
+        data |= _find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
     is_build = name in _BUILDERS and not {"--version", "--help", "version"}.intersection(used.run.arguments)

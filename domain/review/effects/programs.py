@@ -196,6 +196,10 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         source="procps 4.0, util-linux 2.38, macOS",
         gives=_D.MACHINE,
     ),
+    ProgramEffects(names="history fc pm2", source="bash(1) 5.2", gives=_D.MACHINE),
+    ProgramEffects(
+        names="docker podman", words="inspect|container inspect", source="docker(1) 20.10", gives=_D.MACHINE
+    ),
     # ------------------------------------------------------------ the network
     ProgramEffects(
         names="curl curlie",
@@ -278,7 +282,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         input=_I.SEND,
     ),
     ProgramEffects(
-        names="scp rsync sftp rcp pscp bbcp unison lsyncd",
+        names="scp rsync rcp pscp bbcp unison lsyncd",
         source="scp(1) 9.2, rsync(1) 3.2",
         values=(
             "-P -i -F -l -o -c -S -J -e --rsh --exclude --include --filter -f --bwlimit "
@@ -289,9 +293,9 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         is_quiet=True,
     ),
     ProgramEffects(
-        names="ftp lftp ncftpput tnftp tftp atftp",
-        source="lftp(1) 4.9",
-        values="-u -p -e -c -P",
+        names="ftp lftp sftp ncftpput tnftp tftp atftp",
+        source="lftp(1) 4.9, sftp(1) 9.2",
+        values="-u -p -e -c -P -i -o -F",
         operands=_O.HOST,
         input=_I.SEND,
     ),

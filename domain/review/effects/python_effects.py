@@ -455,7 +455,12 @@ class _PythonCode:
     ) -> Data:
         is_http = bool(_HTTP.match(name) and _HTTP_CALL.fullmatch(last))
         address = self._find_address(node)
-        is_client = is_http or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
+        is_connected = last in ("request", "post", "patch") and any(map(_HTTP.match, self._imported.values()))
+        is_client = (
+            is_http
+            or is_connected
+            or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
+        )
         sends = _SENDS.fullmatch(last) is not None and name != "sys.stdout.send"
         if (is_client or sends) and (given | held):
             self._around.send(given | (held if sends else NO_DATA), address or "another machine")

@@ -20,12 +20,12 @@ from quorum.domain.review.effects.side_effect import (
     SideEffect,
     find_kind,
 )
-from quorum.domain.review.effects.started_programs import enter_started, list_found
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.used_program import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
 from quorum.domain.review.hazards.places import find_new_temporary
+from quorum.domain.review.hazards.started_programs import enter_started, list_found
 from quorum.domain.secrets.key_variables import is_secret_name
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ScriptCommand

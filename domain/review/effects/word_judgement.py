@@ -15,12 +15,14 @@ from quorum.domain.review.hazards.files import list_ended_processes, list_harm
 from quorum.domain.review.hazards.invocation import Invocation
 
 SECRET_WORDS = re.compile(
-    r"(?i)passw(or)?d|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
+    r"(?i)passw|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
     r"credential|aws_|\btoken|begin[ .\\s*+]+(rsa|openssh|ec|dsa|pgp|private)|AKIA|bearer"
 )
 _KEY_MATERIAL = re.compile(r"(?i)(begin.{0,8})?(rsa|openssh|ec|dsa|pgp) private|AKIA|private key")
+_PATTERN_SIGNS = re.compile(r"\[[^\]]{0,9}\][?*+]?|\\[bswW][?*+]?|\.[?*]|[()?]")
+"""What a pattern for such words may hold beside their letters."""
 _SECRET_NAMES = re.compile(
-    r"(?i).*(passw|client_secret|\*secret|credential|id_(rsa|dsa|ecdsa|ed25519)|\.pem|\.ppk|"
+    r"(?i).*(passw|client_secret|\*secret|credential|id_(\*|rsa|dsa|ecdsa|ed25519)|\.pem|\.ppk|"
     r"\.kdbx|wallet|\.keychain|keytab|_history|\.p12|\.pfx|\.ovpn|netrc|pgpass|htpasswd|"
     r"wp-config|\.aws|\.ssh|shadow|cookies|token|\.key\b|\.gnupg|\.env\b|kubeconfig|"
     r"tfstate).*"
@@ -150,6 +152,7 @@ def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -
         re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive", word) for word in run.arguments
     )
     text = " ".join(word for word in run.arguments if word not in operands)
+    text += f" {_PATTERN_SIGNS.sub('', text)}"
     if is_recursive and (
         _KEY_MATERIAL.search(text) or (SECRET_WORDS.search(text) and any(map(is_wide, operands)))
     ):

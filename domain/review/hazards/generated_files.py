@@ -198,8 +198,8 @@ def is_generated(path: str) -> bool:
     if "*" in name:
         is_known = is_remade(name) or _FILES.fullmatch(name) is not None
         return is_known and (not folders or _is_inside("/".join(folders)))
-    is_known = name in _FOLDERS or _FILES.fullmatch(name) or not _UNMISTAKABLE.isdisjoint(folders)
-    return bool(is_known or is_remade(path)) and _is_inside(path)
+    is_made = name in _FOLDERS or not _UNMISTAKABLE.isdisjoint(folders) or is_remade(path)
+    return (is_made or _FILES.fullmatch(name) is not None) and _is_inside(path)
 
 
 def stays_in_workspace(script: Script) -> bool:

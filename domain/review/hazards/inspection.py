@@ -16,7 +16,7 @@ from quorum.domain.review.hazards.files import (
 )
 from quorum.domain.review.hazards.generated_files import fill_in_generated, stays_in_workspace
 from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
-from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
+from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
 from quorum.domain.review.hazards.other_code import list_effects_of_code
 from quorum.domain.review.hazards.package_runners import list_foreign_packages
@@ -24,6 +24,7 @@ from quorum.domain.review.hazards.places import find_new_temporary, holds_creden
 from quorum.domain.review.hazards.program_table import skip_leading_options
 from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
 from quorum.domain.review.hazards.request_terms import complete_terms
+from quorum.domain.review.hazards.started_programs import list_started
 from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_transfers
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
@@ -200,7 +201,7 @@ class _ScriptRun:
             self._run_file(words[:1])
         if words and words[0] == command.function and (command.writes is not None or command.reads):
             self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
-        for number, run in enumerate(unwrap(whole)):
+        for number, run in enumerate(list_started(whole)):
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break

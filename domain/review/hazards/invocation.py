@@ -80,10 +80,16 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "strace": (frozenset({"-o", "-e", "-s"}), 0),
     "nsenter": (frozenset({"-t", "--target"}), 0),
     **dict.fromkeys(
+        ("npx", "pnpx", "bunx"), (frozenset({"-p", "--package", "-w", "--workspace", "--prefix"}), 0)
+    ),
+    "uvx": (frozenset({"--from", "--with", "--python", "-p"}), 0),
+    **dict.fromkeys(
         ("nohup", "setsid", "command", "builtin", "busybox", "unshare", "chronic", "caffeinate", "!"),
         (frozenset(), 0),
     ),
 }
+_PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
+_VERSION = re.compile(r"(?<=\w)(@|==).*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _SPACE = re.compile(r"\s")
 # The options behind which programs that search for files take a command, and the words that end it. Of fd they
@@ -102,6 +108,8 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
     words: Sequence[str] = (given.program, *given.arguments)
     while words:
         name = words[0].rpartition("/")[2]
+        if wrappers[-1:] and wrappers[-1] in _PACKAGE_RUNNERS:
+            name = _VERSION.sub("", name)
         in_loop = given.in_loop or bool({"xargs", "parallel", "watch", "entr"}.intersection(wrappers))
         yield Invocation(
             program=name,
