@@ -47,6 +47,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     def find_values(self, *options: str) -> Iterator[str]:
         """The values of these options, as a word of their own, behind `=`, or attached to a letter."""
         for place, word in enumerate(self.arguments):
+            if word[:1] not in ("-", "+"):
+                continue
             for option in options:
                 if word == option and place + 1 < len(self.arguments):
                     yield self.arguments[place + 1]

@@ -73,9 +73,12 @@ _REMADE = re.compile(
 def normalize(word: str) -> str:
     """A path in one spelling; a home folder, whosever it is, is `~`. Names of variables stay."""
     path = word.partition("file://")[2] if word.startswith("file://") else word
-    path = re.sub(r"/{2,}", "/", path)
+    if "//" in path:
+        path = re.sub(r"/{2,}", "/", path)
     if ".." in path or "/./" in path:
         path = posixpath.normpath(path)
+    if path[:1] not in ("$", "~", "/"):
+        return path
     path = _BASE_FOLDER.sub(lambda found: _BASE_FOLDERS[found[1] or found[2]], path, count=1)
     return _HOME.sub("~", path, count=1)
 

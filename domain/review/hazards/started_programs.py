@@ -144,10 +144,10 @@ def _find_started(run: Invocation) -> Invocation | None:
     elif run.program in _STARTS_WORDS:
         words = _skip(words, *_STARTS_WORDS[run.program])
     else:
-        command, *words = skip_values(run.program, words) or ("",)
+        command, *rest = skip_values(run.program, words) or ("",)
         if (run.program, command) not in _ENTERS:
             return None
-        words = _skip(tuple(words), *_ENTERS[run.program, command])
+        words = _skip(tuple(rest), *_ENTERS[run.program, command])
     return replace(run, program=words[0].rpartition("/")[2], arguments=tuple(words[1:])) if words else None
 
 
