@@ -296,6 +296,8 @@ class ScriptReduction(Struct):
     def find_data(self, word: str, substituted: Data) -> Data:
         """What a word holds beside its own letters."""
         data = substituted if SUBSTITUTION.search(word) else NO_DATA
+        if "$" not in word:
+            return data
         for found in VARIABLE.finditer(word):
             name = found[1] or found[2]
             data |= self.held.get(name, NO_DATA)
@@ -304,6 +306,8 @@ class ScriptReduction(Struct):
         return data
 
     def _judge_program_word(self, written: str, resolved: str, substituted: Data) -> None:
+        if not {"$", "`", "("}.intersection(written):
+            return
         if decoded := find_kind(self.find_data(written, substituted), DataKind.DECODED):
             self.reducer.run_data(frozenset({decoded}))
         elif (

@@ -63,6 +63,12 @@ _SERVERS = re.compile(
     """,
     re.VERBOSE,
 )
+_MAY_LOSE_NOTHING = frozenset(
+    {
+        *("rm", "rmdir", "unlink", "git", "find", "gfind", "bfs"),
+        *("chmod", "chown", "chgrp", "pkill", "killall", "fuser"),
+    }
+)
 _ASKS_TO_END = re.compile(r"-f|--full|-x|-e|-q|-(SIG)?(TERM|INT|KILL|HUP)|-(1|2|9|15)")
 _OPEN_PORT = re.compile(r"(?!0|10[01]\d/)\d{4,5}/(tcp|udp)")
 _KEY_NAMES = re.compile(r"\*?(id_(rsa|dsa|ecdsa|ed25519).*|\.pem|\.ppk|\.kdbx|\.netrc|\.pgpass|credentials)\*?")
@@ -87,6 +93,9 @@ def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = Non
 
     With the script that it stands in, names below the folder that this begins in are known for what they are.
     """
+    if run.program not in _MAY_LOSE_NOTHING:
+        yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots)
+        return
     if deletes_only_what_is_remade(run) or deletes_only_temporary(run, roots) or ends_only_servers(run):
         return
     if script is not None and (deletes_only_generated(run, script) or deletes_only_empty(run, script)):

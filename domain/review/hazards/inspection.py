@@ -175,7 +175,12 @@ class _ScriptRun:
             carried |= {Carried.PORT}
         words = tuple(map(self._resolve, command.words))
         for name in (
-            each for word in command.words for found in _VARIABLE.findall(word) for each in found if each
+            each
+            for word in command.words
+            if "$" in word
+            for found in _VARIABLE.findall(word)
+            for each in found
+            if each
         ):
             carried |= self._held.get(name, frozenset())
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):

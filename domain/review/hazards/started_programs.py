@@ -102,6 +102,7 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 }
 
 
+_STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program, _ in _ENTERS)})
 # Options of package managers that take a word, in front of their commands.
 _LEADING_VALUES = {
     **dict.fromkeys(
@@ -131,6 +132,8 @@ def enter_started(run: Invocation) -> Invocation:
 
 
 def _find_started(run: Invocation) -> Invocation | None:
+    if run.program not in _STARTERS and not _PYTHON.fullmatch(run.program):
+        return None
     words = skip_leading_options(run)
     if words[:1] == ("compose",) and run.program in ("docker", "podman"):
         run = replace(run, program="docker-compose", arguments=words[1:])
