@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.places import find_host, find_secret, is_local, starts_by_itself
 from quorum.domain.review.effects.side_effect import (
@@ -63,6 +63,15 @@ _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"
     r"Set-Content|Add-Content|Out-File|symlink|copy|rename|>\s*\""
 )
+_WRITTEN = re.compile(
+    r"""\bopen\s*\(?[^,\n]{0,40},\s*["']\+?>>?["']\s*,\s*["']([^"'\n]+)["']|\bopen\s*\(?[^,\n]{0,40},\s*["']>>?\s*([^"'\n]+)["']
+    |\b(?:File|IO)\.(?:bin)?write\s*\(?\s*["']([^"'\n]+)["']
+    |\bFile\.open\s*\(?\s*["']([^"'\n]+)["']\s*,\s*["'](?![rb]+["'])
+    |\b(?:write|append)File(?:Sync)?\s*\(\s*["'`]([^"'`\n]+)["'`]|\bfile_put_contents\s*\(\s*["']([^"'\n]+)["']
+    |\bprintf?\b[^"'\n;}]{0,40}>>?\s*"([^"\n]+)\"""",
+    re.VERBOSE,
+)
+"""The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
 _SETS_USER = re.compile(
     r"POSIX::set[ug]id|posix_set[ug]id|Process(::Sys)?\.set[ug]id|Process\.[eu]*id\s*=|"
     r"process\.set(u|g|eu)id|\$[<>]\s*=\s*0"
@@ -103,14 +112,24 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
             around.write_file(word, NO_DATA)
     is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
     shown = held if is_shown else incoming
+    for found in _WRITTEN.finditer(text):
+        around.write_file(next(filter(None, found.groups())), held | incoming)
+    return _reach_network(text, words, around, held | incoming, program) | shown
+
+
+def _reach_network(text: str, words: Sequence[str], around: CommandReduction, data: Data, program: str) -> Data:
+    """Take what code sends, and return what it fetches."""
+    if not _NETWORK.search(text):
+        return NO_DATA
+    around.add(SideEffect(EffectKind.CONNECT, f"connects to another machine by {program}"))
     if (host := _find_host(text, words)) is None:
-        return shown
+        return NO_DATA
     fetched = frozenset({Datum(DataKind.FETCHED, host)})
     if _SENDS.search(text):
-        around.send(held | incoming, host)
+        around.send(data, host)
     if _RUNS.search(text):
         around.run_data(fetched)
-    return shown | fetched
+    return fetched
 
 
 def _find_secrets(words: Iterable[str]) -> Data:
@@ -126,9 +145,7 @@ def _find_read(text: str, texts: Iterable[str], program: str) -> Data:
 
 
 def _find_host(text: str, words: Iterable[str]) -> str | None:
-    """The other machine that the code talks to; None where it talks to none."""
-    if not _NETWORK.search(text):
-        return None
+    """The other machine that the code talks to; None where it is this one."""
     addresses = _ADDRESS.findall(text)
     others = [each for each in addresses if not is_local(each)]
     if not others and any(map(is_local, (*words, *addresses))):

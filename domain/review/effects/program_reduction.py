@@ -71,6 +71,7 @@ _FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\
 def connect(used: UsedProgram) -> Data:
     """Take what goes to another machine, and return what comes from there."""
     reducer, host = used.scope.reducer, _find_host(used)
+    used.scope.add(EffectKind.CONNECT, f"connects to {find_host(host)}", host)
     for path in used.words.find(used.row.sends):
         is_input = path in ("-", ".", "/dev/stdin")
         reducer.send(used.piped if is_input else used.read(path), host)
@@ -115,12 +116,20 @@ def _find_host(used: UsedProgram) -> str:
 def _fetch(used: UsedProgram, host: str) -> Data:
     if any(map(is_metadata, used.words.operands)):
         return frozenset({Datum(DataKind.SECRET, "the credentials that the cloud gives this machine")})
-    if used.row.gives is None or is_local(host):
+    if used.row.gives is None:
         return NO_DATA
-    fetched = frozenset({Datum(DataKind.FETCHED, host)})
+    fetched = NO_DATA if is_local(host) else frozenset({Datum(DataKind.FETCHED, host)})
+    if used.name == "curl" and not used.has_option(r"-[a-zA-Z#]*O|--remote-name(-all)?"):
+        return fetched
+    if used.name != "curl" and used.words.find("-O --output-document -o --out"):
+        return fetched
+    folders = used.words.find("-P --directory-prefix --output-dir -d --dir") if used.name != "curl" else []
     for word in used.words.operands:
-        if "/" in word:  # it may be kept under the name that it has there
-            used.scope.reducer.write_file(word.rstrip("/").rpartition("/")[2], fetched)
+        if (
+            "/" in word.partition("://")[2] or "://" not in word
+        ):  # it may be kept under the name that it has there
+            name = word.rstrip("/").rpartition("/")[2]
+            used.scope.reducer.write_file("/".join((*folders[-1:], name)), fetched)
     return fetched
 
 
@@ -165,6 +174,9 @@ def transfer(used: UsedProgram) -> None:
     *sources, target = paths
     fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
     own = [each for each in sources if not _is_remote(used, each)]
+    for path in paths:
+        if _is_remote(used, path):
+            used.scope.add(EffectKind.CONNECT, f"connects to {find_host(path)}", path)
     if _is_remote(used, target):
         for source in own:
             data = used.read(source) or frozenset({Datum(DataKind.FILE, source)})
@@ -222,6 +234,8 @@ _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
 _PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
+_SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
+_TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
 _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
@@ -241,9 +255,15 @@ def show(used: UsedProgram) -> Data:
     for path in operands:
         if changes or (used.name in _EDITORS and starts_by_itself(path)):
             used.scope.reducer.write_file(path, NO_DATA)
+    if used.name in ("sed", "gsed"):
+        for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
+            for found in _SED_WRITES.finditer(script):
+                used.scope.reducer.write_file(found[1], data | used.piped)
     if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None:
-        for path in operands:
+        for path in () if used.has_option(_TO_OUTPUT) else operands:
             used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
+            if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
+                used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     return NO_DATA if changes else data
 
 
@@ -274,6 +294,8 @@ def copy(used: UsedProgram) -> Data:
         if is_record(path) or (used.name == "mv" and any(map(is_record, sources))):
             used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     for source in sources:
+        if used.name == "mv":
+            used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
         if used.name == "mv" and governs_agents(source):
             reducer.write_file(source, NO_DATA)  # what is not at its place any more holds nobody
         _judge_new_name(used, source, target)
@@ -302,11 +324,16 @@ def copy_blocks(used: UsedProgram) -> Data:
 def pack(used: UsedProgram, data: Data) -> Data:
     """Take an archive that is made or taken apart, and return what comes out."""
     reducer = used.scope.reducer
-    if used.name in ("zip", "7z", "7za", "rar", "split"):
+    if used.name in ("zip", "7z", "7za", "rar"):
         named = [path for path in used.operands[:2] if not path.startswith("/") and path not in ("a", "u")]
         for path in named[:1]:
             reducer.write_file(path if "." in path else f"{path}.zip", data)
         return data
+    if used.name in ("split", "csplit"):
+        prefix = used.words.operands[1] if len(used.words.operands) > 1 and used.name == "split" else ""
+        for end in ("aa", "ab", "ac") if used.name == "split" else ("00", "01", "02"):
+            reducer.write_file(f"{prefix or ('x' if used.name == 'split' else 'xx')}{end}", data)
+        return NO_DATA
     archives = used.words.find("-f --file")
     if used.has_option(r"-[a-zA-Z]*[cru][a-zA-Z]*|--create|--append|--update"):
         for path in archives:
@@ -332,6 +359,21 @@ def follow_git(used: UsedProgram) -> None:
         case ["clone", *rest] | ["-C", _, "clone", *rest]:
             if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
                 used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, address)
+        case ["mv", *sources, target] if sources:
+            for source in sources:
+                used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
+            used.scope.reducer.write_file(target, NO_DATA)
+        case ["rm", *paths] if "--cached" not in used.run.arguments:
+            for path in paths:
+                used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
+        case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
+            behind = (
+                used.run.arguments[used.run.arguments.index("--") + 1 :]
+                if "--" in used.run.arguments
+                else paths
+            )
+            for path in behind if "--staged" not in used.run.arguments else ():
+                used.scope.reducer.write_file(path, NO_DATA)
         case ["remote", "add" | "set-url", name, *_]:
             used.scope.remotes.add(name)
         case ["push", target, *_]:
@@ -434,7 +476,8 @@ _BUILDERS = frozenset(
         *("bundle", "composer", "docker", "rake", "ant", "tox", "poetry", "meson", "ninja"),
     }
 )
-_ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "tar", "unzip", "bsdtar"})
+_ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
+_FINDERS = frozenset({"find", "gfind", "bfs"})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
@@ -479,6 +522,8 @@ def _use_words(used: UsedProgram) -> Data:
             if row is UNKNOWN_PROGRAM and _SENDING_WORDS.fullmatch(next(iter(used.words.operands), "")):
                 reducer = used.scope.reducer
                 reducer.send(data | used.piped | used.find_data(*used.words.operands), used.name)
+        case Operand.READ:
+            used.read(*used.operands)
         case Operand.WRITE:
             for path in used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
@@ -537,9 +582,8 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data = pack(used, data)
     elif name == "dd":
         data = copy_blocks(used)
-    elif name in ("rm", "rmdir", "unlink", "shred"):
-        for path in used.operands:
-            used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
+    elif name in ("rm", "rmdir", "unlink", "shred", *_FINDERS):
+        _delete(used)
     elif name in _COUNTERS:
         judge_endless(used)
     elif name == "git":
@@ -547,10 +591,24 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data |= _find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
+    if name in _BUILDERS:
+        used.scope.add(EffectKind.UNKNOWN, f"runs {name}, which does what files of the project say")
     is_build = name in _BUILDERS and not {"--version", "--help", "version"}.intersection(used.run.arguments)
     if reducer.fetched_tree and is_build:
         reducer.run_data((reducer.fetched_tree,))
     return data
+
+
+def _delete(used: UsedProgram) -> None:
+    deleted: Sequence[str] = used.operands
+    if used.name in _FINDERS:
+        deleted = (list_found(used.run) or used.operands[:1]) if "-delete" in used.run.arguments else ()
+    elif used.name == "shred":
+        for path in deleted:
+            used.scope.reducer.write_file(path, NO_DATA)
+        deleted = deleted if used.has_option(r"-[a-z]*u[a-z]*|--remove.*") else ()
+    for path in deleted:
+        used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
 
 
 def _print(used: UsedProgram, data: Data) -> Output:
@@ -573,7 +631,7 @@ def _print(used: UsedProgram, data: Data) -> Output:
     if name == "head":
         data = drop_kind(data, DataKind.ENDLESS)
     names: tuple[str, ...] = ()
-    if name in ("find", "gfind"):
+    if name in _FINDERS:
         names = list_found(run)
     elif name in ("ls", "locate", "mdfind", "fd"):
         names = tuple(word for word in used.words.operands if "/" in word or "*" in word)

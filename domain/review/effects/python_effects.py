@@ -96,6 +96,7 @@ _RUNS = frozenset(
 )
 _SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
 _INPUTS = frozenset({"sys.stdin", "input", "os.read", "sys.__stdin__"})
+_DELETES = frozenset({"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"})
 _MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
 _SHOWS_OUTPUT = re.compile(r"os\.system|subprocess\.(run|call|check_call|Popen)|os\.(exec|spawn)\w+")
 _COPIES = frozenset(
@@ -423,8 +424,18 @@ class _PythonCode:
         if _SHOWS.fullmatch(name):
             self._output |= given
             return NO_DATA
+        self._delete(node, name, owner, first)
         self._keep(node, name, owner, given, held)
         return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+
+    def _delete(self, node: ast.Call, name: str, owner: ast.expr | None, first: str | None) -> None:
+        if name in _DELETES:
+            path = first
+        elif owner is not None and name.rpartition(".")[2] in ("unlink", "rmdir") and not node.args:
+            path = self._find_text(owner)
+        else:
+            return
+        self._add(EffectKind.DELETE, f"deletes {path or _UNKNOWN}", path or _UNKNOWN)
 
     def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
         """Take data that are put into files and into what names stand for."""
@@ -462,6 +473,8 @@ class _PythonCode:
             or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
         )
         sends = _SENDS.fullmatch(last) is not None and name != "sys.stdout.send"
+        if is_client or (self._is_socket and last in ("connect", "create_connection", "connect_ex")):
+            self._add(EffectKind.CONNECT, f"connects to {address or first or 'another machine'}", address or "")
         if (is_client or sends) and (given | held):
             self._around.send(given | (held if sends else NO_DATA), address or "another machine")
         if (
@@ -574,6 +587,7 @@ class _PythonCode:
             self._around.write_file(paths[1], data)
         if paths and paths[0] and self._find_name(node.func) in _MOVES:
             self._around.write_file(paths[0], NO_DATA)
+            self._add(EffectKind.DELETE, f"moves {paths[0]} away", paths[0])
         return data
 
     def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
@@ -620,8 +634,8 @@ class _PythonCode:
     def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
         return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
 
-    def _add(self, kind: EffectKind, does: str) -> None:
-        self._around.add(SideEffect(kind, does))
+    def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
+        self._around.add(SideEffect(kind, does, place))
 
 
 def _decode(method: str, text: str) -> str | None:

@@ -124,7 +124,8 @@ class Reducer:
             return frozenset({Datum(DataKind.SECRET, secret)})
         if _ENDLESS.fullmatch(path):
             return frozenset({Datum(DataKind.ENDLESS, path)})
-        if _SOCKET.match(path):
+        if found := _SOCKET.match(path):
+            self.add(SideEffect(EffectKind.CONNECT, f"connects to {found[1]}", found[1]))
             return frozenset({Datum(DataKind.FETCHED, path)})
         self.add(SideEffect(EffectKind.READ, f"reads {path}", path))
         read = frozenset({Datum(DataKind.FILE, path)})
@@ -135,6 +136,7 @@ class Reducer:
     def write_file(self, path: str, data: Data, text: str | None = None) -> None:
         """Take the effects of data put into a file."""
         if found := _SOCKET.match(path):
+            self.add(SideEffect(EffectKind.CONNECT, f"connects to {found[1]}", found[1]))
             self.send(data, found[1])
             return
         self.add(SideEffect(EffectKind.WRITE, f"writes {path}", path))

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
-from quorum.domain.review.effects.places import find_host, find_secret, is_local, is_record
+from quorum.domain.review.effects.places import find_host, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_reduction import ProgramReduction
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
@@ -36,6 +36,7 @@ _PLAIN_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _OVERWRITES = frozenset({">", ">|", "&>"})
 _OF_SEVERAL_FILES = re.compile(r"""[*?]|^"?\$(?:\{\w+\}|\w+)"?$""")  # a pattern, or what a loop goes over
+_BRACES = re.compile(r"([\w./~*?-]*)\{([\w./~*-]*(?:,[\w./~*-]*)+)\}([\w./~*?-]*)")
 _DESCRIPTOR = re.compile(r"\d+|-")
 _UNCHECKED = frozenset(
     {
@@ -223,7 +224,7 @@ class ScriptReduction(Struct):
             elif place == 0 and word[:1] == "{" and word[-1:] == "}":
                 words += word[1:-1].split(",")
             else:
-                words.append(resolved)
+                words += _expand_braces(resolved) if place else (resolved,)
         return tuple(words)
 
     def _resolve(self, word: str, read: Sequence[Output]) -> str:
@@ -258,7 +259,7 @@ class ScriptReduction(Struct):
                     self.values[name] = made
                 elif SUBSTITUTION.search(resolved) or held:
                     self.values.pop(name, None)
-                elif name not in chosen or find_secret(resolved):
+                elif name not in chosen or is_grave(resolved):
                     chosen[name] = self.values.get(name[:-1], "") + resolved if name.endswith("+") else resolved
                     self.values[name.rstrip("+")] = chosen[name]
         for assignment in command.assignments:
@@ -403,8 +404,17 @@ class ScriptReduction(Struct):
                 each for word in run.arguments for each in (found if word == "{}" and found else (word,))
             )
         if starter in ("xargs", "parallel") and names:
-            filled = tuple(
-                each for word in run.arguments for each in (names if word in ("{}", "%") else (word,))
-            )
+            sign = next(whole.find_values("-I", "--replace"), "{}")
+            filled: tuple[str, ...] = ()
+            for word in run.arguments:
+                filled += tuple(word.replace(sign, name) for name in names) if sign in word else (word,)
             return filled if filled != run.arguments else (*run.arguments, *names)
         return run.arguments
+
+
+def _expand_braces(word: str) -> Sequence[str]:
+    """The words that braces with commas stand for; quotes, within which they stand for none, are gone here."""
+    found = _BRACES.fullmatch(word)
+    if found is None or not (found[1] or found[3]):
+        return (word,)
+    return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")][:_MOST_STARTED]
