@@ -60,6 +60,7 @@ _RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "kdig", "delv", "pin
 _NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
 _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
+_FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
@@ -79,6 +80,7 @@ def connect(used: UsedProgram) -> Data:
         if option in used.row.posts.split():
             post(used, text, host, option)
         _judge_configuration(used, option, text)
+    _follow_lists(used, host)
     for word in used.words.operands:
         data = used.find_data(word)
         if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
@@ -98,6 +100,16 @@ def connect(used: UsedProgram) -> Data:
     if used.name in _FTP and _PUTS.search(f"{used.run.text or ''} {' '.join(used.run.arguments)}"):
         reducer.send(frozenset({Datum(DataKind.FILE, "files of this machine")}), host)
     return _fetch(used, host)
+
+
+def _follow_lists(used: UsedProgram, host: str) -> None:
+    """Take files of addresses: what they hold is asked for, and what comes has names that are not shown."""
+    for path in used.words.find("-i --input-file") if used.name in _FOLLOWS_LISTS else ():
+        secrets = (each for each in used.read(path) | used.piped if each.kind is DataKind.SECRET)
+        used.scope.reducer.send(frozenset(secrets), host)
+        used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, "addresses that are not shown")
+    if used.name in _FOLLOWS_LISTS and used.has_option(r"-[a-zA-Z]*[rm][a-zA-Z]*|--recursive|--mirror"):
+        used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, host)
 
 
 def _judge_configuration(used: UsedProgram, option: str, path: str) -> None:
@@ -340,9 +352,17 @@ def pack(used: UsedProgram, data: Data) -> Data:
             if path != "-":
                 reducer.write_file(path, data)
                 data = NO_DATA
-    elif fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
-        reducer.fetched_tree = fetched
+    else:
+        _unpack(used, archives)
     return data
+
+
+def _unpack(used: UsedProgram, archives: Sequence[str]) -> None:
+    reducer = used.scope.reducer
+    for folder in used.words.find("-C --directory") if used.name != "unzip" else ():
+        reducer.write_file(f"{folder.rstrip('/')}/", NO_DATA)
+    if fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
+        reducer.fetched_tree = fetched
 
 
 def judge_endless(used: UsedProgram) -> None:

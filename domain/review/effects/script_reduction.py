@@ -263,10 +263,14 @@ class ScriptReduction(Struct):
                     chosen[name] = self.values.get(name[:-1], "") + resolved if name.endswith("+") else resolved
                     self.values[name.rstrip("+")] = chosen[name]
         for assignment in command.assignments:
-            self._judge_assignment(assignment)
+            self._judge_assignment(assignment, words[:1])
 
-    def _judge_assignment(self, assignment: str) -> None:
+    def _judge_assignment(self, assignment: str, program: tuple[str, ...]) -> None:
         name, _, value = assignment.partition("=")
+        is_of_program = name in ("HOME", "XDG_CONFIG_HOME") and program in (("curl",), ("wget",))
+        if (is_of_program or name in ("CURL_HOME", "WGETRC")) and value not in ("", "/dev/null"):
+            does = f"takes addresses and files to send from a configuration that is not shown: {assignment}"
+            self.add(EffectKind.SEND, does, value)
         if name == "PATH" and re.match(r"\"?(/tmp|/var/tmp|/dev/shm|\.(?=:|/)|\$\(pwd\):|\$PWD:)", value):
             self.add(EffectKind.DISGUISE, f"has programs looked for in {value.partition(':')[0]} first")
         elif _COMMAND_VARIABLE.fullmatch(name) and " " in value:
@@ -328,9 +332,9 @@ class ScriptReduction(Struct):
             if number == _MOST_STARTED:
                 break
             starter = run.wrappers[-1] if run.wrappers else whole.program if number else ""
-            if run.program in ("cd", "pushd"):
-                folders = (word for word in run.arguments if not word.startswith("-"))
-                self.reducer.change_folder(next(folders, "~"))
+            if run.program in ("cd", "pushd", "popd"):
+                folders = (word for word in run.arguments if word == "-" or not word.startswith("-"))
+                self.reducer.change_folder(run.program, next(folders, "~"))
             if starter:
                 run = replace(run, arguments=self._fill_in(run, starter, whole, names))
                 self._judge_started_shell(run, starter)

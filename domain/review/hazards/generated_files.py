@@ -221,8 +221,10 @@ def _stays(words: Sequence[str], assignments: Sequence[str]) -> bool:
     match words:
         case ():
             return True
-        case ("cd", folder):
+        case ("cd" | "pushd", folder):
             return _is_inside(folder)
+        case ("popd",):  # without a folder that was pushed it fails
+            return True
         case (program, *_):
             return program not in (*_LEADS_AWAY, "cd") and not program.startswith(("$", "`"))
         case _:
