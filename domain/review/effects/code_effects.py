@@ -19,6 +19,7 @@ from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.other_code import list_effects_of_code
 from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.review.hazards.python_code import NestedShell
+from quorum.domain.secrets.key_variables import is_secret_name
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
@@ -72,6 +73,11 @@ _WRITTEN = re.compile(
     re.VERBOSE,
 )
 """The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
+_NAMED_VARIABLE = re.compile(
+    r"""\bprocess\.env\.(\w+)|\b(?:process\.env|ENV|ENVIRON|\$_ENV)\[\s*["']?(\w+)|\$ENV\{\s*["']?(\w+)
+    |\b(?:getenv|Deno\.env\.get|ENV\.fetch)\s*\(\s*["'](\w+)""",
+    re.VERBOSE,
+)
 _SETS_USER = re.compile(
     r"POSIX::set[ug]id|posix_set[ug]id|Process(::Sys)?\.set[ug]id|Process\.[eu]*id\s*=|"
     r"process\.set(u|g|eu)id|\$[<>]\s*=\s*0"
@@ -95,6 +101,7 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     texts = [next(filter(None, found.groups()), "") for found in _TEXT.finditer(text)]
     words = [*texts, *_BARE.findall(text)]
     held = _find_secrets(words) or _find_read(text, texts, program)
+    held |= _find_variables(text)
     has_secrets = find_kind(held, DataKind.SECRET) is not None
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
@@ -135,6 +142,11 @@ def _reach_network(text: str, words: Sequence[str], around: CommandReduction, da
 def _find_secrets(words: Iterable[str]) -> Data:
     found = (find_secret(word) for word in words if not word.startswith("http"))
     return frozenset(Datum(DataKind.SECRET, each) for each in found if each)
+
+
+def _find_variables(text: str) -> Data:
+    names = (next(filter(None, found.groups())) for found in _NAMED_VARIABLE.finditer(text))
+    return frozenset(Datum(DataKind.SECRET, f"${name}") for name in names if is_secret_name(name))
 
 
 def _find_read(text: str, texts: Iterable[str], program: str) -> Data:

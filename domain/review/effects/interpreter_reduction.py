@@ -122,6 +122,8 @@ class InterpreterReduction(Struct, frozen=True):
                 given = NO_DATA
                 for file in files:
                     reducer.write_file(file, NO_DATA)
+        if run.program.startswith("node") and {"-p", "--print", "-pe"}.intersection(run.arguments):
+            codes = [f"console.log({code})" for code in codes]
         modules = " ".join(word for word in run.arguments if word.startswith(("-M", "-r", "-m")))
         output = NO_DATA
         for code in codes:

@@ -396,7 +396,8 @@ def follow_git(used: UsedProgram) -> None:
                 used.scope.reducer.write_file(path, NO_DATA)
         case ["remote", "add" | "set-url", name, *_]:
             used.scope.remotes.add(name)
-        case ["push", target, *_]:
+        case ["push", *rest]:
+            target = rest[0] if rest else next(iter(used.scope.remotes), "")
             if target in used.scope.remotes or "://" in target or REMOTE.fullmatch(target):
                 used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
         case _:

@@ -165,6 +165,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(names="dd", source="dd(1) 9.1"),
     ProgramEffects(names="echo printf", source="bash(1) 5.2", operands=_O.TEXT),
     ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="config", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(

@@ -62,7 +62,9 @@ DATA_USES = (
     HarmfulUse("git rm", "", "deletes files", f"--cached|{_DRY}", request=_DELETION),
     HarmfulUse("git worktree remove", _FORCED, "deletes a work tree with its changes", request=_DISCARDED),
     HarmfulUse("git submodule deinit", _FORCED, "throws changes of a submodule away"),
-    HarmfulUse("git branch", r"-D|--delete|-d", "deletes branches", request=_DISCARDED),
+    HarmfulUse(
+        "git branch", r"-D|-(?!-)[a-zA-Z]*[fM][a-zA-Z]*|--force", "deletes branches", request=_DISCARDED
+    ),
     HarmfulUse("git tag", r"--delete|-d", "deletes tags", request=_DISCARDED),
     HarmfulUse("git stash", "drop|clear", "throws stashed changes away", request=_DISCARDED_STASHES),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),

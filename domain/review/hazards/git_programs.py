@@ -90,13 +90,12 @@ def list_git_programs_of_variable(assignment: str) -> Iterator[Objection]:
     """
     name, _, value = assignment.partition("=")
     value = value.strip("'\"")
-    is_started = _VARIABLE.fullmatch(name) and not _is_usual(name, value)
-    if _REPOSITORY.fullmatch(name):
-        is_started = _OPEN_FOLDERS.match(value)
-    elif name == "GIT_WORK_TREE":
+    if name == "GIT_WORK_TREE":
         yield from _list_changed_trees(value)
+    is_started = _VARIABLE.fullmatch(name) and not _is_usual(name, value)
+    is_elsewhere = _REPOSITORY.fullmatch(name) and _OPEN_FOLDERS.match(value)
     is_setting = _KEY_VARIABLE.fullmatch(name) and ("$" in value or "`" in value or _SETTING.fullmatch(value))
-    if is_started or is_setting:
+    if is_started or is_elsewhere or is_setting:
         yield _object_to(name)
 
 
