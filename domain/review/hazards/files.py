@@ -53,8 +53,8 @@ _WIDE = re.compile(r"/|~|/(etc|home|root|var|opt|srv|Users)?/?|/home/.*|~/.*|\$H
 _SERVERS = re.compile(
     r"""
       (?:(?:node\ (?:\S*/)?)?(?:vite|next(?:-server)?|nuxt|webpack(?:-dev-server)?|nodemon|ts-node-dev|astro
-           |storybook|esbuild|parcel|ng|react-scripts|browser-sync|live-server|http-server|json-server|uvicorn
-           |hugo|jekyll)
+           |storybook|esbuild|parcel|ng\ serve|react-scripts|browser-sync|live-server|http-server
+           |json-server|uvicorn|hugo|jekyll)
       | (?:npm|pnpm|yarn|bun)\ (?:run\ )?(?:dev|start|serve|preview)
       | (?:(?:python3?|uv\ run)\ )?(?:-m\ )?(?:http\.server|(?:\./)?manage\.py\ runserver|flask\ run
            |mkdocs\ serve)
@@ -125,11 +125,10 @@ def ends_only_servers(run: Invocation) -> bool:
 
 def list_ended_processes(run: Invocation) -> Iterator[Objection]:
     """Processes ended that were found, or are ended without being asked."""
-    if (
-        run.program != "kill"
-        or Carried.PORT in run.carried
-        or run.arguments[:1] in (("-l",), ("-L",), ("-0",), ("--list",))
-    ):
+    if run.program != "kill" or run.arguments[:1] in (("-l",), ("-L",), ("-0",), ("--list",)):
+        return
+    others = [word for word in _list_process_words(run) if not word.startswith(("$(", "`", "{}"))]
+    if Carried.PORT in run.carried and not others:
         return
     given = set(run.arguments)
     named = given & {"9", "KILL", "SIGKILL"} and given & {"-s", "-n", "--signal"}

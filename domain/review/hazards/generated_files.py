@@ -33,6 +33,7 @@ _BUILDERS = re.compile(
 _FILES = re.compile(r"(\*|[\w.+-]+)\.(egg-info|tsbuildinfo|pyc|pyo)|\*\.(o|obj|class)|\*~|(?i:\.ds_store)")
 _EMPTY_SIZES = re.compile(r"0[bckMG]?")
 _REVERSIBLE = frozenset({"chmod", "chown", "chgrp"})
+_TOP = re.compile(r"tmp/[^/]+/?$")
 _NEGATIONS = frozenset({"!", "-not"})
 _NAME = re.compile(r"[\w@.+][\w@.+-]*")
 _FLAGS = re.compile(r"-[rRfv]+|--(?:recursive|force|verbose)")
@@ -84,7 +85,9 @@ def deletes_only_empty(run: Invocation, script: Script) -> bool:
         and run.in_loop
         and all(word in ("-f", "-v", "-d") for word in words)
         and all(
-            command.words[0] == "xargs" or _finds_only_empty(command.words[1:]) for command in script.commands
+            (command.words[0] == "xargs" and "-0" in command.words and _prints_nulls(script))
+            or _finds_only_empty(command.words[1:])
+            for command in script.commands
         )
         and is_selected_by_words(
             [replace(command, words=_drop_negated(command.words)) for command in script.commands]
@@ -92,17 +95,22 @@ def deletes_only_empty(run: Invocation, script: Script) -> bool:
     )
 
 
+def _prints_nulls(script: Script) -> bool:
+    """Whether no name that is found can be read as two."""
+    return all("-print0" in command.words for command in script.commands if command.words[:1] == ("find",))
+
+
 def deletes_only_temporary(run: Invocation, roots: Sequence[str]) -> bool:
     """Whether `rm` deletes nothing but what it names in full below the folder for temporary files.
 
-    Workspaces may lie there too.
+    Workspaces may lie there too. What a link in that folder leads to has further parts in its name.
     """
     names = [word for word in run.arguments if not _FLAGS.fullmatch(word)]
     return (
         run.program == "rm"
         and bool(names)
         and not run.in_loop
-        and all(is_temporary(name, roots) for name in names)
+        and all(is_temporary(name, roots) and _TOP.search(name) for name in names)
         and not any(is_below_any(root, [name.rstrip("/") for name in names]) for root in roots)
     )
 
