@@ -11,9 +11,8 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-
-from quorum.domain.lazy_dataclass import dataclass
 
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
 from quorum.domain.calls.access import EXCLUSIVE, Access

@@ -7,6 +7,7 @@ thereby harmless: guards catch mistakes, the sandbox and the person are the boun
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from msgspec import Struct
 
@@ -82,6 +83,7 @@ def find_objections(
         from quorum.domain.review.effects.reduction import reduce_command
         from quorum.domain.review.hazards.inspection import inspect_command  # its tables take 10 ms to compile
 
+        read_script = cache(read_script)  # both look at the same texts
         seen = inspect_command(command, read_script=read_script, paths=paths, more=settings.commands)
         seen = join_objections(seen, reduce_command(command, read_script, paths.roots))
         found += [objection for objection in seen if settings.is_on(objection.guard)]

@@ -55,7 +55,8 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
 
     `nouns` is a pattern of what stands for targets without a name, such as stashes; with `needs_noun` it must
     stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
-    never say which. `is_fed`: a find or another command selects the targets, by `names`.
+    never say which. `limits`: the ages and sizes that a selection is limited to, as tests of find.
+    `is_fed`: a find or another command selects the targets, by `names`.
     `is_exact`: the names say all that is touched.
     """
 
@@ -64,6 +65,7 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     nouns: str = ""
     needs_noun: bool = False
     kinds: str = ""
+    limits: frozenset[str] = frozenset()
     is_fed: bool = False
     is_exact: bool = True
 
@@ -111,12 +113,25 @@ _LIMIT = compile_late(
     r"\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|skip|"
     r"ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
     r"less than|at least|at most|whose|contain(?:s|ing)?|size|some|unnecessary|unneeded|useless|"
-    r"everything|anything)\b|n['’]t\b",
+    r"everything(?! (?:in|inside|within|under|below)\b)|anything)\b|n['’]t\b",
     re.IGNORECASE,
 )
+# An age or a size as a limit: whether it is a lower one, the number, and the unit.
+_MEASURE = compile_late(
+    r"(?:\b(?:that|which|and)\s+)?(?:\b(?:are|were|is|was|have|has)\s+)?(?:\b(?:been\s+)?(?:modified|changed)\s+)?"
+    r"\b(?:(?P<more>older than|(?:larger|bigger|greater|more) than|over"
+    r"|not (?:been )?(?:modified|changed|touched) (?:in|within|for|since) (?:the )?(?:last|past))"
+    r"|(?P<less>newer than|(?:smaller|less) than|under|(?:in|within) the (?:last|past)))"
+    r"\s+(?P<number>\d{1,6})\s*(?P<unit>minutes?|hours?|days?|weeks?|kb?|mb?|gb?|[kmg]ib)\b"
+    r"(?:\s+(?:old|ago|in size)\b)?",
+    re.IGNORECASE,
+)
+_UNITS = {"h": ("-mmin", 60), "d": ("-mtime", 1), "w": ("-mtime", 7)}
+_SIZES = {"k": "k", "m": "M", "g": "G"}
 # What something is to be taken out of: names in a list or in settings are no files.
 _PLACE = compile_late(
-    r"\b(?:from|out of|in|inside|within|on|at)\s+(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
+    r"\b(?:from|out of|in|inside|within|on|at)(?:\s+(?:and|or)\s+(?:below|under|beneath))?\s+"
+    r"(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
     r"((?:\S+\s*){1,2})",
     re.IGNORECASE,
 )
@@ -186,30 +201,46 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     def _names_each(self, terms: RequestTerms) -> bool:
         """Whether it names each target, and nothing beside: else it may ask for less."""
-        if _LIMIT.search(self._unquoted) or not self._holds_only(terms.names):
+        text, limits = self._take_limits(terms)
+        if _LIMIT.search(text) or not self._holds_only(terms.names, text):
             return False
-        if not self._is_about_known_places(terms.names):
+        if not self._is_about_known_places(terms.names, is_limited=bool(limits)):
             return False
         if terms.needs_noun and not self._has(terms.nouns):
             return False
         if terms.names and terms.names != {"."}:
             return all(map(self._has_name, terms.names))
-        return self._has(terms.nouns)
+        return self._has(terms.nouns) or (bool(limits) and self._has(terms.kinds))
 
-    def _is_about_known_places(self, names: frozenset[str]) -> bool:
+    def _take_limits(self, terms: RequestTerms) -> tuple[str, frozenset[str]]:
+        """The text without the limits that the selection keeps to as well, and these limits."""
+        kept: set[str] = set()
+
+        def drop(found: re.Match[str]) -> str:
+            tests = _list_tests(found) & terms.limits
+            kept.update(tests)
+            return " " if tests else found[0]
+
+        text = _MEASURE.sub(drop, self._unquoted)
+        if terms.effect is Effect.EMPTY:  # then the word says what is to become of them
+            text = re.sub(r"(?i)\bempty\b", " ", text)
+        return text, frozenset(kept)
+
+    def _is_about_known_places(self, names: frozenset[str], *, is_limited: bool = False) -> bool:
         """Whether all that it speaks of as a place is one that holds files, or is in a name."""
         known = frozenset().union(_KNOWN_PLACES, map(normalize_name, names), *map(split_name, names))
-        places = (map(normalize_name, _WORD.findall(found[1])) for found in _PLACE.finditer(self.text))
+        text = _MEASURE.sub(" ", self.text) if is_limited else self.text
+        places = (map(normalize_name, _WORD.findall(found[1])) for found in _PLACE.finditer(text))
         return all(
             any(word.rstrip(".") in known or not split_name(word).isdisjoint(known) for word in words)
             for words in places
         )
 
-    def _holds_only(self, names: frozenset[str]) -> bool:
+    def _holds_only(self, names: frozenset[str], text: str) -> bool:
         known = {normalize_name(name) for name in names}
         numbers = " ".join(known)
         return all(quoted in known for quoted in self._quotations) and all(
-            number in numbers for number in re.findall(r"\d+", self.text)
+            number in numbers for number in re.findall(r"\d+", text)
         )
 
     def _is_about(self, terms: RequestTerms) -> bool:
@@ -283,6 +314,21 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
 
 NO_REQUEST = PlainRequest("")
+
+
+def _list_tests(measure: re.Match[str]) -> frozenset[str]:
+    """The tests of find that keep to an age or a size."""
+    sign = "+" if measure["more"] else "-"
+    number, unit = int(measure["number"]), measure["unit"].lower()
+    if unit.startswith("min"):
+        return frozenset({f"-mmin {sign}{number}"})
+    if size := _SIZES.get(unit[0]):
+        return frozenset({f"-size {sign}{number}{size}"})
+    test, factor = _UNITS[unit[0]]
+    found = {f"{test} {sign}{number * factor}"}
+    if unit[0] == "h" and number % 24 == 0:
+        found.add(f"-mtime {sign}{number // 24}")
+    return frozenset(found)
 
 
 @lru_cache(maxsize=len(Effect))

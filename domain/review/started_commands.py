@@ -19,10 +19,17 @@ _MOST_TEXTS = 50
 _EXPANDED = compile_late(r"[$`*?\0]|\[[^\]]*\]|\{[^}]*(?:,|\.\.)[^}]*\}|[<>]\(")
 _SUBSTITUTED = compile_late(r"[$`\0]")
 _BRACES = compile_late(r"\{([A-Za-z0-9_./-]+(?:,[A-Za-z0-9_./-]+)+)\}")
-_VARIABLE = compile_late(r"\$(?:([A-Z]+)\b|\{([A-Z]+)\})")
+_VARIABLE = compile_late(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 # What may give a variable another value, and what changes the folder.
 _ASSIGNS = compile_late(
     r"=|\b(?:read|readarray|mapfile|getopts|printf|eval|source|for|select|unset)\b|(?:^|\s)\.\s"
+)
+_PLAIN_ASSIGNMENT = compile_late(r"[A-Za-z_]\w*=(?:[\w./,:@%+-]+|'[\w./,:@%+-]+'|\"[\w./,:@%+-]+\")")
+_FIRST_ASSIGNMENTS = compile_late(
+    r"\s*(?:[A-Za-z_]\w*=(?:[\w./,:@%+-]+|'[\w./,:@%+-]+'|\"[\w./,:@%+-]+\")\s*(?:;|\n|&&)\s*)+"
+)
+_CHANGES = compile_late(
+    r"\b(?:read|readarray|mapfile|getopts|printf|eval|source|for|select|unset|coproc|IFS)\b|(?:^|[\s;&|(])\.\s"
 )
 _CHANGES_FOLDER = compile_late(r"\b(?:cd|pushd|popd)\b")
 _ONE_WORD = compile_late(r"/[A-Za-z0-9_./,:=@%+-]*")
@@ -43,9 +50,23 @@ def list_started_commands(
         paths = {}
     elif _CHANGES_FOLDER.search(text):
         paths = {name: path for name, path in paths.items() if name != "PWD"}
-    return _Reading(read_script, {n: path for n, path in paths.items() if _ONE_WORD.fullmatch(path)}).read(
-        text, is_exact=is_exact
+    values = {name: path for name, path in paths.items() if _ONE_WORD.fullmatch(path)} or _find_values(text)
+    return _Reading(read_script, values).read(text, is_exact=is_exact)
+
+
+def _find_values(text: str) -> Mapping[str, str]:
+    """The values that a text gives variables before all else, each a plain word, if nothing changes them later.
+
+    An assignment further on may not happen, and then the variable holds what it did before.
+    """
+    begun = _FIRST_ASSIGNMENTS.match(text)
+    pairs = [each.split("=", 1) for each in _PLAIN_ASSIGNMENT.findall(begun[0])] if begun else []
+    values = {name: value.strip("'\"") for name, value in pairs}
+    rest = text[begun.end() :] if begun else ""
+    is_changed = _CHANGES.search(rest) or any(
+        re.search(rf"\b{name}\b(?:\[[^\]]*\])?\+?=|(?<!\$)\{{{name}\}}", rest) for name in values
     )
+    return {} if is_changed or len(values) < len(pairs) or "IFS" in values else values
 
 
 class _Reading:

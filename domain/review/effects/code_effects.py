@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from quorum.domain.review.effects.places import find_host, find_secret, is_local, starts_by_itself
 from quorum.domain.review.effects.side_effect import (
@@ -19,6 +19,7 @@ from quorum.domain.review.effects.surroundings import CommandReduction
 from quorum.domain.review.hazards.other_code import list_effects_of_code
 from quorum.domain.review.hazards.places import governs_agents
 from quorum.domain.review.hazards.python_code import NestedShell
+from quorum.domain.secrets.key_variables import is_secret_name
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")
@@ -55,12 +56,27 @@ _RUNS = re.compile(
     r"|require\s*\(\s*.https?:|\bload\s*\(|DownloadString|Start-Process|(?i:io\.popen)|os\.execute|ProcessBuilder"
     r"|getRuntime|\brun\s*\(|exec\.Command|syscall\.Exec"
 )
+_AWK_RUNS = re.compile(r"\bsystem\s*\((?!\s*\"[^\"]*\"\s*\))|\|&?\s*\"(\S*/)?(ba|z|da|k)?sh\b")
 _DECODES = re.compile(
     r"(?i)\bpack\s*\(?\s*.H|b64decode|decode64|base64_decode|\batob\b|decode_base64|FromBase64|fromCharCode"
 )
 _WRITES = re.compile(
     r"(?i)write(File|AllText|Sync)?|append|['\"][wa]\+?['\"]|['\"]>>?|file_put_contents|"
     r"Set-Content|Add-Content|Out-File|symlink|copy|rename|>\s*\""
+)
+_WRITTEN = re.compile(
+    r"""\bopen\s*\(?[^,\n]{0,40},\s*["']\+?>>?["']\s*,\s*["']([^"'\n]+)["']|\bopen\s*\(?[^,\n]{0,40},\s*["']>>?\s*([^"'\n]+)["']
+    |\b(?:File|IO)\.(?:bin)?write\s*\(?\s*["']([^"'\n]+)["']
+    |\bFile\.open\s*\(?\s*["']([^"'\n]+)["']\s*,\s*["'](?![rb]+["'])
+    |\b(?:write|append)File(?:Sync)?\s*\(\s*["'`]([^"'`\n]+)["'`]|\bfile_put_contents\s*\(\s*["']([^"'\n]+)["']
+    |\bprintf?\b[^"'\n;}]{0,40}>>?\s*"([^"\n]+)\"""",
+    re.VERBOSE,
+)
+"""The names of files that Perl, Ruby, JavaScript, PHP and awk write."""
+_NAMED_VARIABLE = re.compile(
+    r"""\bprocess\.env\.(\w+)|\b(?:process\.env|ENV|ENVIRON|\$_ENV)\[\s*["']?(\w+)|\$ENV\{\s*["']?(\w+)
+    |\b(?:getenv|Deno\.env\.get|ENV\.fetch)\s*\(\s*["'](\w+)""",
+    re.VERBOSE,
 )
 _SETS_USER = re.compile(
     r"POSIX::set[ug]id|posix_set[ug]id|Process(::Sys)?\.set[ug]id|Process\.[eu]*id\s*=|"
@@ -85,6 +101,7 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
     texts = [next(filter(None, found.groups()), "") for found in _TEXT.finditer(text)]
     words = [*texts, *_BARE.findall(text)]
     held = _find_secrets(words) or _find_read(text, texts, program)
+    held |= _find_variables(text)
     has_secrets = find_kind(held, DataKind.SECRET) is not None
     if _ENVIRONMENT.search(text):
         held |= {Datum(DataKind.ENVIRONMENT, program)}
@@ -92,6 +109,8 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
         if isinstance(nested, NestedShell):
             held |= around.run_shell(nested.text, incoming, through=program)
     _judge_calls(text, around, program)
+    if (_AWK_RUNS if program.endswith("awk") else _RUNS).search(text):
+        around.run_data(incoming)
     if _WRITES.search(text):
         homes = (f"~/{word.lstrip('/')}" for word in texts if word.startswith((".", "/.")))
         for word in (*words, *homes):
@@ -100,19 +119,34 @@ def reduce_code(text: str, around: CommandReduction, incoming: Data = NO_DATA, p
             around.write_file(word, NO_DATA)
     is_shown = has_secrets and (_READS.search(text) or _SHOWS.search(text))
     shown = held if is_shown else incoming
+    for found in _WRITTEN.finditer(text):
+        around.write_file(next(filter(None, found.groups())), held | incoming)
+    return _reach_network(text, words, around, held | incoming, program) | shown
+
+
+def _reach_network(text: str, words: Sequence[str], around: CommandReduction, data: Data, program: str) -> Data:
+    """Take what code sends, and return what it fetches."""
+    if not _NETWORK.search(text):
+        return NO_DATA
+    around.add(SideEffect(EffectKind.CONNECT, f"connects to another machine by {program}"))
     if (host := _find_host(text, words)) is None:
-        return shown
+        return NO_DATA
     fetched = frozenset({Datum(DataKind.FETCHED, host)})
     if _SENDS.search(text):
-        around.send(held | incoming, host)
+        around.send(data, host)
     if _RUNS.search(text):
         around.run_data(fetched)
-    return shown | fetched
+    return fetched
 
 
 def _find_secrets(words: Iterable[str]) -> Data:
     found = (find_secret(word) for word in words if not word.startswith("http"))
     return frozenset(Datum(DataKind.SECRET, each) for each in found if each)
+
+
+def _find_variables(text: str) -> Data:
+    names = (next(filter(None, found.groups())) for found in _NAMED_VARIABLE.finditer(text))
+    return frozenset(Datum(DataKind.SECRET, f"${name}") for name in names if is_secret_name(name))
 
 
 def _find_read(text: str, texts: Iterable[str], program: str) -> Data:
@@ -123,9 +157,7 @@ def _find_read(text: str, texts: Iterable[str], program: str) -> Data:
 
 
 def _find_host(text: str, words: Iterable[str]) -> str | None:
-    """The other machine that the code talks to; None where it talks to none."""
-    if not _NETWORK.search(text):
-        return None
+    """The other machine that the code talks to; None where it is this one."""
     addresses = _ADDRESS.findall(text)
     others = [each for each in addresses if not is_local(each)]
     if not others and any(map(is_local, (*words, *addresses))):

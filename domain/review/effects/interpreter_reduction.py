@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
-from quorum.domain.review.effects.places import find_secret, is_wide
+from quorum.domain.review.effects.places import find_secret, is_system_program, is_wide
 from quorum.domain.review.effects.program_effects import parse_words
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.python_effects import reduce_python
@@ -66,6 +66,7 @@ class InterpreterReduction(Struct, frozen=True):
     def _run_remote(self, run: Invocation, piped: Data, substituted: Data) -> Output:
         reducer = self._scope.reducer
         host, *words = parse_words(run.arguments, find_row(run) or UNKNOWN_PROGRAM).operands or ("ssh",)
+        self._scope.add(EffectKind.CONNECT, f"connects to {host}", host)
         output = reducer.run_text(" ".join(words))
         reducer.send(piped, host)
         held = NO_DATA.union(*(self._scope.find_data(word, substituted) for word in words))
@@ -121,18 +122,27 @@ class InterpreterReduction(Struct, frozen=True):
                 given = NO_DATA
                 for file in files:
                     reducer.write_file(file, NO_DATA)
+        if run.program.startswith("node") and {"-p", "--print", "-pe"}.intersection(run.arguments):
+            codes = [f"console.log({code})" for code in codes]
         modules = " ".join(word for word in run.arguments if word.startswith(("-M", "-r", "-m")))
         output = NO_DATA
         for code in codes:
             held = self._scope.find_data(code, substituted)
             reducer.run_data(each for each in held if each.kind in (DataKind.FETCHED, DataKind.DECODED))
-            printed = reduce_python(code, reducer) if PYTHON.fullmatch(run.program) else None
+            printed = reduce_python(code, reducer, incoming=given) if PYTHON.fullmatch(run.program) else None
             output |= (
                 reduce_code(f"{modules} {code}", reducer, given, run.program) if printed is None else printed
             )
         return Output(output)
 
     def _serve(self, run: Invocation) -> None:
+        module, *words = run.arguments[run.arguments.index("-m") + 1 :] or ("",)
+        names = [word for word in words if not word.startswith("-")]
+        if module == "json.tool":
+            for path in names[1:2]:
+                self._scope.reducer.write_file(path, self._scope.read(names[0], NO_DATA))
+        else:
+            self._scope.add(EffectKind.UNKNOWN, f"runs the module {module}, of which nothing is known")
         if "http.server" in run.arguments or "SimpleHTTPServer" in run.arguments:
             folder = next(
                 (
@@ -161,6 +171,10 @@ class InterpreterReduction(Struct, frozen=True):
             self._scope.add(EffectKind.RUN_HIDDEN, f"runs {path}, of which nothing is known", path)
         elif reducer.fetched_tree and not path.startswith(("/", "~", "$", "`")):
             reducer.run_data((reducer.fetched_tree,))
+        is_file = not ("://" in path or SUBSTITUTION.search(path) or is_system_program(path))
+        if file is None and is_file:
+            self._scope.add(EffectKind.READ, f"reads {path}", path)
+            self._scope.add(EffectKind.UNKNOWN, f"runs {path}, whose text is not shown", path)
         if "://" in path:
             reducer.run_data((Datum(DataKind.FETCHED, path),))
         if SUBSTITUTION.search(path) or path.startswith("/dev/fd"):

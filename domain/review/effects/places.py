@@ -6,7 +6,14 @@ import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from quorum.domain.review.hazards.places import holds_credentials, is_log, normalize, runs_on_its_own
+from quorum.domain.review.hazards.places import (
+    belongs_to_system,
+    governs_agents,
+    holds_credentials,
+    is_log,
+    normalize,
+    runs_on_its_own,
+)
 from quorum.domain.review.path_policy import SENSITIVE, PathPolicy
 
 _NAMES = PathPolicy(roots=(), sensitive=SENSITIVE)
@@ -168,6 +175,11 @@ def is_wide(word: str) -> bool:
 def is_metadata(word: str) -> bool:
     """Whether an address is that of a cloud's service that gives out the machine's own credentials."""
     return bool(_METADATA.match(word))
+
+
+def is_grave(path: str) -> bool:
+    """Whether it matters much what is done to a path."""
+    return bool(find_secret(path)) or starts_by_itself(path) or governs_agents(path) or belongs_to_system(path)
 
 
 def is_local(address: str) -> bool:

@@ -13,13 +13,14 @@ from quorum.domain.review.effects.side_effect import DataKind
 class Operand(StrEnum):
     """What the operands of a program are.
 
-    SHOW: files whose contents come out. USE: files, or other words, that do not come out. WRITE: files that
-    get what comes in. COPY: files, and last the place that they are copied to; TRANSFER: the same, and either
-    may be on another machine. HOST: addresses. SEND: files that are sent. TEXT: what is printed. RUN: a file
-    with code that is run.
+    SHOW: files whose contents come out. READ: files that are read, and nothing of them comes out. USE: files,
+    or other words, that do not come out. WRITE: files that get what comes in. COPY: files, and last the place
+    that they are copied to; TRANSFER: the same, and either may be on another machine. HOST: addresses. SEND:
+    files that are sent. TEXT: what is printed. RUN: a file with code that is run.
     """
 
     SHOW = "show"
+    READ = "read"
     USE = "use"
     WRITE = "write"
     COPY = "copy"

@@ -33,7 +33,6 @@ from quorum.domain.review.effects.side_effect import (
     EffectKind,
     find_kind,
 )
-from quorum.domain.review.effects.started_programs import list_found
 from quorum.domain.review.effects.surroundings import Output, Scope
 from quorum.domain.review.effects.used_program import (
     REMOTE,
@@ -51,6 +50,7 @@ from quorum.domain.review.effects.word_judgement import (
 )
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.places import governs_agents
+from quorum.domain.review.hazards.started_programs import list_found
 
 _NETCATS = frozenset({"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "socat"})
 _FTP = frozenset({"ftp", "lftp", "tftp", "smbclient", "sftp"})
@@ -60,6 +60,7 @@ _RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "kdig", "delv", "pin
 _NAMED_FILES = frozenset({"--data-urlencode", "--url-query", "--variable"})
 _CONFIGURATIONS = frozenset({"-K", "--config"})
 _CONFIGURED = frozenset({"curl", "wget", "wget2"})
+_FOLLOWS_LISTS = frozenset({"wget", "wget2", "aria2c"})
 _HEADERS = frozenset({"-H", "--header", "-b", "--cookie", "-u", "--user"})
 _NAMED_REMOTES = frozenset({"rclone", "mc", "b2", "swift", "ossutil"})
 _FILE = re.compile(r"(?:[^=@]*=)?[@<](.+)", re.DOTALL)
@@ -71,6 +72,7 @@ _FETCHED_PACKAGE = re.compile(r"(git\+)?(https?|ftp|git|ssh)://|github:|git\+|[\
 def connect(used: UsedProgram) -> Data:
     """Take what goes to another machine, and return what comes from there."""
     reducer, host = used.scope.reducer, _find_host(used)
+    used.scope.add(EffectKind.CONNECT, f"connects to {find_host(host)}", host)
     for path in used.words.find(used.row.sends):
         is_input = path in ("-", ".", "/dev/stdin")
         reducer.send(used.piped if is_input else used.read(path), host)
@@ -78,6 +80,7 @@ def connect(used: UsedProgram) -> Data:
         if option in used.row.posts.split():
             post(used, text, host, option)
         _judge_configuration(used, option, text)
+    _follow_lists(used, host)
     for word in used.words.operands:
         data = used.find_data(word)
         if VARIABLE.fullmatch(word) or WHOLE_SUBSTITUTION.fullmatch(word):  # it is an address
@@ -99,6 +102,16 @@ def connect(used: UsedProgram) -> Data:
     return _fetch(used, host)
 
 
+def _follow_lists(used: UsedProgram, host: str) -> None:
+    """Take files of addresses: what they hold is asked for, and what comes has names that are not shown."""
+    for path in used.words.find("-i --input-file") if used.name in _FOLLOWS_LISTS else ():
+        secrets = (each for each in used.read(path) | used.piped if each.kind is DataKind.SECRET)
+        used.scope.reducer.send(frozenset(secrets), host)
+        used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, "addresses that are not shown")
+    if used.name in _FOLLOWS_LISTS and used.has_option(r"-[a-zA-Z]*[rm][a-zA-Z]*|--recursive|--mirror"):
+        used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, host)
+
+
 def _judge_configuration(used: UsedProgram, option: str, path: str) -> None:
     if used.name in _CONFIGURED and option in _CONFIGURATIONS and path != "/dev/null":
         does = f"takes addresses and files to send from a configuration that is not shown: {path}"
@@ -115,12 +128,20 @@ def _find_host(used: UsedProgram) -> str:
 def _fetch(used: UsedProgram, host: str) -> Data:
     if any(map(is_metadata, used.words.operands)):
         return frozenset({Datum(DataKind.SECRET, "the credentials that the cloud gives this machine")})
-    if used.row.gives is None or is_local(host):
+    if used.row.gives is None:
         return NO_DATA
-    fetched = frozenset({Datum(DataKind.FETCHED, host)})
+    fetched = NO_DATA if is_local(host) else frozenset({Datum(DataKind.FETCHED, host)})
+    if used.name == "curl" and not used.has_option(r"-[a-zA-Z#]*O|--remote-name(-all)?"):
+        return fetched
+    if used.name != "curl" and used.words.find("-O --output-document -o --out"):
+        return fetched
+    folders = used.words.find("-P --directory-prefix --output-dir -d --dir") if used.name != "curl" else []
     for word in used.words.operands:
-        if "/" in word:  # it may be kept under the name that it has there
-            used.scope.reducer.write_file(word.rstrip("/").rpartition("/")[2], fetched)
+        if (
+            "/" in word.partition("://")[2] or "://" not in word
+        ):  # it may be kept under the name that it has there
+            name = word.rstrip("/").rpartition("/")[2]
+            used.scope.reducer.write_file("/".join((*folders[-1:], name)), fetched)
     return fetched
 
 
@@ -165,6 +186,9 @@ def transfer(used: UsedProgram) -> None:
     *sources, target = paths
     fetched = frozenset(Datum(DataKind.FETCHED, each) for each in sources if _is_remote(used, each))
     own = [each for each in sources if not _is_remote(used, each)]
+    for path in paths:
+        if _is_remote(used, path):
+            used.scope.add(EffectKind.CONNECT, f"connects to {find_host(path)}", path)
     if _is_remote(used, target):
         for source in own:
             data = used.read(source) or frozenset({Datum(DataKind.FILE, source)})
@@ -198,7 +222,9 @@ def install(used: UsedProgram) -> None:
             reducer.run_data(file.data)
             if file.text is not None and path.endswith((".go", ".rs", ".js", ".ts")):
                 reduce_code(file.text, reducer, program=used.name)
-        elif _FETCHED_PACKAGE.match(path):
+        elif used.name in _OPENERS and "://" in path:
+            reducer.send(used.find_data(path), path)
+        elif _FETCHED_PACKAGE.match(path) and not (is_local(path) or _names_module(used)):
             reducer.run_data(frozenset({Datum(DataKind.FETCHED, path.removeprefix("git+"))}))
     for address in used.words.find("-i --index-url --extra-index-url --registry --source"):
         if "://" in address and not is_local(address):
@@ -208,10 +234,20 @@ def install(used: UsedProgram) -> None:
         reducer.run_data(used.piped)
 
 
+def _names_module(used: UsedProgram) -> bool:
+    """Whether it installs modules of Go by their names, which hold a host as those of other packages do not."""
+    return used.name == "go" and used.run.arguments[:1] in (("install",), ("get",))
+
+
+_OPENERS = frozenset({"open", "xdg-open", "gio"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "zgrep"})
 _SHOWS_NO_LINES = r"-[a-zA-Z]*[cqlL][a-zA-Z]*|--count|--quiet|--files-with.*"
+# Of what these print, the lines with such words hold the secrets themselves.
+_PRINTS_SETTINGS = frozenset({"history", "ps", "docker", "podman", "systemctl", "pm2"})
 _IN_PLACE = r"-[a-zA-Z]*i.*|--in-place.*|--inplace|inplace"
 _CHANGES_IN_PLACE = frozenset({"sed", "gsed", "yq", "ruby", "perl", "gawk"})
+_SED_WRITES = re.compile(r"(?:(?:^|[;{}\n]|[\d$/])[ \t]*|/[a-zA-Z0-9]*)w[ \t]+([^\s;}]+)")
+_TO_OUTPUT = r"-[a-zA-Z0-9]*[cdlt][a-zA-Z0-9]*|--stdout|--decompress|--list|--test"
 _EDITORS = frozenset({"vi", "vim", "nano", "emacs", "ed", "ex", "pico"})
 _COMPRESSORS = {"gzip": ".gz", "bzip2": ".bz2", "xz": ".xz", "zstd": ".zst", "gpg": ".gpg"}
 
@@ -224,17 +260,31 @@ def show(used: UsedProgram) -> Data:
     data = used.read(*operands)
     if used.name in _SEARCHERS:
         search_for_secrets(used.scope, used.run, operands)
-        if find_kind(used.piped, DataKind.ENVIRONMENT) and any(map(SECRET_WORDS.search, used.run.arguments)):
-            used.scope.add(EffectKind.REVEAL, "shows the secrets of the environment")
+        if any(SECRET_WORDS.search(word) or word.lower() == "pass" for word in used.run.arguments):
+            _judge_filtered(used)
         return NO_DATA if used.has_option(_SHOWS_NO_LINES) else data
     changes = used.name in _CHANGES_IN_PLACE and used.has_option(_IN_PLACE)
     for path in operands:
         if changes or (used.name in _EDITORS and starts_by_itself(path)):
             used.scope.reducer.write_file(path, NO_DATA)
+    if used.name in ("sed", "gsed"):
+        for script in (*used.words.operands[:1], *used.words.find("-e --expression")):
+            for found in _SED_WRITES.finditer(script):
+                used.scope.reducer.write_file(found[1], data | used.piped)
     if used.name in _COMPRESSORS and find_kind(data, DataKind.SECRET) is None:
-        for path in operands:
+        for path in () if used.has_option(_TO_OUTPUT) else operands:
             used.scope.reducer.write_file(path + _COMPRESSORS[used.name], data)
+            if used.name not in ("gpg", "zstd") and not used.has_option(r"-[a-zA-Z0-9]*k[a-zA-Z0-9]*|--keep"):
+                used.scope.add(EffectKind.DELETE, f"puts {path} in another form", path)
     return NO_DATA if changes else data
+
+
+def _judge_filtered(used: UsedProgram) -> None:
+    printed = find_kind(used.piped, DataKind.MACHINE)
+    if find_kind(used.piped, DataKind.ENVIRONMENT):
+        used.scope.add(EffectKind.REVEAL, "shows the secrets of the environment")
+    elif printed and printed.origin in _PRINTS_SETTINGS:
+        used.scope.add(EffectKind.REVEAL, f"picks the secrets out of what {printed.origin} prints")
 
 
 def copy(used: UsedProgram) -> Data:
@@ -256,6 +306,8 @@ def copy(used: UsedProgram) -> Data:
         if is_record(path) or (used.name == "mv" and any(map(is_record, sources))):
             used.scope.add(EffectKind.DISABLE, f"takes a record of the machine away: {path}", path)
     for source in sources:
+        if used.name == "mv":
+            used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
         if used.name == "mv" and governs_agents(source):
             reducer.write_file(source, NO_DATA)  # what is not at its place any more holds nobody
         _judge_new_name(used, source, target)
@@ -284,20 +336,33 @@ def copy_blocks(used: UsedProgram) -> Data:
 def pack(used: UsedProgram, data: Data) -> Data:
     """Take an archive that is made or taken apart, and return what comes out."""
     reducer = used.scope.reducer
-    if used.name in ("zip", "7z", "7za", "rar", "split"):
+    if used.name in ("zip", "7z", "7za", "rar"):
         named = [path for path in used.operands[:2] if not path.startswith("/") and path not in ("a", "u")]
         for path in named[:1]:
             reducer.write_file(path if "." in path else f"{path}.zip", data)
         return data
+    if used.name in ("split", "csplit"):
+        prefix = used.words.operands[1] if len(used.words.operands) > 1 and used.name == "split" else ""
+        for end in ("aa", "ab", "ac") if used.name == "split" else ("00", "01", "02"):
+            reducer.write_file(f"{prefix or ('x' if used.name == 'split' else 'xx')}{end}", data)
+        return NO_DATA
     archives = used.words.find("-f --file")
     if used.has_option(r"-[a-zA-Z]*[cru][a-zA-Z]*|--create|--append|--update"):
         for path in archives:
             if path != "-":
                 reducer.write_file(path, data)
                 data = NO_DATA
-    elif fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
-        reducer.fetched_tree = fetched
+    else:
+        _unpack(used, archives)
     return data
+
+
+def _unpack(used: UsedProgram, archives: Sequence[str]) -> None:
+    reducer = used.scope.reducer
+    for folder in used.words.find("-C --directory") if used.name != "unzip" else ():
+        reducer.write_file(f"{folder.rstrip('/')}/", NO_DATA)
+    if fetched := find_kind(used.piped | used.read(*archives, *used.operands), DataKind.FETCHED):
+        reducer.fetched_tree = fetched
 
 
 def judge_endless(used: UsedProgram) -> None:
@@ -314,13 +379,39 @@ def follow_git(used: UsedProgram) -> None:
         case ["clone", *rest] | ["-C", _, "clone", *rest]:
             if address := next((each for each in rest if "://" in each or REMOTE.fullmatch(each)), None):
                 used.scope.reducer.fetched_tree = Datum(DataKind.FETCHED, address)
+        case ["mv", *sources, target] if sources:
+            for source in sources:
+                used.scope.add(EffectKind.DELETE, f"moves {source} away", source)
+            used.scope.reducer.write_file(target, NO_DATA)
+        case ["rm", *paths] if "--cached" not in used.run.arguments:
+            for path in paths:
+                used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
+        case ["restore" | "checkout", *paths] if "--" in used.run.arguments or words[0] == "restore":
+            behind = (
+                used.run.arguments[used.run.arguments.index("--") + 1 :]
+                if "--" in used.run.arguments
+                else paths
+            )
+            for path in behind if "--staged" not in used.run.arguments else ():
+                used.scope.reducer.write_file(path, NO_DATA)
         case ["remote", "add" | "set-url", name, *_]:
             used.scope.remotes.add(name)
-        case ["push", target, *_]:
+        case ["push", *rest]:
+            target = rest[0] if rest else next(iter(used.scope.remotes), "")
             if target in used.scope.remotes or "://" in target or REMOTE.fullmatch(target):
                 used.scope.reducer.send(frozenset({Datum(DataKind.FILE, "the repository")}), target)
         case _:
             return
+
+
+def _find_shown_by_git(used: UsedProgram) -> Data:
+    """The secrets in files, of any commit, whose contents git shows."""
+    command, *words = used.operands or ("",)
+    shows = command in ("show", "blame", "annotate", "cat-file", "grep", "diff") or (
+        command == "log" and used.has_option(r"-p|-u|--patch|-[SGL].*|--cc|-c")
+    )
+    paths = (word.rpartition(":")[2] for word in words) if shows else ()
+    return frozenset(Datum(DataKind.SECRET, secret) for path in paths if (secret := find_secret(path)))
 
 
 _DECODERS = frozenset(
@@ -406,7 +497,8 @@ _BUILDERS = frozenset(
         *("bundle", "composer", "docker", "rake", "ant", "tox", "poetry", "meson", "ninja"),
     }
 )
-_ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "tar", "unzip", "bsdtar"})
+_ARCHIVERS = frozenset({"zip", "7z", "7za", "rar", "split", "csplit", "tar", "unzip", "bsdtar"})
+_FINDERS = frozenset({"find", "gfind", "bfs"})
 _COUNTERS = frozenset({"sha256sum", "md5sum", "sha512sum", "sha1sum", "cksum", "wc"})
 _PASSES_TEXT = frozenset({"cat", "tee", "tac", "head", "tail", "sort", "tr", "cut"})
 _ESCAPED = re.compile(r"\\(x[0-9a-fA-F]{2}|0?[0-7]{3})")
@@ -436,6 +528,10 @@ class ProgramReduction(Struct, frozen=True):
         return _print(used, _follow_program(used, _write_output(used, _use_words(used))))
 
 
+_SENDING_WORDS = re.compile(r"send|post|upload|publish|share|paste|notify|message|tweet")
+"""What a program is told to do that sends, whichever it is."""
+
+
 def _use_words(used: UsedProgram) -> Data:
     """Take what a program does with its words and its input, and return what comes out of it."""
     row = used.row
@@ -444,6 +540,11 @@ def _use_words(used: UsedProgram) -> Data:
     match row.operands:
         case Operand.SHOW:
             data |= show(used)
+            if row is UNKNOWN_PROGRAM and _SENDING_WORDS.fullmatch(next(iter(used.words.operands), "")):
+                reducer = used.scope.reducer
+                reducer.send(data | used.piped | used.find_data(*used.words.operands), used.name)
+        case Operand.READ:
+            used.read(*used.operands)
         case Operand.WRITE:
             for path in used.operands:
                 used.scope.reducer.write_file(path, used.piped, used.run.text)
@@ -502,19 +603,33 @@ def _follow_program(used: UsedProgram, data: Data) -> Data:
         data = pack(used, data)
     elif name == "dd":
         data = copy_blocks(used)
-    elif name in ("rm", "rmdir", "unlink", "shred"):
-        for path in used.operands:
-            used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
+    elif name in ("rm", "rmdir", "unlink", "shred", *_FINDERS):
+        _delete(used)
     elif name in _COUNTERS:
         judge_endless(used)
     elif name == "git":
         follow_git(used)
+        data |= _find_shown_by_git(used)
     elif name == "yes":
         data |= {Datum(DataKind.ENDLESS, "yes")}
+    if name in _BUILDERS:
+        used.scope.add(EffectKind.UNKNOWN, f"runs {name}, which does what files of the project say")
     is_build = name in _BUILDERS and not {"--version", "--help", "version"}.intersection(used.run.arguments)
     if reducer.fetched_tree and is_build:
         reducer.run_data((reducer.fetched_tree,))
     return data
+
+
+def _delete(used: UsedProgram) -> None:
+    deleted: Sequence[str] = used.operands
+    if used.name in _FINDERS:
+        deleted = (list_found(used.run) or used.operands[:1]) if "-delete" in used.run.arguments else ()
+    elif used.name == "shred":
+        for path in deleted:
+            used.scope.reducer.write_file(path, NO_DATA)
+        deleted = deleted if used.has_option(r"-[a-z]*u[a-z]*|--remove.*") else ()
+    for path in deleted:
+        used.scope.add(EffectKind.DELETE, f"deletes {path}", path)
 
 
 def _print(used: UsedProgram, data: Data) -> Output:
@@ -537,7 +652,7 @@ def _print(used: UsedProgram, data: Data) -> Output:
     if name == "head":
         data = drop_kind(data, DataKind.ENDLESS)
     names: tuple[str, ...] = ()
-    if name in ("find", "gfind"):
+    if name in _FINDERS:
         names = list_found(run)
     elif name in ("ls", "locate", "mdfind", "fd"):
         names = tuple(word for word in used.words.operands if "/" in word or "*" in word)

@@ -13,18 +13,128 @@ _O, _I, _D = Operand, Input, DataKind
 PROGRAMS: tuple[ProgramEffects, ...] = (
     # ------------------------------------------------------------ contents of files come out
     ProgramEffects(
+        names="cat rev comm zcat bzcat xzcat zless lz4cat ul tsort dos2unix unix2dos csvtool plutil pbcopy",
+        source="coreutils(1) 9.1, gzip(1) 1.12",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="view vi vim nano pico emacs ed ex",
+        source="vim(1) 9.0",
+        values="-c -u -i -T --cmd",
+        shows="-S --rcfile",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="less more",
+        source="less(1) 590",
+        values="-b -h -j -p -P -t -x -y -z",
+        writes="-o -O",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="bat batcat glow mdcat highlight pygmentize",
+        source="bat(1) 0.22",
+        values="-l -r -H --language --line-range --theme --style -O -S",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="tac nl",
+        source="coreutils(1) 9.1",
+        values="-s -b -d -f -h -i -l -v -w",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="head tail",
+        source="coreutils(1) 9.1",
+        values="-n -c -s --lines --bytes --pid",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="cut",
+        source="coreutils(1) 9.1",
+        values="-b -c -d -f --bytes --characters --delimiter --fields --output-delimiter",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="sort",
+        source="coreutils(1) 9.1",
+        values="-k -t -S -T --key --field-separator --parallel",
+        shows="--files0-from --random-source",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="uniq",
+        source="coreutils(1) 9.1",
+        values="-f -s -w",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="shuf",
+        source="coreutils(1) 9.1",
+        values="-n -i --head-count --input-range",
+        shows="--random-source",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="paste join",
+        source="coreutils(1) 9.1",
+        values="-d -1 -2 -a -e -j -o -t -v",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="fold fmt base64 base32 basenc",
+        source="coreutils(1) 9.1",
+        values="-w -g -p --width --wrap",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(names="expand unexpand", source="coreutils(1) 9.1", values="-t --tabs", operands=_O.SHOW),
+    ProgramEffects(names="pr", source="coreutils(1) 9.1", values="-l -h -w -o -N", operands=_O.SHOW),
+    ProgramEffects(
+        names="column",
+        source="column(1) 2.38",
+        values="-s -o -c -N -H -R --separator --output-separator",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="strings xxd",
+        source="xxd(1) 9.0, strings(1) 2.40",
+        values="-n -e -c -g -l -o -s -T",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="od",
+        source="coreutils(1) 9.1",
+        values="-A -j -N -S -t",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="hexdump hd",
+        source="hexdump(1) 2.38",
+        values="-e -n -s",
+        shows="-f",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="diff sdiff vimdiff cmp colordiff zdiff",
+        source="diff(1) 3.8",
+        values="-U -C -W -x -I -F -i --unified --context --exclude",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
+        names="iconv recode pandoc pdftotext",
+        source="iconv(1) 2.36",
+        values="-f -t --from-code --to-code",
+        writes="-o --output",
+        operands=_O.SHOW,
+    ),
+    ProgramEffects(
         names=(
-            "cat tac nl less more most bat batcat rev strings xxd od hexdump hd zcat bzcat xzcat "
-            "zless lz4cat view vi vim nano pico emacs ed ex "
-            "paste join comm column fold fmt expand pr look iconv recode ul csvtool csvlook plutil "
-            "pbcopy xclip xsel base64 base32 basenc uuencode "
-            "dos2unix unix2dos tail head cut sort uniq shuf diff sdiff vimdiff cmp colordiff zdiff msgcat "
-            "antiword catdoc pdftotext pandoc w3m highlight pygmentize glow mdcat eqn troff nroff "
-            "groff soelim ansi2html genisoimage"
+            "look csvlook xclip xsel uuencode msgcat antiword catdoc w3m eqn troff nroff groff soelim "
+            "ansi2html genisoimage"
         ),
-        source="coreutils(1) 9.1, less(1) 590, vim(1) 9.0",
-        values="-n -c -w -s -d -f -t -k -b -g -e -N -A -j",
-        shows="--files0-from --random-source --rcfile -S",
+        source="groff(1) 1.22",
         writes="-o --output",
         operands=_O.SHOW,
     ),
@@ -55,10 +165,17 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(names="dd", source="dd(1) 9.1"),
     ProgramEffects(names="echo printf", source="bash(1) 5.2", operands=_O.TEXT),
     ProgramEffects(names="git", words="show", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="config", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="diff", source="git(1) 2.39", gives=_D.FILE),
     ProgramEffects(names="git", words="log", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(
+        names="git",
+        words="rm|mv|status|check-ignore|ls-files|update-index|switch|branch|worktree|init|restore",
+        source="git(1) 2.39",
+        is_quiet=True,
+    ),
     ProgramEffects(names="git", words="bundle create", source="git(1) 2.39", gives=_D.FILE),
-    ProgramEffects(names="git", words="archive", source="git(1) 2.39", gives=_D.FILE),
+    ProgramEffects(names="git", words="archive", source="git(1) 2.39", writes="-o --output", gives=_D.FILE),
     # ------------------------------------------------------------ archives and encodings
     ProgramEffects(
         names="tar bsdtar gtar star",
@@ -138,14 +255,33 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ),
     # ------------------------------------------------------------ nothing of a file comes out
     ProgramEffects(
+        names="wc file sha256sum sha1sum sha512sum sha224sum sha384sum md5sum md5 cksum shasum b2sum sum",
+        source="coreutils(1) 9.1",
+        operands=_O.READ,
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="find gfind bfs",
+        source="find(1) 4.9",
+        writes="-fprint -fprint0 -fls",
+        is_quiet=True,
+    ),
+    ProgramEffects(
+        names="touch truncate",
+        source="coreutils(1) 9.1",
+        values="-d -r -t -s --size --date --reference",
+        operands=_O.WRITE,
+        is_quiet=True,
+    ),
+    ProgramEffects(
         names=(
-            "wc stat test [ [[ file sha256sum sha1sum sha512sum md5sum md5 cksum shasum b2sum sum "
+            "stat test [ [[ "
             "ls ll dir vdir exa eza lsd du df tree chmod chown chgrp chattr lsattr getfacl setfacl "
-            "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred touch basename "
-            "dirname realpath readlink find fd fdfind locate mlocate plocate mdfind which whereis "
+            "ssh-keygen ssh-add ssh-agent mkdir rmdir rm rmtree unlink shred basename "
+            "dirname realpath readlink fd fdfind locate mlocate plocate mdfind which whereis "
             "type command "
             "true false sleep wait seq expr date cal bc dc kill pkill exit return shift set shopt "
-            "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr truncate fallocate "
+            "let umask ulimit cd pushd popd pwd dirs xattr restorecon getfattr fallocate "
             "pytest tox make cmake ninja mvn gradle ant npm pnpm yarn bun cargo go rustc gcc g++ "
             "cc clang ld javac pip pip3 docker podman kubectl helm terraform docker-compose "
             "install-info ldconfig visudo sudo gofmt black ruff isort mypy eslint prettier tsc "
@@ -159,7 +295,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
     ProgramEffects(
         names="cp mv install ln ditto gcp gmv pcp link",
         source="cp(1) 9.1",
-        values="-m -o -g -S --mode --owner --group",
+        values="-m -o -g -S -t --mode --owner --group --target-directory",
         writes="",
         operands=_O.COPY,
     ),
@@ -189,6 +325,10 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         ),
         source="procps 4.0, util-linux 2.38, macOS",
         gives=_D.MACHINE,
+    ),
+    ProgramEffects(names="history fc pm2", source="bash(1) 5.2", gives=_D.MACHINE),
+    ProgramEffects(
+        names="docker podman", words="inspect|container inspect", source="docker(1) 20.10", gives=_D.MACHINE
     ),
     # ------------------------------------------------------------ the network
     ProgramEffects(
@@ -272,7 +412,7 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         input=_I.SEND,
     ),
     ProgramEffects(
-        names="scp rsync sftp rcp pscp bbcp unison lsyncd",
+        names="scp rsync rcp pscp bbcp unison lsyncd",
         source="scp(1) 9.2, rsync(1) 3.2",
         values=(
             "-P -i -F -l -o -c -S -J -e --rsh --exclude --include --filter -f --bwlimit "
@@ -283,9 +423,9 @@ PROGRAMS: tuple[ProgramEffects, ...] = (
         is_quiet=True,
     ),
     ProgramEffects(
-        names="ftp lftp ncftpput tnftp tftp atftp",
-        source="lftp(1) 4.9",
-        values="-u -p -e -c -P",
+        names="ftp lftp sftp ncftpput tnftp tftp atftp",
+        source="lftp(1) 4.9, sftp(1) 9.2",
+        values="-u -p -e -c -P -i -o -F",
         operands=_O.HOST,
         input=_I.SEND,
     ),

@@ -39,7 +39,9 @@ def judge_call(name: str, node: ast.Call, first: str | None) -> Iterator[SideEff
         yield SideEffect(EffectKind.PERSIST, "changes the registry")
     elif name == "crontab.CronTab":
         yield SideEffect(EffectKind.PERSIST, "schedules something to run by itself")
-    elif (name.startswith(_SNIFFERS) and last in _SNIFFS) or "SOCK_RAW" in ast.dump(node):
+    elif (name.startswith(_SNIFFERS) and last in _SNIFFS) or (
+        last == "socket" and "SOCK_RAW" in ast.dump(node)
+    ):
         yield SideEffect(EffectKind.ATTACK, "reads or makes up what others send")
     elif last == "connect_ex":
         yield SideEffect(EffectKind.ATTACK, "looks for open ports of another machine")

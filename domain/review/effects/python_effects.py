@@ -95,6 +95,8 @@ _RUNS = frozenset(
     }
 )
 _SHOWS = re.compile(r"(print|pprint|sys\.(stdout|stderr)\.write|logging\.\w+|log(ger)?\.\w+|os\.write)")
+_INPUTS = frozenset({"sys.stdin", "input", "os.read", "sys.__stdin__"})
+_DELETES = frozenset({"os.remove", "os.unlink", "os.rmdir", "os.removedirs", "shutil.rmtree"})
 _MOVES = frozenset({"shutil.move", "os.rename", "os.replace"})
 _SHOWS_OUTPUT = re.compile(r"os\.system|subprocess\.(run|call|check_call|Popen)|os\.(exec|spawn)\w+")
 _COPIES = frozenset(
@@ -125,20 +127,24 @@ _KEEPS = frozenset(
 )
 
 
-def reduce_python(text: str, around: CommandReduction, depth: int = 0) -> Data | None:
-    """Hand the effects to `around`, and return what the code prints. None where it cannot be read as Python."""
+def reduce_python(text: str, around: CommandReduction, depth: int = 0, incoming: Data = NO_DATA) -> Data | None:
+    """Hand the effects to `around`, and return what the code prints. None where it cannot be read as Python.
+
+    `incoming` is what the code can read from its input.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
             tree = ast.parse(text)
-        code = _PythonCode(tree, around, depth)
+        code = _PythonCode(tree, around, depth, incoming)
         return code.reduce()
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
 class _PythonCode:
-    def __init__(self, tree: ast.Module, around: CommandReduction, depth: int) -> None:
+    def __init__(self, tree: ast.Module, around: CommandReduction, depth: int, incoming: Data) -> None:
         self._around = around
+        self._incoming = incoming
         self._depth = depth
         self._nodes = list(ast.walk(tree))[:_MOST_NODES]
         self._imported: dict[str, str] = {}
@@ -282,7 +288,7 @@ class _PythonCode:
     def _find_own_data(self, name: str) -> Data:
         if name == "os.environ":
             return frozenset({Datum(DataKind.ENVIRONMENT, "os.environ")})
-        return NO_DATA
+        return self._incoming if name in _INPUTS else NO_DATA
 
     def _find_variable(self, node: ast.expr) -> Data:
         name = self._find_text(node) or ""
@@ -404,18 +410,32 @@ class _PythonCode:
         if name in _RUNS:
             return self._run(node, given, first)
         if (path := self._find_opened(node)) is not None:
-            return self._open(node, path, last)
+            return self._open(node, path, last) | (self._incoming if self._opens_input(node, path) else NO_DATA)
         if name in _COPIES:
             return self._copy(node)
         if name in ("os.getenv", "os.environ.get") and node.args:
             return self._find_variable(node.args[0])
-        if _TYPED.fullmatch(name):
-            return frozenset({Datum(DataKind.SECRET, f"the data of {last}")})
+        if name in _INPUTS or _TYPED.fullmatch(name):
+            return (
+                self._incoming
+                if name in _INPUTS
+                else frozenset({Datum(DataKind.SECRET, f"the data of {last}")})
+            )
         if _SHOWS.fullmatch(name):
             self._output |= given
             return NO_DATA
+        self._delete(node, name, owner, first)
         self._keep(node, name, owner, given, held)
         return self._reach_network(node, name, last, given, held, first) | self._find_machine_data(name)
+
+    def _delete(self, node: ast.Call, name: str, owner: ast.expr | None, first: str | None) -> None:
+        if name in _DELETES:
+            path = first
+        elif owner is not None and name.rpartition(".")[2] in ("unlink", "rmdir") and not node.args:
+            path = self._find_text(owner)
+        else:
+            return
+        self._add(EffectKind.DELETE, f"deletes {path or _UNKNOWN}", path or _UNKNOWN)
 
     def _keep(self, node: ast.Call, name: str, owner: ast.expr | None, given: Data, held: Data) -> None:
         """Take data that are put into files and into what names stand for."""
@@ -446,8 +466,15 @@ class _PythonCode:
     ) -> Data:
         is_http = bool(_HTTP.match(name) and _HTTP_CALL.fullmatch(last))
         address = self._find_address(node)
-        is_client = is_http or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
+        is_connected = last in ("request", "post", "patch") and any(map(_HTTP.match, self._imported.values()))
+        is_client = (
+            is_http
+            or is_connected
+            or (last in ("post", "put", "get", "patch", "request") and "://" in (address or ""))
+        )
         sends = _SENDS.fullmatch(last) is not None and name != "sys.stdout.send"
+        if is_client or (self._is_socket and last in ("connect", "create_connection", "connect_ex")):
+            self._add(EffectKind.CONNECT, f"connects to {address or first or 'another machine'}", address or "")
         if (is_client or sends) and (given | held):
             self._around.send(given | (held if sends else NO_DATA), address or "another machine")
         if (
@@ -519,6 +546,10 @@ class _PythonCode:
             return text if text and "://" not in text else None
         return None
 
+    def _opens_input(self, node: ast.Call, path: str) -> bool:
+        is_number = bool(node.args) and isinstance(node.args[0], ast.Constant) and node.args[0].value == 0
+        return is_number or not node.args or path in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+
     def _open(self, node: ast.Call, path: str, last: str) -> Data:
         modes = [self._find_text(each) for each in node.args[1:2]]
         modes += [self._find_text(each.value) for each in node.keywords if each.arg == "mode"]
@@ -556,6 +587,7 @@ class _PythonCode:
             self._around.write_file(paths[1], data)
         if paths and paths[0] and self._find_name(node.func) in _MOVES:
             self._around.write_file(paths[0], NO_DATA)
+            self._add(EffectKind.DELETE, f"moves {paths[0]} away", paths[0])
         return data
 
     def _run(self, node: ast.Call, given: Data, first: str | None) -> Data:
@@ -563,7 +595,7 @@ class _PythonCode:
         if first is not None and self._depth < 4:
             if find_kind(given, DataKind.DECODED) is None and node.args and isinstance(node.args[0], ast.Name):
                 given |= self._held.get(node.args[0].id, NO_DATA)
-            self._output |= reduce_python(first, self._around, self._depth + 1) or NO_DATA
+            self._output |= reduce_python(first, self._around, self._depth + 1, self._incoming) or NO_DATA
         return given
 
     def _start(self, node: ast.Call, name: str, given: Data) -> Data:
@@ -602,8 +634,8 @@ class _PythonCode:
     def _list_calls(self, nodes: Iterable[ast.AST]) -> set[str]:
         return {self._find_name(each.func) for each in nodes if isinstance(each, ast.Call)}
 
-    def _add(self, kind: EffectKind, does: str) -> None:
-        self._around.add(SideEffect(kind, does))
+    def _add(self, kind: EffectKind, does: str, place: str = "") -> None:
+        self._around.add(SideEffect(kind, does, place))
 
 
 def _decode(method: str, text: str) -> str | None:

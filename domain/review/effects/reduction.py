@@ -67,6 +67,8 @@ class Reducer:
         self.effects: dict[SideEffect, None] = {}
         self.fetched_tree: Datum | None = None
         self.folder = ""
+        self._folder_before = ""
+        self._pushed: list[str] = []
         self._read_script = read_script
         self._files: dict[str, WrittenText] = {}
         self._texts = 0
@@ -112,19 +114,29 @@ class Reducer:
 
     # ---------------------------------------------------------------- files
 
-    def change_folder(self, path: str) -> None:
-        """Take paths that follow as relative to another folder."""
-        self.folder = self._place(path)
+    def change_folder(self, program: str, path: str) -> None:
+        """Take paths that follow as relative to another folder, as `cd`, `pushd` or `popd` change it."""
+        before = self.folder
+        if program == "popd":
+            self.folder = self._pushed.pop() if self._pushed else self.folder
+        elif path == "-":
+            self.folder = self._folder_before
+        else:
+            if program == "pushd":
+                self._pushed.append(before)
+            self.folder = self._place(path)
+        self._folder_before = before
 
     def read_file(self, path: str) -> Data:
         """The data that a file holds."""
         if found := self._files.get(_shorten(path)):
             return found.data
-        if secret := find_secret(path):
+        if secret := find_secret(path) or (self.folder and find_secret(self._place(path))):
             return frozenset({Datum(DataKind.SECRET, secret)})
         if _ENDLESS.fullmatch(path):
             return frozenset({Datum(DataKind.ENDLESS, path)})
-        if _SOCKET.match(path):
+        if socket := _SOCKET.match(path):
+            self.add(SideEffect(EffectKind.CONNECT, f"connects to {socket[1]}", socket[1]))
             return frozenset({Datum(DataKind.FETCHED, path)})
         self.add(SideEffect(EffectKind.READ, f"reads {path}", path))
         read = frozenset({Datum(DataKind.FILE, path)})
@@ -135,6 +147,7 @@ class Reducer:
     def write_file(self, path: str, data: Data, text: str | None = None) -> None:
         """Take the effects of data put into a file."""
         if found := _SOCKET.match(path):
+            self.add(SideEffect(EffectKind.CONNECT, f"connects to {found[1]}", found[1]))
             self.send(data, found[1])
             return
         self.add(SideEffect(EffectKind.WRITE, f"writes {path}", path))

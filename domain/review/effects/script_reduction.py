@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
-from quorum.domain.review.effects.places import find_host, find_secret, is_local, is_record
+from quorum.domain.review.effects.places import find_host, is_grave, is_local, is_record
 from quorum.domain.review.effects.program_reduction import ProgramReduction
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
@@ -20,11 +20,12 @@ from quorum.domain.review.effects.side_effect import (
     SideEffect,
     find_kind,
 )
-from quorum.domain.review.effects.started_programs import enter_started, list_found
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
 from quorum.domain.review.effects.used_program import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation, is_assignment, unwrap
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
+from quorum.domain.review.hazards.places import find_new_temporary
+from quorum.domain.review.hazards.started_programs import enter_started, list_found
 from quorum.domain.secrets.key_variables import is_secret_name
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ScriptCommand
@@ -35,6 +36,7 @@ _PLAIN_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _OVERWRITES = frozenset({">", ">|", "&>"})
 _OF_SEVERAL_FILES = re.compile(r"""[*?]|^"?\$(?:\{\w+\}|\w+)"?$""")  # a pattern, or what a loop goes over
+_BRACES = re.compile(r"([\w./~*?-]*)\{([\w./~*-]*(?:,[\w./~*-]*)+)\}([\w./~*?-]*)")
 _DESCRIPTOR = re.compile(r"\d+|-")
 _UNCHECKED = frozenset(
     {
@@ -222,7 +224,7 @@ class ScriptReduction(Struct):
             elif place == 0 and word[:1] == "{" and word[-1:] == "}":
                 words += word[1:-1].split(",")
             else:
-                words.append(resolved)
+                words += _expand_braces(resolved) if place else (resolved,)
         return tuple(words)
 
     def _resolve(self, word: str, read: Sequence[Output]) -> str:
@@ -253,16 +255,22 @@ class ScriptReduction(Struct):
                 held = self.find_data(resolved, data)
                 if held:
                     self.held[name.rstrip("+")] = self.held.get(name.rstrip("+"), NO_DATA) | held
-                if SUBSTITUTION.search(resolved) or held:
+                if made := find_new_temporary(resolved):
+                    self.values[name] = made
+                elif SUBSTITUTION.search(resolved) or held:
                     self.values.pop(name, None)
-                elif name not in chosen or find_secret(resolved):
+                elif name not in chosen or is_grave(resolved):
                     chosen[name] = self.values.get(name[:-1], "") + resolved if name.endswith("+") else resolved
                     self.values[name.rstrip("+")] = chosen[name]
         for assignment in command.assignments:
-            self._judge_assignment(assignment)
+            self._judge_assignment(assignment, words[:1])
 
-    def _judge_assignment(self, assignment: str) -> None:
+    def _judge_assignment(self, assignment: str, program: tuple[str, ...]) -> None:
         name, _, value = assignment.partition("=")
+        is_of_program = name in ("HOME", "XDG_CONFIG_HOME") and program in (("curl",), ("wget",))
+        if (is_of_program or name in ("CURL_HOME", "WGETRC")) and value not in ("", "/dev/null"):
+            does = f"takes addresses and files to send from a configuration that is not shown: {assignment}"
+            self.add(EffectKind.SEND, does, value)
         if name == "PATH" and re.match(r"\"?(/tmp|/var/tmp|/dev/shm|\.(?=:|/)|\$\(pwd\):|\$PWD:)", value):
             self.add(EffectKind.DISGUISE, f"has programs looked for in {value.partition(':')[0]} first")
         elif _COMMAND_VARIABLE.fullmatch(name) and " " in value:
@@ -293,6 +301,8 @@ class ScriptReduction(Struct):
     def find_data(self, word: str, substituted: Data) -> Data:
         """What a word holds beside its own letters."""
         data = substituted if SUBSTITUTION.search(word) else NO_DATA
+        if "$" not in word:
+            return data
         for found in VARIABLE.finditer(word):
             name = found[1] or found[2]
             data |= self.held.get(name, NO_DATA)
@@ -301,6 +311,8 @@ class ScriptReduction(Struct):
         return data
 
     def _judge_program_word(self, written: str, resolved: str, substituted: Data) -> None:
+        if not {"$", "`", "("}.intersection(written):
+            return
         if decoded := find_kind(self.find_data(written, substituted), DataKind.DECODED):
             self.reducer.run_data(frozenset({decoded}))
         elif (
@@ -320,9 +332,9 @@ class ScriptReduction(Struct):
             if number == _MOST_STARTED:
                 break
             starter = run.wrappers[-1] if run.wrappers else whole.program if number else ""
-            if run.program in ("cd", "pushd"):
-                folders = (word for word in run.arguments if not word.startswith("-"))
-                self.reducer.change_folder(next(folders, "~"))
+            if run.program in ("cd", "pushd", "popd"):
+                folders = (word for word in run.arguments if word == "-" or not word.startswith("-"))
+                self.reducer.change_folder(run.program, next(folders, "~"))
             if starter:
                 run = replace(run, arguments=self._fill_in(run, starter, whole, names))
                 self._judge_started_shell(run, starter)
@@ -396,8 +408,17 @@ class ScriptReduction(Struct):
                 each for word in run.arguments for each in (found if word == "{}" and found else (word,))
             )
         if starter in ("xargs", "parallel") and names:
-            filled = tuple(
-                each for word in run.arguments for each in (names if word in ("{}", "%") else (word,))
-            )
+            sign = next(whole.find_values("-I", "--replace"), "{}")
+            filled: tuple[str, ...] = ()
+            for word in run.arguments:
+                filled += tuple(word.replace(sign, name) for name in names) if sign in word else (word,)
             return filled if filled != run.arguments else (*run.arguments, *names)
         return run.arguments
+
+
+def _expand_braces(word: str) -> Sequence[str]:
+    """The words that braces with commas stand for; quotes, within which they stand for none, are gone here."""
+    found = _BRACES.fullmatch(word)
+    if found is None or not (found[1] or found[3]):
+        return (word,)
+    return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")][:_MOST_STARTED]

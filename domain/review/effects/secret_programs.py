@@ -6,6 +6,7 @@ import re
 
 from quorum.domain.review.effects.side_effect import DataKind, Datum
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.secrets.key_variables import is_secret_name
 from quorum.domain.text.late_pattern import compile_late
 
 _GIVES_SECRETS = {
@@ -33,6 +34,7 @@ _GIVES_SECRETS = {
     "gh": r"auth (token|status .*-t)",
     "npm": r"token list|config get .*_auth",
     "docker": r"inspect .*Env",
+    **dict.fromkeys(("rails", "rake"), r"\b(credentials|secrets|encrypted):(show|edit)\b"),
     "nmcli": r"-s\b|--show-secrets",
     "netsh": r"key=clear",
     "wg": r"show\b.*(private|preshared)|showconf",
@@ -47,6 +49,9 @@ _PATTERNS = {program: compile_late(words) for program, words in _GIVES_SECRETS.i
 
 def find_given_secret(run: Invocation) -> Datum | None:
     """The credentials that a program prints."""
+    if run.program == "printenv":
+        named = next(filter(is_secret_name, run.operands), None)
+        return Datum(DataKind.SECRET, f"${named}") if named else None
     pattern = _PATTERNS.get(run.program)
     found: re.Match[str] | None = pattern.search(" ".join(run.arguments)) if pattern else None
     if found is None:

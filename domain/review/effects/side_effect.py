@@ -62,7 +62,8 @@ def find_kept(data: Iterable[Datum]) -> Datum | None:
 
 def find_kind(data: Iterable[Datum], kind: DataKind) -> Datum | None:
     """One of the data of this kind, if there are any."""
-    return min((each for each in data if each.kind is kind), key=lambda each: each.origin, default=None)
+    found = [each for each in data if each.kind is kind]
+    return min(found, key=lambda each: each.origin) if found else None
 
 
 class EffectKind(StrEnum):

@@ -44,7 +44,7 @@ class CommandReduction(Protocol):
         """The same, with what is known of the text that it prints."""
         ...
 
-    def change_folder(self, path: str) -> None:
+    def change_folder(self, program: str, path: str) -> None:
         """Take paths that follow as relative to another folder."""
         ...
 

@@ -11,17 +11,18 @@ from quorum.domain.review.effects.program_effects import ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
 from quorum.domain.review.effects.used_program import SHELL
-from quorum.domain.review.hazards.files import list_deletions, list_ended_processes
+from quorum.domain.review.hazards.files import list_ended_processes, list_harm
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.program_table import list_harmful_uses
 
 SECRET_WORDS = re.compile(
-    r"(?i)passw(or)?d|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
+    r"(?i)passw|passphrase|api[_.-]?key|secret|private[_. -]?key|access[_.-]?key|"
     r"credential|aws_|\btoken|begin[ .\\s*+]+(rsa|openssh|ec|dsa|pgp|private)|AKIA|bearer"
 )
 _KEY_MATERIAL = re.compile(r"(?i)(begin.{0,8})?(rsa|openssh|ec|dsa|pgp) private|AKIA|private key")
+_PATTERN_SIGNS = re.compile(r"\[[^\]]{0,9}\][?*+]?|\\[bswW][?*+]?|\.[?*]|[()?]")
+"""What a pattern for such words may hold beside their letters."""
 _SECRET_NAMES = re.compile(
-    r"(?i).*(passw|client_secret|\*secret|credential|id_(rsa|dsa|ecdsa|ed25519)|\.pem|\.ppk|"
+    r"(?i).*(passw|client_secret|\*secret|credential|id_(\*|rsa|dsa|ecdsa|ed25519)|\.pem|\.ppk|"
     r"\.kdbx|wallet|\.keychain|keytab|_history|\.p12|\.pfx|\.ovpn|netrc|pgpass|htpasswd|"
     r"wp-config|\.aws|\.ssh|shadow|cookies|token|\.key\b|\.gnupg|\.env\b|kubeconfig|"
     r"tfstate).*"
@@ -117,7 +118,7 @@ _ENVIRONMENTS_OF_OTHERS = re.compile(
 def judge_words(scope: Scope, run: Invocation) -> None:
     """Take what stands against a program in the tables of uses, where only the reduction sees the program."""
     if not scope.is_seen_elsewhere:
-        for found in (*list_harmful_uses(run), *list_deletions(run), *list_ended_processes(run)):
+        for found in (*list_harm(run, scope.reducer.roots), *list_ended_processes(run)):
             does = found.reason.partition(": it ")[2] or found.reason
             scope.add(_KINDS.get(found.guard, EffectKind.HARM), does, run.program)
     texts = (*run.arguments, run.text or "")
@@ -151,6 +152,7 @@ def search_for_secrets(scope: Scope, run: Invocation, operands: Sequence[str]) -
         re.fullmatch(r"-[a-zA-Z]*[rR][a-zA-Z]*|--recursive", word) for word in run.arguments
     )
     text = " ".join(word for word in run.arguments if word not in operands)
+    text += f" {_PATTERN_SIGNS.sub('', text)}"
     if is_recursive and (
         _KEY_MATERIAL.search(text) or (SECRET_WORDS.search(text) and any(map(is_wide, operands)))
     ):

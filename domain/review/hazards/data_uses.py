@@ -8,6 +8,8 @@ from quorum.domain.review.plain_request import Effect, RequestTerms
 # The letter is looked for once: else a long word of such letters would be gone through for each of them.
 _RECURSIVE = r"-(?=[a-zA-Z]*?[rR])[a-zA-Z]+|--recursive"
 _FORCED = r"-(?=[a-zA-Z]*?f)[a-zA-Z]+|--force(=.*)?"
+_BELOW = r"(?!\S*\.\.)[\w@+][\w@+./-]*"
+"""A path below the current folder: writing there is what a redirect does."""
 _DRY = r"-n|--dry-run(=.*)?|--help|--version|-h"
 _CLOUD = r"(delete|terminate|destroy|purge|remove|deregister)(-.*)?|rb|rm"
 _DELETION = RequestTerms(effect=Effect.DELETE)
@@ -60,7 +62,9 @@ DATA_USES = (
     HarmfulUse("git rm", "", "deletes files", f"--cached|{_DRY}", request=_DELETION),
     HarmfulUse("git worktree remove", _FORCED, "deletes a work tree with its changes", request=_DISCARDED),
     HarmfulUse("git submodule deinit", _FORCED, "throws changes of a submodule away"),
-    HarmfulUse("git branch", r"-D|--delete|-d", "deletes branches", request=_DISCARDED),
+    HarmfulUse(
+        "git branch", r"-D|-(?!-)[a-zA-Z]*[fM][a-zA-Z]*|--force", "deletes branches", request=_DISCARDED
+    ),
     HarmfulUse("git tag", r"--delete|-d", "deletes tags", request=_DISCARDED),
     HarmfulUse("git stash", "drop|clear", "throws stashed changes away", request=_DISCARDED_STASHES),
     HarmfulUse("git reflog", "expire|delete", "removes the way back to lost commits"),
@@ -72,7 +76,7 @@ DATA_USES = (
     HarmfulUse("rsync", "--delete.*|--remove-source-files|--del", "deletes files", "-n|--dry-run"),
     HarmfulUse("rclone", "delete|deletefile|purge|sync|rmdirs|cleanup", "deletes files", "--dry-run"),
     HarmfulUse("tar", "--remove-files", "deletes the files that it packs"),
-    HarmfulUse("dd", r"of=(?!/dev/(null|stdout)$).*", "overwrites files or devices"),
+    HarmfulUse("dd", rf"of=(?!/dev/(null|stdout)$|{_BELOW}$).*", "overwrites files or devices"),
     HarmfulUse("mkfs|mke2fs|mkswap|newfs", "", "formats a device"),
     HarmfulUse("shred", "", "destroys data", "--help|--version", request=_DELETION),
     HarmfulUse(

@@ -5,6 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from quorum.domain.review.hazards.generated_files import (
+    changes_only_folders,
+    changes_rights_inside,
+    deletes_only_empty,
+    deletes_only_generated,
+    deletes_only_temporary,
+    deletes_only_what_is_remade,
+)
 from quorum.domain.review.hazards.invocation import Carried, Invocation
 from quorum.domain.review.hazards.places import (
     belongs_to_system,
@@ -17,8 +25,10 @@ from quorum.domain.review.hazards.places import (
     normalize,
     runs_on_its_own,
 )
+from quorum.domain.review.hazards.program_table import SPECIAL_BITS, WHOLE_FOLDERS, list_harmful_uses
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.plain_request import Effect, RequestTerms
+from quorum.domain.shell.script import Script
 
 _WRITES_TO = frozenset({">", ">>", ">|", "&>", "&>>", "<>"})
 _TO_LAST = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})
@@ -39,13 +49,35 @@ _SECRET_WORDS = re.compile(
     r"(?i)passw(or)?d|passwd|api[_.-]?key|secret|private[_ .]key|begin (rsa|openssh|ec|dsa)|access_key"
 )
 _WIDE = re.compile(r"/|~|/(etc|home|root|var|opt|srv|Users)?/?|/home/.*|~/.*|\$HOME.*")
+# Servers of development keep nothing; a bare name of an interpreter is that of anything.
+_SERVERS = re.compile(
+    r"""
+      (?:(?:node\ (?:\S*/)?)?(?:vite|next(?:-server)?|nuxt|webpack(?:-dev-server)?|nodemon|ts-node-dev|astro
+           |storybook|esbuild|parcel|ng\ serve|react-scripts|browser-sync|live-server|http-server
+           |json-server|uvicorn|hugo|jekyll)
+      | (?:npm|pnpm|yarn|bun)\ (?:run\ )?(?:dev|start|serve|preview)
+      | (?:(?:python3?|uv\ run)\ )?(?:-m\ )?(?:http\.server|(?:\./)?manage\.py\ runserver|flask\ run
+           |mkdocs\ serve)
+      | (?:(?:bin/)?rails|php\ artisan)\ (?:s|server|serve))(?:\ [\w\ ./:=-]+)?
+    | php\ -S\ [\w.:-]+
+    """,
+    re.VERBOSE,
+)
+_MAY_LOSE_NOTHING = frozenset(
+    {
+        *("rm", "rmdir", "unlink", "git", "find", "gfind", "bfs"),
+        *("chmod", "chown", "chgrp", "pkill", "killall", "fuser"),
+    }
+)
+_ASKS_TO_END = re.compile(r"-f|--full|-x|-e|-q|-(SIG)?(TERM|INT|KILL|HUP)|-(1|2|9|15)")
+_OPEN_PORT = re.compile(r"(?!0|10[01]\d/)\d{4,5}/(tcp|udp)")
 _KEY_NAMES = re.compile(r"\*?(id_(rsa|dsa|ecdsa|ed25519).*|\.pem|\.ppk|\.kdbx|\.netrc|\.pgpass|credentials)\*?")
 
 
-def list_deletions(run: Invocation) -> Iterator[Objection]:
+def list_deletions(run: Invocation, roots: Sequence[str] = ()) -> Iterator[Objection]:
     """Deletion by `rm` of what nobody can make anew, and moving to where nothing stays."""
     if run.program == "rm" and not {"--help", "--version"}.intersection(run.arguments):
-        kept = [word for word in run.operands if not is_remade(word) and not is_temporary(word)]
+        kept = [word for word in run.operands if not is_remade(word) and not is_temporary(word, roots)]
         if kept or not run.operands:
             yield Objection("destructive", "rm: it deletes files", RequestTerms(effect=Effect.DELETE))
     if run.program == "mv" and run.operands[-1:] == ("/dev/null",):
@@ -56,15 +88,47 @@ def list_deletions(run: Invocation) -> Iterator[Objection]:
         yield Objection("destructive", f"{run.program}: it overwrites logs")
 
 
-def deletes_only_what_is_remade(run: Invocation) -> bool:
-    """Whether a use of `rm` deletes caches alone; xargs and the like give it further names."""
-    is_given_names = bool({"xargs", "parallel"}.intersection(run.wrappers))
-    return bool(run.operands) and not is_given_names and all(is_remade(word) for word in run.operands)
+def list_harm(run: Invocation, roots: Sequence[str], script: Script | None = None) -> Iterator[Objection]:
+    """What the tables have against a program, and deletions, but for what loses nothing.
+
+    With the script that it stands in, names below the folder that this begins in are known for what they are.
+    """
+    if run.program not in _MAY_LOSE_NOTHING:
+        yield from tuple(list_harmful_uses(run)) or list_deletions(run, roots)
+        return
+    if deletes_only_what_is_remade(run) or deletes_only_temporary(run, roots) or ends_only_servers(run):
+        return
+    if script is not None and (deletes_only_generated(run, script) or deletes_only_empty(run, script)):
+        return
+    listed = tuple(list_harmful_uses(run))
+    if script is not None and changes_rights_inside(run, script, roots):
+        listed = tuple(each for each in listed if not each.reason.endswith(WHOLE_FOLDERS))
+    if script is not None and changes_only_folders(run, script):
+        listed = tuple(each for each in listed if not each.reason.endswith(SPECIAL_BITS))
+    yield from listed or list_deletions(run, roots)
+
+
+def ends_only_servers(run: Invocation) -> bool:
+    """Whether a program ends nothing but servers that developers start again at will."""
+    if run.wrappers or run.in_loop:
+        return False
+    match run.program:
+        case "pkill" | "killall":
+            patterns = [word for word in run.arguments if not _ASKS_TO_END.fullmatch(word)]
+            return len(patterns) == 1 and _SERVERS.fullmatch(patterns[0]) is not None
+        case "fuser":
+            names = [word for word in run.arguments if not re.fullmatch(r"-[kvs]+|-(TERM|INT|KILL|9|15)", word)]
+            return bool(names) and all(map(_OPEN_PORT.fullmatch, names))
+        case _:
+            return False
 
 
 def list_ended_processes(run: Invocation) -> Iterator[Objection]:
     """Processes ended that were found, or are ended without being asked."""
     if run.program != "kill" or run.arguments[:1] in (("-l",), ("-L",), ("-0",), ("--list",)):
+        return
+    others = [word for word in _list_process_words(run) if not word.startswith(("$(", "`", "{}"))]
+    if Carried.PORT in run.carried and not others:
         return
     given = set(run.arguments)
     named = given & {"9", "KILL", "SIGKILL"} and given & {"-s", "-n", "--signal"}

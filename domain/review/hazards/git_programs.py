@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.places import belongs_to_system, normalize
 from quorum.domain.review.objection import Objection
 
 # git-config(1) 2.39: settings whose value is a program, or a place that programs are taken from.
@@ -21,6 +22,9 @@ _VARIABLE = re.compile(
     r"GIT_(EXTERNAL_DIFF|SSH|SSH_COMMAND|EDITOR|SEQUENCE_EDITOR|PAGER|ASKPASS|PROXY_COMMAND|EXEC_PATH|TEMPLATE_DIR"
     r"|CONFIG|CONFIG_GLOBAL|CONFIG_SYSTEM|CONFIG_PARAMETERS)|SSH_ASKPASS"
 )
+_REPOSITORY = re.compile(r"GIT_(DIR|COMMON_DIR)")
+_OPEN_FOLDERS = re.compile(r"(/var)?/tmp/|/dev/shm/|/private/tmp/")
+"""Git asks whose a repository is, but not where it is told to use one."""
 _KEY_VARIABLE = re.compile(r"GIT_CONFIG_KEY_\d+")
 # What these run in turn is seen by their own words.
 _USUAL = frozenset(
@@ -73,6 +77,10 @@ def list_git_programs(run: Invocation) -> Iterator[Objection]:
             yield _object_to(name)
     if any(run.find_values("--exec-path")):
         yield _object_to("--exec-path")
+    if any(map(_OPEN_FOLDERS.match, run.find_values("--git-dir"))):
+        yield _object_to("--git-dir")
+    for place in run.find_values("--work-tree"):
+        yield from _list_changed_trees(place)
 
 
 def list_git_programs_of_variable(assignment: str) -> Iterator[Objection]:
@@ -82,10 +90,18 @@ def list_git_programs_of_variable(assignment: str) -> Iterator[Objection]:
     """
     name, _, value = assignment.partition("=")
     value = value.strip("'\"")
+    if name == "GIT_WORK_TREE":
+        yield from _list_changed_trees(value)
     is_started = _VARIABLE.fullmatch(name) and not _is_usual(name, value)
+    is_elsewhere = _REPOSITORY.fullmatch(name) and _OPEN_FOLDERS.match(value)
     is_setting = _KEY_VARIABLE.fullmatch(name) and ("$" in value or "`" in value or _SETTING.fullmatch(value))
-    if is_started or is_setting:
+    if is_started or is_elsewhere or is_setting:
         yield _object_to(name)
+
+
+def _list_changed_trees(place: str) -> Iterator[Objection]:
+    if normalize(place).rstrip("/") in ("", "~") or belongs_to_system(place):
+        yield Objection("path", f"git: it works on the files of {place} as if they were a repository's")
 
 
 def _is_usual(name: str, value: str) -> bool:

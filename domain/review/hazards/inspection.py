@@ -8,23 +8,23 @@ from collections.abc import Iterator, Sequence
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data
 from quorum.domain.review.hazards.files import (
-    deletes_only_what_is_remade,
-    list_deletions,
     list_ended_processes,
+    list_harm,
     list_read_credentials,
     list_written,
     list_written_places,
 )
-from quorum.domain.review.hazards.generated_files import deletes_only_generated, fill_in_generated
+from quorum.domain.review.hazards.generated_files import fill_in_generated, stays_in_workspace
 from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
-from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, unwrap
+from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment
 from quorum.domain.review.hazards.option_texts import list_texts_in_options
 from quorum.domain.review.hazards.other_code import list_effects_of_code
 from quorum.domain.review.hazards.package_runners import list_foreign_packages
-from quorum.domain.review.hazards.places import holds_credentials, is_temporary
-from quorum.domain.review.hazards.program_table import list_harmful_uses, skip_leading_options
+from quorum.domain.review.hazards.places import find_new_temporary, holds_credentials, is_temporary
+from quorum.domain.review.hazards.program_table import skip_leading_options
 from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
 from quorum.domain.review.hazards.request_terms import complete_terms
+from quorum.domain.review.hazards.started_programs import list_started
 from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_transfers
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
@@ -107,7 +107,7 @@ class _Inspection:
     def judge(self, run: Invocation, script: Script, depth: int) -> None:
         """Collect what speaks against one program of a script that stands so deep."""
         for objection in (
-            *self._find_deletions(run, script if depth == 0 else None),
+            *list_harm(run, self._paths.roots, script if depth == 0 else None),
             *list_ended_processes(run),
             *list_written_places(list_written(run)),
             *list_read_credentials(run, self._paths.is_sensitive),
@@ -137,14 +137,6 @@ class _Inspection:
     def add(self, guard: str, reason: str) -> None:
         self._add(Objection(guard, reason))
 
-    def _find_deletions(self, run: Invocation, script: Script | None) -> Iterator[Objection]:
-        if run.program == "rm" and deletes_only_what_is_remade(run):
-            return
-        if script is not None and deletes_only_generated(run, script):
-            return
-        listed = tuple(list_harmful_uses(run))
-        yield from listed or list_deletions(run)
-
     def _find_listed(self, run: Invocation) -> Iterator[Objection]:
         words = [run.program, *skip_leading_options(run)]
         for wanted in self._more:
@@ -165,6 +157,7 @@ class _ScriptRun:
         self._printed: dict[int, str] = {}
         self._files: dict[str, str] = {}
         self._unknown_streams: set[int] = set()
+        self._lists_port: dict[int, bool] = {}
         self._unknown_files: set[str] = set()
         self._downloaded: set[str] = set()
 
@@ -178,9 +171,16 @@ class _ScriptRun:
         carried = frozenset[Carried]().union(
             *(self._streams.get(stream, frozenset()) for stream in command.reads)
         )
+        if command.reads and all(self._lists_port.get(stream) for stream in command.reads):
+            carried |= {Carried.PORT}
         words = tuple(map(self._resolve, command.words))
         for name in (
-            each for word in command.words for found in _VARIABLE.findall(word) for each in found if each
+            each
+            for word in command.words
+            if "$" in word
+            for found in _VARIABLE.findall(word)
+            for each in found
+            if each
         ):
             carried |= self._held.get(name, frozenset())
         if not words or words[0] in ("export", "local", "declare", "typeset", "readonly"):
@@ -206,7 +206,7 @@ class _ScriptRun:
             self._run_file(words[:1])
         if words and words[0] == command.function and (command.writes is not None or command.reads):
             self._inspection.add("destructive", f"{words[0]}: it starts itself again and again")
-        for number, run in enumerate(unwrap(whole)):
+        for number, run in enumerate(list_started(whole)):
             if number == _MOST_STARTED:  # each takes as long as the whole command is
                 self._inspection.add("destructive", "programs in it start too many others to be looked through")
                 break
@@ -253,7 +253,9 @@ class _ScriptRun:
             name = name.rstrip("+")
             self._held[name] = self._held.get(name, frozenset()) | carried
             resolved = self._resolve(value)
-            if "$(" in resolved or "`" in resolved:
+            if made := find_new_temporary(resolved):
+                self._values[name] = made
+            elif "$(" in resolved or "`" in resolved:
                 self._values.pop(name, None)
             else:
                 self._values[name] = resolved
@@ -343,26 +345,29 @@ class _ScriptRun:
             self._inspection.inspect(text, self._depth + 1)
 
     def _inspect_python(self, run: Invocation) -> None:
-        self._judge_source(run)
         code = next(run.find_values("-c"), None)
+        if code is None:  # else what comes in is data of the code
+            self._judge_source(run)
         if code is None and not any(word != "-" for word in run.operands) and "-m" not in run.arguments:
             code = run.text
         if code is None:
             self._run_file(run.operands[:1])
             return
-        effects = list_effects_of_python(code)
+        is_inside = self._depth == 0 and stays_in_workspace(self._script)
+        effects = list_effects_of_python(code, is_inside=is_inside)
         self._inspection.judge_code(
             iter(effects) if effects is not None else list_effects_of_code(code), self._depth
         )
 
     def _inspect_other_code(self, run: Invocation) -> None:
-        self._judge_source(run)
         codes = [
             run.arguments[place + 1]
             for place, word in enumerate(run.arguments[:-1])
             if _CODE_OPTION.fullmatch(word)
         ]
         codes += [found[1] for word in run.arguments if (found := _ATTACHED_CODE.fullmatch(word))]
+        if not codes:
+            self._judge_source(run)
         if not codes and not run.operands and run.text is not None:
             codes = [run.text]
         for code in codes:
@@ -395,6 +400,7 @@ class _ScriptRun:
             if text is not None:
                 self._files[target] = self._files[f"./{target}"] = text
         if writes is not None:
+            self._lists_port[writes] = self._lists_port.get(writes, True) and _lists_port(run)
             self._streams[writes] = self._streams.get(writes, frozenset()) | produced
             if text is None:
                 self._unknown_streams.add(writes)

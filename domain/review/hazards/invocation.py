@@ -12,7 +12,7 @@ from quorum.domain.shell.command_line import Redirect
 
 
 class Carried(StrEnum):
-    """What the data that comes in to a program may be."""
+    """What the data that comes in to a program may be. PORT: nothing but the numbers of processes at a port."""
 
     DOWNLOAD = "download"
     DECODED = "decoded"
@@ -20,6 +20,7 @@ class Carried(StrEnum):
     FILE = "file"
     ENVIRONMENT = "environment"
     PROCESSES = "processes"
+    PORT = "port"
 
 
 class Invocation(Struct, frozen=True, kw_only=True):
@@ -46,6 +47,8 @@ class Invocation(Struct, frozen=True, kw_only=True):
     def find_values(self, *options: str) -> Iterator[str]:
         """The values of these options, as a word of their own, behind `=`, or attached to a letter."""
         for place, word in enumerate(self.arguments):
+            if word[:1] not in ("-", "+"):
+                continue
             for option in options:
                 if word == option and place + 1 < len(self.arguments):
                     yield self.arguments[place + 1]
@@ -79,10 +82,16 @@ _WRAPPERS: dict[str, tuple[frozenset[str], int]] = {
     "strace": (frozenset({"-o", "-e", "-s"}), 0),
     "nsenter": (frozenset({"-t", "--target"}), 0),
     **dict.fromkeys(
+        ("npx", "pnpx", "bunx"), (frozenset({"-p", "--package", "-w", "--workspace", "--prefix"}), 0)
+    ),
+    "uvx": (frozenset({"--from", "--with", "--python", "-p"}), 0),
+    **dict.fromkeys(
         ("nohup", "setsid", "command", "builtin", "busybox", "unshare", "chronic", "caffeinate", "!"),
         (frozenset(), 0),
     ),
 }
+_PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
+_VERSION = re.compile(r"(?<=\w)(@|==).*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _SPACE = re.compile(r"\s")
 # The options behind which programs that search for files take a command, and the words that end it. Of fd they
@@ -101,6 +110,8 @@ def unwrap(given: Invocation) -> Iterator[Invocation]:
     words: Sequence[str] = (given.program, *given.arguments)
     while words:
         name = words[0].rpartition("/")[2]
+        if wrappers[-1:] and wrappers[-1] in _PACKAGE_RUNNERS:
+            name = _VERSION.sub("", name)
         in_loop = given.in_loop or bool({"xargs", "parallel", "watch", "entr"}.intersection(wrappers))
         yield Invocation(
             program=name,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.started_programs import skip_values
 from quorum.domain.review.objection import Objection
 
 _RUNNERS = frozenset({"npx", "pnpx", "bunx", "uvx"})
@@ -27,11 +28,11 @@ _HOSTED = re.compile(r"\w[\w.-]*/[\w.-]+(#.*)?")  # owner/name; a scope of the r
 
 def list_foreign_packages(run: Invocation) -> Iterator[Objection]:
     """Packages that are run from an address or a repository, not by their name in the registry."""
-    words = run.arguments
+    words: Sequence[str] = run.arguments
     if run.program not in _RUNNERS:
-        if not _RUN_COMMANDS.get(run.program, frozenset()).intersection(run.operands[:1]):
+        command, *words = skip_values(run.program, words) or ("",)
+        if command not in _RUN_COMMANDS.get(run.program, frozenset()):
             return
-        words = words[words.index(run.operands[0]) + 1 :]
     packages = [*run.find_values(*_PACKAGE_OPTIONS)]
     values = {*packages, *run.find_values(*_OTHER_VALUES)}
     first = next((word for word in words if not word.startswith("-") and word not in values), "")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Iterable
+
+from quorum.domain.text.paths import is_below_any
 
 _HOME = re.compile(r"^(?:\$HOME|\$\{HOME\}|~[a-z_][a-z0-9_-]*|~|/root|/home/[^/]+|/Users/[^/]+)(?=/|$)")
 _BASE_FOLDER = re.compile(
@@ -58,7 +61,8 @@ _OPEN_TO_ALL = re.compile(r"/dev/(null|stdout|stderr|stdin|tty|fd/\d+|zero|full|
 _PUBLIC_KEY = re.compile(r"~/\.ssh/[\w.-]+\.pub")
 _DEVICE = re.compile(r"/dev/(sd|nvme|hd|vd|xvd|mmcblk|mapper/|disk|rdisk|mem$|kmem$|md\d|loop\d|port$)")
 _LOGS = re.compile(r"/var/(log|audit)(/|$)|/private/var/log(/|$)|~/Library/Logs(/|$)")
-_TEMPORARY = re.compile(r"/(var/)?tmp/[^*?\[{$`/]+(/[^*?\[{$`]*)?$")
+_TEMPORARY = re.compile(r"/(var/)?tmp/[^.*?\[{$`/][^*?\[{$`/]*(/[^*?\[{$`]*)?$")
+_NEW_TEMPORARY = re.compile(r"\"?\$\(mktemp( -d| -q| --directory| -t [\w.-]+)*( [\w.-]+)?\)\"?")
 # What programs make anew from other files.
 _REMADE = re.compile(
     r"(.*/)?(__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.hypothesis|\.tox|\.eggs|\.cache/pytest"
@@ -69,9 +73,12 @@ _REMADE = re.compile(
 def normalize(word: str) -> str:
     """A path in one spelling; a home folder, whosever it is, is `~`. Names of variables stay."""
     path = word.partition("file://")[2] if word.startswith("file://") else word
-    path = re.sub(r"/{2,}", "/", path)
+    if "//" in path:
+        path = re.sub(r"/{2,}", "/", path)
     if ".." in path or "/./" in path:
         path = posixpath.normpath(path)
+    if path[:1] not in ("$", "~", "/"):
+        return path
     path = _BASE_FOLDER.sub(lambda found: _BASE_FOLDERS[found[1] or found[2]], path, count=1)
     return _HOME.sub("~", path, count=1)
 
@@ -117,6 +124,11 @@ def is_remade(word: str) -> bool:
     return bool(_REMADE.fullmatch(word))
 
 
-def is_temporary(word: str) -> bool:
-    """Whether a path is one named thing below the folder for temporary files."""
-    return ".." not in word and bool(_TEMPORARY.fullmatch(word))
+def is_temporary(word: str, roots: Iterable[str] = ()) -> bool:
+    """Whether a path is one named thing below the folder for temporary files, and in none of the workspaces."""
+    return ".." not in word and bool(_TEMPORARY.fullmatch(word)) and not is_below_any(word, roots)
+
+
+def find_new_temporary(value: str) -> str | None:
+    """A path that stands for the new file or folder, if a value is the name that `mktemp` gives it."""
+    return "/tmp/mktemp" if _NEW_TEMPORARY.fullmatch(value) else None

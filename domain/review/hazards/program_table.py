@@ -24,12 +24,12 @@ _ELEVATED = RequestTerms(effect=Effect.ELEVATE, names=frozenset({"sudo"}))
 _PUSHED = RequestTerms(effect=Effect.PUBLISH, nouns="image|registry")
 _OWN_MACHINE = r"--help|(docker://)?(localhost|127\.0\.0\.1)(:\d+)?/.*"
 _ENDED = RequestTerms(effect=Effect.END)
+SPECIAL_BITS = "lets others run it with the rights of its owner"
+WHOLE_FOLDERS = "changes the rights of whole folders"
 MACHINE_USES = (
-    HarmfulUse("chmod|chown|chgrp", _RECURSIVE, "changes the rights of whole folders", request=_RIGHTS),
+    HarmfulUse("chmod|chown|chgrp", _RECURSIVE, WHOLE_FOLDERS, request=_RIGHTS),
     HarmfulUse("chmod", r"0?777|a\+rwx|o\+w|a\+w", "lets everybody change the file", request=_OPEN_RIGHTS),
-    HarmfulUse(
-        "chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", "lets others run it with the rights of its owner"
-    ),
+    HarmfulUse("chmod", r"[2467][0-7]{3}|[ugoa]*\+[rwx]*s[rwx]*", SPECIAL_BITS),
     HarmfulUse("setcap", "", "gives a program rights of the system"),
     HarmfulUse(
         "killall|pkill|xkill|skill",

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from quorum.domain.review.hazards.database import list_deleted_data
 from quorum.domain.review.hazards.files import list_written_places
+from quorum.domain.review.hazards.generated_files import is_generated
 from quorum.domain.review.hazards.places import holds_credentials, is_temporary
 from quorum.domain.review.objection import Objection
 
@@ -63,12 +64,15 @@ class NestedShell(Struct, frozen=True):
     text: str
 
 
-def list_effects_of_python(text: str) -> tuple[Objection | NestedShell, ...] | None:
-    """What the code would do, and the shell texts in it. None where it cannot be read as Python."""
+def list_effects_of_python(text: str, *, is_inside: bool = False) -> tuple[Objection | NestedShell, ...] | None:
+    """What the code would do, and the shell texts in it. None where it cannot be read as Python.
+
+    `is_inside`: its relative paths are known to be those of the workspace.
+    """
     try:
         with warnings.catch_warnings(action="ignore"):  # about the code's escapes: they would be printed
             tree = ast.parse(text)
-        return tuple(_CodeReader(tree).read())
+        return tuple(_CodeReader(tree, is_inside=is_inside and "chdir" not in text).read())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -76,7 +80,8 @@ def list_effects_of_python(text: str) -> tuple[Objection | NestedShell, ...] | N
 class _CodeReader:
     """Reads one tree. Names that are set to a text, or to texts joined, are followed; nothing else is."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module, *, is_inside: bool) -> None:
+        self._is_inside = is_inside
         self._nodes = list(ast.walk(tree))
         self._names: dict[str, str] = {}
         self._values: dict[str, str] = {}
@@ -149,7 +154,7 @@ class _CodeReader:
         last = name.rpartition(".")[2]
         if name in _DELETES or (last in _DELETING_METHODS and "." in name and not name.startswith("shm")):
             path = self._evaluate_first(call)
-            if path is None or not is_temporary(path):
+            if path is None or not (is_temporary(path) or (self._is_inside and is_generated(path))):
                 yield Objection("destructive", f"Python's {name.lstrip('?.')}: it deletes files")
         elif name in _RUNS_SHELL:
             yield NestedShell(self._evaluate_first(call) or "")

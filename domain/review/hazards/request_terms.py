@@ -15,7 +15,7 @@ from quorum.domain.review.hazards.places import (
     normalize,
     runs_on_its_own,
 )
-from quorum.domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out
+from quorum.domain.review.hazards.selection import is_plain_find, is_selected_by_words, leaves_out, list_limits
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms
 from quorum.domain.review.target_names import is_open
@@ -103,6 +103,10 @@ def complete_terms(
     if terms.names:
         return replace(terms, is_exact=is_exact)
     words = run.operands
+    if run.program in ("chown", "chgrp"):  # an owner and a group are two names in one word
+        words = tuple(
+            name for word in words for name in (word.split(":") if "/" not in word else (word,)) if name
+        )
     if run.in_loop:  # what selects the targets may stand in any command before
         words = tuple(word for command in script.commands for word in command.words[1:] if word[:1] != "-")
     known = _COMMAND_WORDS.get(run.program, frozenset()) | ({run.program, *_FEEDERS} if run.in_loop else set())
@@ -120,7 +124,8 @@ def complete_terms(
         kinds, is_exact = _KINDS_OF_MANY, False
     is_fed = run.in_loop or run.program == "find"
     kinds = kinds if is_of_files else ""
-    return replace(terms, names=names, kinds=kinds, is_fed=is_fed, is_exact=is_exact)
+    limits = list_limits(script.commands)
+    return replace(terms, names=names, kinds=kinds, limits=limits, is_fed=is_fed, is_exact=is_exact)
 
 
 def _names_like_option(run: Invocation) -> bool:

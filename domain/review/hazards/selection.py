@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.shell.script import ScriptCommand
@@ -34,6 +35,16 @@ def leaves_out(run: Invocation) -> bool:
         or word.startswith((":!", ":^", ":(", "!", "^"))
         or (short and word[:1] == "-" != word[1:2] and short in word)
         for word in run.arguments
+    )
+
+
+def list_limits(commands: Sequence[ScriptCommand]) -> frozenset[str]:
+    """The ages and sizes that a single find limits its selection to."""
+    if [command.words[:1] for command in commands].count(("find",)) != 1:
+        return frozenset()
+    words = next(command.words for command in commands if command.words[:1] == ("find",))
+    return frozenset(
+        f"{test} {value}" for test, value in pairwise(words) if test in ("-mtime", "-mmin", "-size")
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.review.hazards.invocation import Invocation, unwrap
 from quorum.domain.review.hazards.program_table import skip_leading_options
 
 _PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
@@ -41,10 +41,17 @@ _ENTERS: dict[tuple[str, str], tuple[frozenset[str], int]] = {
             1,
         ),
     ),
-    ("docker-compose", "exec"): (frozenset({"-e", "-u", "-w"}), 1),
+    **dict.fromkeys(
+        [("docker-compose", "exec"), ("docker-compose", "run")],
+        (frozenset({"-e", "-u", "-w", "-v", "-p", "--env", "--user", "--workdir", "--volume", "--name"}), 1),
+    ),
     ("kubectl", "exec"): (frozenset({"-n", "-c", "--namespace", "--container"}), 1),
     ("oc", "exec"): (frozenset({"-n", "-c"}), 1),
     ("poetry", "run"): (frozenset(), 0),
+    **dict.fromkeys(
+        [("npm", "exec"), ("pnpm", "dlx"), ("pnpm", "exec"), ("yarn", "dlx"), ("bun", "x"), ("pipx", "run")],
+        (frozenset({"-p", "--package", "--spec"}), 0),
+    ),
     ("uv", "run"): (frozenset({"--with", "--python", "-p"}), 0),
     ("pipenv", "run"): (frozenset(), 0),
     ("bundle", "exec"): (frozenset(), 0),
@@ -95,32 +102,64 @@ _STARTS_WORDS: dict[str, tuple[frozenset[str], int]] = {
 }
 
 
+_STARTERS = frozenset({"docker", "podman", *_STARTS_WORDS, *(program for program, _ in _ENTERS)})
+# Options of package managers that take a word, in front of their commands.
+_LEADING_VALUES = {
+    **dict.fromkeys(
+        ("npm", "pnpm", "yarn", "bun"),
+        ("-C", "-F", "-w", "--cwd", "--dir", "--filter", "--prefix", "--workspace"),
+    ),
+    "poetry": ("-C", "-P", "--directory", "--project"),
+    "uv": ("--directory", "--project", "--cache-dir"),
+}
+
+
+def list_started(given: Invocation) -> Iterator[Invocation]:
+    """The program itself, and each that it runs with the words behind it, here, in a container or elsewhere."""
+    for run in unwrap(given):
+        yield run
+        if (started := _find_started(run)) is not None:
+            yield from list_started(replace(started, wrappers=(*run.wrappers, run.program)))
+
+
 def enter_started(run: Invocation) -> Invocation:
     """The program that another one starts in a container or in an environment, where its words name one."""
     for _ in range(3):
-        if (arguments := skip_leading_options(run)) != run.arguments:
-            run = replace(run, arguments=arguments)
-        if (
-            _PYTHON.fullmatch(run.program)
-            and "-m" in run.arguments[:-1]
-            and run.arguments[run.arguments.index("-m") + 1]
-            in ("pip", "pytest", "venv", "build", "twine", "pipx", "uv")
-        ):
-            words = run.arguments[run.arguments.index("-m") + 1 :]
-        elif run.program in _STARTS_WORDS:
-            with_value, leading = _STARTS_WORDS[run.program]
-            words = _skip(run.arguments, with_value, leading)
-        else:
-            place = next((place for place, word in enumerate(run.arguments) if not word.startswith("-")), None)
-            key = (run.program, run.arguments[place]) if place is not None else (run.program, "")
-            if place is None or key not in _ENTERS:
-                return run
-            with_value, leading = _ENTERS[key]
-            words = _skip(run.arguments[place + 1 :], with_value, leading)
-        if not words:
-            return run
-        run = replace(run, program=words[0].rpartition("/")[2], arguments=words[1:])
+        if (started := _find_started(run)) is None:
+            return replace(run, arguments=skip_leading_options(run))
+        run = started
     return run
+
+
+def _find_started(run: Invocation) -> Invocation | None:
+    if run.program not in _STARTERS and not _PYTHON.fullmatch(run.program):
+        return None
+    words = skip_leading_options(run)
+    if words[:1] == ("compose",) and run.program in ("docker", "podman"):
+        run = replace(run, program="docker-compose", arguments=words[1:])
+        words = run.arguments
+    if (
+        _PYTHON.fullmatch(run.program)
+        and "-m" in words[:-1]
+        and words[words.index("-m") + 1] in ("pip", "pytest", "venv", "build", "twine", "pipx", "uv")
+    ):
+        words = words[words.index("-m") + 1 :]
+    elif run.program in _STARTS_WORDS:
+        words = _skip(words, *_STARTS_WORDS[run.program])
+    else:
+        command, *rest = skip_values(run.program, words) or ("",)
+        if (run.program, command) not in _ENTERS:
+            return None
+        words = _skip(tuple(rest), *_ENTERS[run.program, command])
+    return replace(run, program=words[0].rpartition("/")[2], arguments=tuple(words[1:])) if words else None
+
+
+def skip_values(program: str, words: Sequence[str]) -> Sequence[str]:
+    """The words of a program from its command on."""
+    place = 0
+    while place < len(words) and words[place].startswith("-"):
+        place += 2 if words[place] in _LEADING_VALUES.get(program, ()) else 1
+    return words[place:]
 
 
 def _skip(words: tuple[str, ...], with_value: Iterable[str], leading: int) -> tuple[str, ...]:
