@@ -16,6 +16,7 @@ from quorum.application.program_lookup import (
     select_loader_environment,
 )
 from quorum.domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
+from quorum.infrastructure.execution.commands.supervisor import NAMESPACE_FILTER
 
 PROGRAM = "bwrap"
 # What commands are started by.
@@ -31,6 +32,8 @@ NAMESPACES = (
     "--cap-drop",
     "ALL",
     "--new-session",
+    "--seccomp",
+    str(NAMESPACE_FILTER),
 )
 # Without capabilities root still may write what belongs to it, settings of the kernel among it.
 _KERNEL = (
