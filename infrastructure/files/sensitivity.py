@@ -24,7 +24,7 @@ class Sensitivity:
         self._asked = policy.is_sensitive(base.path)
         self._folders: dict[tuple[str, ...], bool] = {(): False}
         # The policy is only asked about names at which one of its patterns can end: one test instead of many.
-        self._candidate = extract_last_names(policy.sensitive)
+        self._candidate = extract_last_names(policy.sensitive, copies=True)
         self._own = frozenset(policy.own)
 
     def covers(self, names: tuple[str, ...]) -> bool:

@@ -191,8 +191,8 @@ class _Search:
         self._most = most
         self._cache = cache
         self._is_protected = extract_last_names(policy.protected)
-        self._is_sensitive = extract_last_names(policy.sensitive)
-        self._is_either = extract_last_names((*policy.protected, *policy.sensitive))
+        self._is_sensitive = extract_last_names(policy.sensitive, copies=True)
+        self._is_either = extract_last_names((*policy.protected, *policy.sensitive), copies=True)
         self._found = GuardedFiles()
         self._met: set[str] = set()
         self._real_folders: dict[str, str] = {}
