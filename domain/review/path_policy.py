@@ -281,6 +281,24 @@ def _is_imported_at_start(name: str, inner: str = "") -> bool:
 NO_CODE = OwnCode()
 
 
+class GuardedPlaces:
+    """Places that are guarded whatever their names say, with all below them; they may change while a session
+    lasts. This one has none."""
+
+    def is_protected(self, path: str) -> bool:
+        """Whether a canonical path is one that programs obey by a link or a setting, or that was moved."""
+        return False
+
+    def is_sensitive(self, path: str) -> bool:
+        """Whether a canonical path holds what was sensitive under another name."""
+        return False
+
+
+NO_PLACES = GuardedPlaces()
+# Exactly so spelled: a file of this name makes a repository of a folder that holds what one needs besides.
+_REPOSITORY_NAMES = frozenset({"HEAD", "commondir"})
+
+
 class PathPolicy(Struct, frozen=True, kw_only=True):
     """Patterns as in ignore files, compared without regard to case.
 
@@ -288,13 +306,14 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.
     A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
-    `code` is what quorum itself loads and starts: protected wherever it lies.
+    `code` is what quorum itself loads and starts: protected wherever it lies. `places` are guarded besides.
     `roots` may grow while a session lasts, see `WorkspaceRoots`.
     """
 
     roots: Sequence[str]
     own: tuple[str, ...] = ()
     code: OwnCode = NO_CODE
+    places: GuardedPlaces = NO_PLACES
     protected: tuple[str, ...] = PROTECTED
     sensitive: tuple[str, ...] = SENSITIVE
 
@@ -305,12 +324,20 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
     def is_protected(self, path: str) -> bool:
         """Whether writing this path is always asked about."""
         return (
-            self._is_own(path) or _matches_any(self._list_names(path), self.protected) or self.code.covers(path)
+            self._is_own(path)
+            or _matches_any(self._list_names(path), self.protected)
+            or path.rpartition("/")[2] in _REPOSITORY_NAMES
+            or self.code.covers(path)
+            or self.places.is_protected(path)
         )
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""
-        return self._is_own(path) or _matches_any(self._list_names(path), self.sensitive, copies=True)
+        return (
+            self._is_own(path)
+            or _matches_any(self._list_names(path), self.sensitive, copies=True)
+            or self.places.is_sensitive(path)
+        )
 
     def _is_own(self, path: str) -> bool:
         if not self.own:

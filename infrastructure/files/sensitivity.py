@@ -6,7 +6,7 @@ import os
 import stat
 from collections import deque
 
-from quorum.domain.review.path_policy import PathPolicy, extract_last_names
+from quorum.domain.review.path_policy import NO_PLACES, PathPolicy, extract_last_names
 from quorum.infrastructure.files.workspace import Location
 
 _MOST_ENTRIES = 100_000
@@ -41,6 +41,10 @@ class Sensitivity:
     def _is_sensitive(self, names: tuple[str, ...]) -> bool:
         path = os.path.join(self._base, *names) if self._own else ""
         if path in self._own:
+            return True
+        if self._policy.places is not NO_PLACES and self._policy.places.is_sensitive(
+            path or os.path.join(self._base, *names)
+        ):
             return True
         if not self._candidate.covers(names[-1]):
             return False

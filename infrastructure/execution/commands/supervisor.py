@@ -73,8 +73,8 @@ _IGNORED = (
 
 # Of the sandbox, while it is being made. The shell in it has only digits for descriptors.
 _INFO, _GO, _READY = 7, 8, 9
-# Where bubblewrap reads which system calls it is to refuse.
-NAMESPACE_FILTER = 99
+# Where bubblewrap reads which system calls it is to refuse, as its command line says.
+_NAMESPACE_FILTER = 99
 _WAIT_FOR_GUARDS = (
     f'printf . >&{_READY}; read -r go <&{_GO} || exit 125; exec {_INFO}>&- {_GO}<&- {_READY}>&-; exec "$@"'
 )
@@ -281,7 +281,7 @@ def hand_over_namespace_filter() -> None:
     reader, writer = os.pipe()
     os.write(writer, bytes((_Instruction * len(words))(*(_Instruction(*word) for word in words))))
     os.close(writer)
-    os.dup2(reader, NAMESPACE_FILTER)
+    os.dup2(reader, _NAMESPACE_FILTER)
     os.close(reader)
 
 

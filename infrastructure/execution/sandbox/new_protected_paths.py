@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.execution.sandbox.guarded_files import (
+    GIT_SETTINGS,
+    HEAD,
     MOST_ENTRIES,
     FolderCache,
     GuardedFiles,
@@ -95,6 +97,11 @@ class ProtectedPathCheck:
         )
         known = {each.itself for each in self._before.places.values() if not each.link}
         made = [path for path, now in after.places.items() if self._is_new(path, now, known)]
+        # Without its HEAD a folder is no repository, and what else is in it may be the person's.
+        heads = {os.path.dirname(path) for path in made if os.path.basename(path) == HEAD}
+        made = [p for p in made if os.path.dirname(p) not in heads or os.path.basename(p) not in GIT_SETTINGS]
+        # Under another name, too, git would obey a repository's own folder from inside.
+        made += [os.path.join(path, HEAD) for path in made if _is_repository_folder(path)]
         behind = [self._find_cause(path, after.links) for path in made]
         return sorted(dict.fromkeys(behind), key=lambda path: (-path.count("/"), path)), after.complete
 
@@ -210,6 +217,11 @@ def _make_writable(name: str, place: int) -> Iterator[None]:
             os.chmod(f"/proc/self/fd/{folder}", mode)
     finally:
         os.close(folder)
+
+
+def _is_repository_folder(path: str) -> bool:
+    is_folder = is_git_folder_name(os.path.basename(path)) and not os.path.islink(path)
+    return is_folder and os.path.lexists(os.path.join(path, HEAD))
 
 
 def _has_other_names(path: str) -> bool:

@@ -16,7 +16,6 @@ from quorum.application.program_lookup import (
     select_loader_environment,
 )
 from quorum.domain.shell.sandbox import Keys, SandboxOff, SandboxOn, SandboxState
-from quorum.infrastructure.execution.commands.supervisor import NAMESPACE_FILTER
 
 PROGRAM = "bwrap"
 # What commands are started by.
@@ -33,7 +32,7 @@ NAMESPACES = (
     "ALL",
     "--new-session",
     "--seccomp",
-    str(NAMESPACE_FILTER),
+    "99",  # the descriptor at which the supervisor hands over the filter
 )
 # Without capabilities root still may write what belongs to it, settings of the kernel among it.
 _KERNEL = (
