@@ -41,6 +41,9 @@ PROTECTED: tuple[str, ...] = (
     *(".mcp.json", ".claude/", ".claude.json", ".cursor/", ".cursorrules", ".codex/", ".gemini/", ".agents/"),
     *(".windsurf/", ".windsurfrules", ".clinerules", ".roo/", ".roomodes", ".continue/", ".kiro/", ".junie/"),
     *(".amazonq/", ".opencode/", "opencode.json", "opencode.jsonc", ".aider.conf.yml"),
+    *("QWEN.md", ".qwen/", "WARP.md", ".agent/", ".crush/", ".crush.json", "crush.json", ".goose/"),
+    *(".goosehints", ".trae/", ".augment/", ".augment-guidelines", ".factory/", ".kilocode/", ".kilocodemodes"),
+    *(".openhands/", ".aiassistant/", ".rules"),
     # editors and development containers
     *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/", ".devcontainer.json"),
     *(
@@ -53,6 +56,9 @@ PROTECTED: tuple[str, ...] = (
         ".dir-locals.el",
         ".dir-locals-2.el",
     ),
+    *(".helix/", ".nova/", ".vs/", "*.sublime-project", ".externalToolBuilders/"),
+    # interpreters, which run these where they start
+    *(".Rprofile", ".irbrc", ".pryrc", ".ghci", ".ocamlinit", ".iex.exs", ".pdbrc", ".octaverc", ".rvmrc"),
     # shells, version managers, and settings of tools that name programs
     *(".envrc", "mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", "mise/config.toml"),
     *(".mise/", ".config/mise/", ".rtx.toml"),
