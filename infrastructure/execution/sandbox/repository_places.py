@@ -67,14 +67,15 @@ def list_link_targets(folder: str) -> Iterator[str]:
     except OSError:  # there is none, or it is closed to us and so to git
         return
     for link in links:
-        yield from _follow(os.path.join(folder, os.readlink(link)))
+        yield from _follow(os.path.join(os.path.realpath(folder), os.readlink(link)))
 
 
 def _follow(path: str) -> Iterator[str]:
     """A path by its canonical folder, and what it is behind a link."""
-    above, name = os.path.split(os.path.normpath(path))
-    yield os.path.join(os.path.realpath(above), name)
-    if os.path.islink(path):
+    above, name = os.path.split(path.rstrip("/"))
+    if name not in ("", ".", ".."):
+        yield os.path.join(os.path.realpath(above), name)
+    if os.path.islink(path) or name in (".", ".."):
         yield os.path.realpath(path)
 
 

@@ -33,6 +33,15 @@ def a_hook_behind_two_links(root: Path) -> str:
     return "real.sh"
 
 
+def a_link_in_a_folder_of_hooks_that_is_a_link(root: Path) -> str:
+    (root / "x/hooks").mkdir(parents=True)
+    (root / "x/check.sh").write_text("mine\n")
+    (root / "x/hooks/pre-commit").symlink_to("../check.sh")
+    shutil.rmtree(root / ".git/hooks")
+    (root / ".git/hooks").symlink_to("../x/hooks")
+    return "x/check.sh"
+
+
 def a_folder_of_hooks(root: Path) -> str:
     (root / "tools/hooks").mkdir(parents=True)
     (root / "tools/hooks/pre-push").write_text("mine\n")
@@ -83,6 +92,7 @@ def a_link_in_a_protected_folder(root: Path) -> str:
 _CASES = [
     a_hook_behind_a_link,
     a_hook_behind_two_links,
+    a_link_in_a_folder_of_hooks_that_is_a_link,
     a_folder_of_hooks,
     hooks_in_the_top_folder,
     included_settings,
