@@ -33,7 +33,7 @@ MOST_FOUND = 300
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 # A folder that changed just before it was read may change again within the same tick of its clock, unnoticed.
 _TICK_NS = 2_000_000_000
-_KERNEL_TICK_NS = 20_000_000
+KERNEL_TICK_NS = 20_000_000
 _PAUSE_SECS = 0.01
 _SETTLE_SECS = 1.0
 _NAME = attrgetter("name")
@@ -139,7 +139,7 @@ class _Stamp(NamedTuple):
 
     def is_settled(self, at_ns: int) -> bool:
         """Whether one more change after this time has another stamp."""
-        return max(self.modified_ns, self.changed_ns) < at_ns - _KERNEL_TICK_NS
+        return max(self.modified_ns, self.changed_ns) < at_ns - KERNEL_TICK_NS
 
 
 _UNSETTLED = _Stamp(0, 0, 0, 0)

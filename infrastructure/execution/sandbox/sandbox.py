@@ -146,7 +146,9 @@ class Sandbox:
             return []
         commands, said = self._unfinished.pop_all()
         for each in commands:
-            check = ProtectedPathCheck(self._policy, each.before, roots=each.roots, opened=each.opened)
+            check = ProtectedPathCheck(
+                self._policy, each.before, roots=each.roots, opened=each.opened, began_ns=each.began_ns
+            )
             said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
         return said
 

@@ -127,6 +127,43 @@ async def test_a_folder_above_that_is_replaced_is_seen(household: Household) -> 
     assert not (household.root / ".git/hooks/pre-commit").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("folder", ["scripts", "none"])
+async def test_a_folder_that_was_made_before_and_is_moved_there_is_seen(
+    household: Household, folder: str
+) -> None:
+    a_repository(household.root)
+    (household.root / "scripts").mkdir()
+    (household.root / "scripts/check.sh").write_text("mine\n")
+    (household.root / ".git/hooks/pre-commit").symlink_to(f"../../{folder}/check.sh")
+    await household.run("mkdir made; echo theirs > made/check.sh")
+
+    said = await household.run(f"mv {folder} old; mv made {folder}")
+
+    assert "set-aside-check.sh~1" in said
+    assert not (household.root / ".git/hooks/pre-commit").exists()
+
+
+@pytest.mark.parametrize("touches", [False, True])
+async def test_scripts_that_the_person_makes_hooks_of_meanwhile_stay_unless_the_command_touched_them(
+    household: Household, touches: bool
+) -> None:
+    a_repository(household.root)
+    hooks = household.root / "tools"
+    hooks.mkdir()
+    launch = household.sandbox().confine().launch(["/bin/true"], cwd=household.root, environment={})
+    assert launch.check is not None
+    launch.check._began_ns += 10**10  # as if the folder had been there for long
+    git(household.root, "config", "core.hooksPath", "tools")
+    if touches:
+        launch.check._began_ns = 0
+
+    said = launch.finish(was_asked=False)
+
+    assert hooks.exists() is not touches
+    assert bool(said) is touches
+
+
 @pytest.mark.parametrize(
     "command",
     [
