@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quorum.domain.review.path_policy import NO_CODE, OwnCode, PathPolicy
+from quorum.domain.review.path_policy import NO_CODE, NO_PLACES, GuardedPlaces, OwnCode, PathPolicy
 from quorum.infrastructure.config.paths import FILE_NAME, locate_state_folder, locate_user_file
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.sandbox.places import expand_path
@@ -22,6 +22,7 @@ def build_path_policy(
     *,
     folders: Sequence[str] | None = None,
     code: OwnCode = NO_CODE,
+    places: GuardedPlaces = NO_PLACES,
 ) -> PathPolicy:
     """The roots of the workspace, the patterns of the person, what is quorum's own, and its code.
 
@@ -38,6 +39,7 @@ def build_path_policy(
         roots=folders if folders is not None else tuple(map(str, roots)),
         own=tuple(map(os.path.realpath, own)),
         code=code,
+        places=places,
         protected=(*settings.review.protected, *named),
         sensitive=settings.review.sensitive,
     )

@@ -25,6 +25,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
 from quorum.domain.review.decision import UNUSABLE_EDIT, Decision
 from quorum.domain.review.earlier_plan import EarlierPlan
+from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.plan_comparison import PlanComparison
@@ -315,17 +316,18 @@ class Approval:
         self._show_waiting("review", feed)
         review, subject = self._state.review, self._call.subject
         self._folder = await review.find_folder(subject)
+        lookalikes = find_lookalikes(packet.call)
         async with self._collect_votes(packet, feed):
             request = ReviewRequest(
                 packet=packet,
-                reasons=asked.reasons,
+                reasons=(*lookalikes, *asked.reasons),
                 batch_size=self._state.size,
                 following=await self._list_following_packets(),
                 stale=stale,
                 proposals=await review.propose_rules(subject),
                 offer=await review.offer(subject, self._state.events.state.approvals),
                 routine_reasons=asked.routine_reasons,
-                notices=asked.notices,
+                notices=(*lookalikes, *asked.notices),
                 folder=self._folder,
                 is_edited=self._edited,
                 comparison=find_comparison(self._call, self._state),

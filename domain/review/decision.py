@@ -216,6 +216,8 @@ def _judge_paths(subject: Subject, paths: PathPolicy) -> list[_Voice]:
 def _explain_protection(path: str, paths: PathPolicy) -> str:
     if paths.code.covers(path):
         return f"{path} is a protected path: quorum itself loads or starts it, outside the sandbox"
+    if paths.places.is_protected(path):
+        return f"{path} is a protected path: a protected file was here or leads here, or git obeys what is here"
     return f"{path} is a protected path"
 
 

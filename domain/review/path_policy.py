@@ -41,6 +41,9 @@ PROTECTED: tuple[str, ...] = (
     *(".mcp.json", ".claude/", ".claude.json", ".cursor/", ".cursorrules", ".codex/", ".gemini/", ".agents/"),
     *(".windsurf/", ".windsurfrules", ".clinerules", ".roo/", ".roomodes", ".continue/", ".kiro/", ".junie/"),
     *(".amazonq/", ".opencode/", "opencode.json", "opencode.jsonc", ".aider.conf.yml"),
+    *("QWEN.md", ".qwen/", "WARP.md", ".agent/", ".crush/", ".crush.json", "crush.json", ".goose/"),
+    *(".goosehints", ".trae/", ".augment/", ".augment-guidelines", ".factory/", ".kilocode/", ".kilocodemodes"),
+    *(".openhands/", ".aiassistant/", ".rules"),
     # editors and development containers
     *(".vscode/", "*.code-workspace", ".idea/", ".fleet/", ".zed/", ".devcontainer/", ".devcontainer.json"),
     *(
@@ -53,6 +56,9 @@ PROTECTED: tuple[str, ...] = (
         ".dir-locals.el",
         ".dir-locals-2.el",
     ),
+    *(".helix/", ".nova/", ".vs/", "*.sublime-project", ".externalToolBuilders/"),
+    # interpreters, which run these where they start
+    *(".Rprofile", ".irbrc", ".pryrc", ".ghci", ".ocamlinit", ".iex.exs", ".pdbrc", ".octaverc", ".rvmrc"),
     # shells, version managers, and settings of tools that name programs
     *(".envrc", "mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", "mise/config.toml"),
     *(".mise/", ".config/mise/", ".rtx.toml"),
@@ -105,6 +111,35 @@ _WILD = compile_late(r"[*?\[]")
 # data behind a colon, and give each long name a short one.
 _UNSEEN = compile_late("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _ENDING = compile_late(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
+# What editors, file managers, package managers and people add to the name of a file for another copy of it. Vim
+# and Kate put a dot in front as well.
+_COPY_ENDINGS = (
+    *(
+        "~",
+        ".bak",
+        ".backup",
+        ".orig",
+        ".original",
+        ".old",
+        ".save",
+        ".saved",
+        ".copy",
+        ".tmp",
+        ".temp",
+        ".rej",
+    ),
+    *(".swp", ".swo", ".swn", ".kate-swp", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".dpkg-tmp", ".ucf-old"),
+    *(".rpmsave", ".rpmorig", ".rpmnew", ".pacnew", ".pacsave", "___jb_tmp___", "___jb_old___"),
+)
+_COPY = compile_late(
+    r"(?:#|copy of )(?P<inner>.+?)#?|(?P<above>.+?)(?:"
+    + "|".join(map(re.escape, sorted(_COPY_ENDINGS, key=len, reverse=True)))
+    + r"|\.~[0-9]+~|\.un~|[.-][0-9]+|[._-](?:bak|backup|old|orig|copy)[0-9]*)"
+    r"|(?P<stem>.+?)(?: - copy| copy)?(?: ?\([0-9]+\)| [0-9]+)?(?P<suffix>\.[^.]*)?"
+)
+_MOST_COPIED = 3
+# Every file found is checked: most names are told by their ends to be no such thing.
+_COPY_ENDS = (*_COPY_ENDINGS, "#", "bak", "backup", "old", "orig", "copy", *"0123456789")
 
 
 def is_git_folder_name(name: str) -> bool:
@@ -114,9 +149,13 @@ def is_git_folder_name(name: str) -> bool:
 
 
 class NamePatterns:
-    """Patterns of single names, compared without regard to case and as lax file systems compare names."""
+    """Patterns of single names, compared without regard to case and as lax file systems compare names.
 
-    def __init__(self, patterns: Iterable[str]) -> None:
+    With `copies` they also cover the names that editors and people give to copies of such files.
+    """
+
+    def __init__(self, patterns: Iterable[str], *, copies: bool = False) -> None:
+        self._copies = copies
         folded = [pattern.casefold() for pattern in patterns]
         wild = [pattern for pattern in folded if _WILD.search(pattern)]
         self._plain = frozenset(folded).difference(wild)
@@ -132,7 +171,20 @@ class NamePatterns:
 
     def covers(self, name: str) -> bool:
         """Whether one of the patterns covers a name."""
-        return any(self._covers(spelling) for spelling in _list_spellings(name))
+        spellings = _list_spellings(name)
+        if any(self._covers(spelling) for spelling in spellings):
+            return True
+        return self._copies and any(map(self._covers_copied, spellings))
+
+    def _covers_copied(self, name: str) -> bool:
+        """Whether they cover what this name says that it is a copy of; there may be copies of copies."""
+        for _ in range(_MOST_COPIED):
+            if (copied := _find_copied(name)) is None:
+                return False
+            if self._covers(copied) or self._covers(copied.removeprefix(".")):
+                return True
+            name = copied
+        return False
 
     def _covers(self, name: str) -> bool:
         if name in self._plain or ("~" in name and self._short.fullmatch(name)):
@@ -145,10 +197,13 @@ def _compile_alternatives(expressions: Iterable[str]) -> re.Pattern[str]:
     return compile_late("|".join(expressions) or r"(?!)")
 
 
-def extract_last_names(patterns: Iterable[str]) -> NamePatterns:
-    """The last names of patterns: a path whose last name they do not cover is not where a pattern ends."""
+def extract_last_names(patterns: Iterable[str], *, copies: bool = False) -> NamePatterns:
+    """The last names of patterns: a path whose last name they do not cover is not where a pattern ends.
+
+    With `copies` they cover copies as well, as `PathPolicy.is_sensitive` does.
+    """
     ends = (pattern.strip("/").rpartition("/")[2] for pattern in patterns)
-    return NamePatterns(end for end in ends if end)
+    return NamePatterns((end for end in ends if end), copies=copies)
 
 
 def _list_spellings(name: str) -> tuple[str, ...]:
@@ -170,6 +225,16 @@ def _normalise_path(path: str) -> str:
 def _normalise_folder(path: str) -> str:
     """The same of a folder: the next path that is asked about mostly lies in it too."""
     return "/".join(_list_spellings(name)[-1] for name in path.split("/"))
+
+
+def _find_copied(name: str) -> str | None:
+    """The name of the file that this one names itself a copy of, if it does."""
+    if not (name.endswith(_COPY_ENDS) or " " in name or "(" in name):
+        return None
+    if (found := _COPY.fullmatch(name)) is None:
+        return None
+    copied = found["inner"] or found["above"] or f"{found['stem']}{found['suffix'] or ''}"
+    return copied if copied != name else None
 
 
 def _build_short_name(name: str) -> str | None:
@@ -222,6 +287,24 @@ def _is_imported_at_start(name: str, inner: str = "") -> bool:
 NO_CODE = OwnCode()
 
 
+class GuardedPlaces:
+    """Places that are guarded whatever their names say, with all below them; they may change while a session
+    lasts. This one has none."""
+
+    def is_protected(self, path: str) -> bool:
+        """Whether a canonical path is one that programs obey by a link or a setting, or that was moved."""
+        return False
+
+    def is_sensitive(self, path: str) -> bool:
+        """Whether a canonical path holds what was sensitive under another name."""
+        return False
+
+
+NO_PLACES = GuardedPlaces()
+# Exactly so spelled: a file of this name makes a repository of a folder that holds what one needs besides.
+_REPOSITORY_NAMES = frozenset({"HEAD", "commondir"})
+
+
 class PathPolicy(Struct, frozen=True, kw_only=True):
     """Patterns as in ignore files, compared without regard to case.
 
@@ -229,13 +312,14 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
     below; a pattern with an inner slash matches that run of names at any depth. `*` does not cross a slash.
     A pattern with a wildcard does not cover examples such as `.env.example`.
     `own` are canonical paths of quorum's own files and folders: protected and sensitive wherever they lie.
-    `code` is what quorum itself loads and starts: protected wherever it lies.
+    `code` is what quorum itself loads and starts: protected wherever it lies. `places` are guarded besides.
     `roots` may grow while a session lasts, see `WorkspaceRoots`.
     """
 
     roots: Sequence[str]
     own: tuple[str, ...] = ()
     code: OwnCode = NO_CODE
+    places: GuardedPlaces = NO_PLACES
     protected: tuple[str, ...] = PROTECTED
     sensitive: tuple[str, ...] = SENSITIVE
 
@@ -246,12 +330,20 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
     def is_protected(self, path: str) -> bool:
         """Whether writing this path is always asked about."""
         return (
-            self._is_own(path) or _matches_any(self._list_names(path), self.protected) or self.code.covers(path)
+            self._is_own(path)
+            or _matches_any(self._list_names(path), self.protected)
+            or path.rpartition("/")[2] in _REPOSITORY_NAMES
+            or self.code.covers(path)
+            or self.places.is_protected(path)
         )
 
     def is_sensitive(self, path: str) -> bool:
         """Whether even reading this path is asked about."""
-        return self._is_own(path) or _matches_any(self._list_names(path), self.sensitive)
+        return (
+            self._is_own(path)
+            or _matches_any(self._list_names(path), self.sensitive, copies=True)
+            or self.places.is_sensitive(path)
+        )
 
     def _is_own(self, path: str) -> bool:
         if not self.own:
@@ -267,9 +359,9 @@ class PathPolicy(Struct, frozen=True, kw_only=True):
         return tuple(name for name in path.split("/") if name)
 
 
-def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
-    """Whether one of the patterns ends at one of the names."""
-    return bool(names) and (_is_end_matched(names, patterns) or _matches_folder(names[:-1], patterns))
+def _matches_any(names: tuple[str, ...], patterns: tuple[str, ...], *, copies: bool = False) -> bool:
+    """Whether one of the patterns ends at one of the names, or the last is that of a copy."""
+    return bool(names) and (_is_end_matched(names, patterns, copies) or _matches_folder(names[:-1], patterns))
 
 
 @lru_cache(maxsize=256)
@@ -278,9 +370,9 @@ def _matches_folder(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     return any(_is_end_matched(names[:end], patterns) for end in range(1, len(names) + 1))
 
 
-def _is_end_matched(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+def _is_end_matched(names: tuple[str, ...], patterns: tuple[str, ...], copies: bool = False) -> bool:
     """Whether one of the patterns ends at the last of the names."""
-    single, last, runs = _compile(patterns)
+    single, last, runs = _compile(patterns, copies)
     if single.covers(names[-1]):
         return True
     return last.covers(names[-1]) and any(
@@ -292,12 +384,19 @@ def _is_end_matched(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=32)
 def _compile(
-    patterns: tuple[str, ...],
+    patterns: tuple[str, ...], copies: bool
 ) -> tuple[NamePatterns, NamePatterns, tuple[tuple[NamePatterns, ...], ...]]:
     """Those of one name together, the last names of the others together, and these others: every file is asked
     about."""
     parts = [[part for part in pattern.split("/") if part] for pattern in patterns]
-    single = NamePatterns(each[0] for each in parts if len(each) == 1)
+    single = NamePatterns((each[0] for each in parts if len(each) == 1), copies=copies)
     several = [each for each in parts if len(each) > 1]
-    last = NamePatterns(each[-1] for each in several)
-    return single, last, tuple(tuple(NamePatterns((part,)) for part in each) for each in several)
+    last = NamePatterns((each[-1] for each in several), copies=copies)
+    return (
+        single,
+        last,
+        tuple(
+            (*(NamePatterns((part,)) for part in above), NamePatterns((end,), copies=copies))
+            for *above, end in several
+        ),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
@@ -57,7 +58,7 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     stand beside names too. `kinds` are words for targets that only a selection finds, such as "files"; they
     never say which. `limits`: the ages and sizes that a selection is limited to, as tests of find.
     `is_fed`: a find or another command selects the targets, by `names`.
-    `is_exact`: the names say all that is touched.
+    `is_exact`: the names say all that is touched. `are_files`: the targets are files and folders.
     """
 
     effect: Effect
@@ -68,6 +69,7 @@ class RequestTerms(Struct, frozen=True, kw_only=True):
     limits: frozenset[str] = frozenset()
     is_fed: bool = False
     is_exact: bool = True
+    are_files: bool = False
 
 
 _VERBS: dict[Effect, str] = {
@@ -177,6 +179,94 @@ _KNOWN_PLACES = frozenset(
         ),
     }
 )
+# What may stand between a verb and the name of its object, and behind that name: anything else may be what is
+# meant, and the name only say where it is or of what kind.
+_JOINING = frozenset({",", "&", "and", "or", "plus", "then", "also", "both", "either", "as", "well"})
+_BEFORE_NAME = frozenset(
+    {
+        *("the", "this", "that", "these", "those", "my", "our", "your", "its", "a", "all", "every", "each"),
+        *(
+            "entire",
+            "whole",
+            "complete",
+            "remote",
+            "local",
+            "called",
+            "named",
+            "of",
+            "rid",
+            "out",
+            "away",
+            "up",
+        ),
+        *("generated", "existing", "down", "off", "please", "now", "just", "force", "to", "at", "with", "by"),
+    }
+)
+_KINDS_OF_FILES = frozenset(
+    {
+        *("file", "files", "folder", "folders", "directory", "directories", "dir", "dirs", "subfolder", "tree"),
+        *("path", "paths", "link", "symlink", "archive", "artifact", "artifacts", "output", "item", "items"),
+    }
+)
+_KINDS_OF_OTHERS = frozenset(
+    {
+        *(
+            "branch",
+            "branches",
+            "tag",
+            "tags",
+            "stash",
+            "stashes",
+            "commit",
+            "commits",
+            "database",
+            "databases",
+        ),
+        *("table", "tables", "container", "containers", "image"),
+        *("images", "volume", "volumes", "network", "networks", "process", "processes", "pid", "pids", "job"),
+        *("jobs", "service", "services", "server", "servers", "pod", "pods", "deployment", "namespace"),
+        *("release", "package", "app", "application", "environment", "cache", "worktree", "repository", "repo"),
+        *(
+            "user",
+            "users",
+            "group",
+            "rows",
+            "records",
+            "row",
+            "record",
+            "entries",
+            "data",
+            "contents",
+            "content",
+        ),
+        *("db", "cluster", "daemon", "instance", "instances", "session", "sessions", "key", "keys", "secret"),
+    }
+)
+_AFTER_NAME = frozenset(
+    {
+        *(".", ";", ":", "!", "?", ")", "from", "in", "on", "at", "under", "inside", "within", "below", "here"),
+        *("there", "away", "out", "down", "up", "back", "please", "now", "too", "again", "completely", "fully"),
+        *(
+            "recursively",
+            "permanently",
+            "entirely",
+            "forcibly",
+            "immediately",
+            "which",
+            "that",
+            "so",
+            "because",
+        ),
+        *("since", "for", "with", "by", "using", "via", "to", "into", "who", "they", "it", "we", "i", "as"),
+        *("altogether", "today", "first", "directly", "properly", "quickly", "is", "are", "was", "were", "has"),
+    }
+)
+# Their object stands between them and their other part.
+_PARTED_VERBS = frozenset({"throw", "throws", "take", "tear", "blow", "put"})
+_PRONOUNS = frozenset({"it", "them", "these", "those", "this", "that", "both", "all"})
+_TOKEN = compile_late(
+    r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)|['’]\w+|[^\s\"'`“”«»’,;:!?()\[\]]+|[,;:!?()]"
+)
 _PASTED = compile_late(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
 _QUOTED = compile_late(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
 _QUOTES = "\"'`“”«»"
@@ -209,7 +299,7 @@ class PlainRequest(Struct, frozen=True, dict=True):
         if terms.needs_noun and not self._has(terms.nouns):
             return False
         if terms.names and terms.names != {"."}:
-            return all(map(self._has_name, terms.names))
+            return all(map(self._has_name, terms.names)) and self._has_as_objects(terms)
         return self._has(terms.nouns) or (bool(limits) and self._has(terms.kinds))
 
     def _take_limits(self, terms: RequestTerms) -> tuple[str, frozenset[str]]:
@@ -225,6 +315,27 @@ class PlainRequest(Struct, frozen=True, dict=True):
         if terms.effect is Effect.EMPTY:  # then the word says what is to become of them
             text = re.sub(r"(?i)\bempty\b", " ", text)
         return text, frozenset(kept)
+
+    def _has_as_objects(self, terms: RequestTerms) -> bool:
+        """Whether the verb is about the targets, and not about what is in them or named after them."""
+        tokens = [(found.start(), _normalize_token(found[0])) for found in _TOKEN.finditer(self.text)]
+        words = [word for _, word in tokens]
+        starts: set[int] = set()
+        for found in _compile_instruction(terms.effect).finditer(self.text):
+            starts.add(sum(at < found.end() for at, _ in tokens))
+            inside = (i for i, (at, _) in enumerate(tokens) if found.start() <= at < found.end())
+            starts |= {i + 1 for i in inside if words[i] in _PARTED_VERBS}
+        spellings = [list_spellings(name) for name in terms.names]
+        names = frozenset().union(*spellings)
+        kinds = _KINDS_OF_FILES if terms.are_files else _KINDS_OF_FILES | _KINDS_OF_OTHERS
+        if terms.is_fed or not terms.are_files:
+            pronouns = _PRONOUNS - names
+            if any(word in pronouns for start in starts for word in words[start : start + 1]):
+                return True
+        named = [
+            i for i in range(len(words)) if words[i] in names and _is_object(i, words, starts, names, kinds)
+        ]
+        return all(any(words[i] in each for i in named) for each in spellings)
 
     def _is_about_known_places(self, names: frozenset[str], *, is_limited: bool = False) -> bool:
         """Whether all that it speaks of as a place is one that holds files, or is in a name."""
@@ -329,6 +440,30 @@ def _list_tests(measure: re.Match[str]) -> frozenset[str]:
     if unit[0] == "h" and number % 24 == 0:
         found.add(f"-mtime {sign}{number // 24}")
     return frozenset(found)
+
+
+def _normalize_token(token: str) -> str:
+    if token[:1] in _QUOTES and token[-1:] in _QUOTES and len(token) > 1:
+        return normalize_name(token.strip(_QUOTES))
+    return normalize_name(token.rstrip(".") or token)
+
+
+def _is_object(
+    place: int, words: Sequence[str], starts: Collection[int], names: Collection[str], kinds: Collection[str]
+) -> bool:
+    """Whether nothing stands between this name and a verb, or behind it, that may be meant in its place."""
+    after = next((word for word in words[place + 1 :] if word not in kinds), ".")
+    if not (after in _AFTER_NAME or after in _JOINING or (after in names and not after.isalpha())):
+        return False
+    for at in range(place, -1, -1):
+        if at in starts:
+            return True
+        word = words[at - 1] if at else ""
+        if word in names and word.isalpha() and words[at] in names and words[at].isalpha():
+            return False  # one name of two words, or the first of them says which
+        if word not in names and word not in kinds and word not in _JOINING and word not in _BEFORE_NAME:
+            return False
+    return False
 
 
 @lru_cache(maxsize=len(Effect))

@@ -13,8 +13,15 @@ from quorum.domain.secrets.patterns import SecretSpan
 from quorum.domain.text.late_pattern import compile_late
 
 _WORD = compile_late(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
+_MOST_BEFORE = 200
 _COMMAND_STARTS = ("|", "&", ";", "$(", "`")
 _IN_PATHS = "/\\~"
+# What runs the file or program that its first operand names, perhaps behind options without a value.
+_RUNS_OPERAND = compile_late(
+    r"(?:^|[\s|&;(`/'\"])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|Rscript|source|\.|exec"
+    r"|env|sudo|doas|time|nohup|nice|timeout|setsid|xargs|command)"
+    r"(?:[ \t]+-[A-Za-z]{1,3}|[ \t]+[\d.]+[smhd]?)*\Z"
+)
 
 
 def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
@@ -37,4 +44,6 @@ def _acts_as_name(text: str, span: SecretSpan) -> bool:
     if after == ".":
         return text[span.end + 1 : span.end + 2].isalnum()
     line = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip(" \t")
-    return line.endswith(_COMMAND_STARTS) if line else after in (" ", "\t")
+    if not line:
+        return after in (" ", "\t")
+    return line.endswith(_COMMAND_STARTS) or _RUNS_OPERAND.search(line[-_MOST_BEFORE:]) is not None

@@ -29,6 +29,7 @@ from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
 from quorum.infrastructure.execution.commands.environment import build_command_environment
+from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox
 from quorum.infrastructure.execution.sandbox.places import list_homes
 from quorum.infrastructure.execution.shell.gate import ShellGate
@@ -98,6 +99,7 @@ class SharedParts:
             given.loaded.files,
             folders=self.workspace.folders,
             code=find_own_code(settings, self.workspace.cwd, environ),
+            places=KnownPlaces(self.workspace.folders),
         )
         self.secrets: Final = SessionSecrets(given.mask, settings=settings, environ=environ, policy=self.paths)
         self.secrets.gather()  # before anything is said or recorded

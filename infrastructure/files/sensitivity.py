@@ -6,7 +6,7 @@ import os
 import stat
 from collections import deque
 
-from quorum.domain.review.path_policy import PathPolicy, extract_last_names
+from quorum.domain.review.path_policy import NO_PLACES, PathPolicy, extract_last_names
 from quorum.infrastructure.files.workspace import Location
 
 _MOST_ENTRIES = 100_000
@@ -24,7 +24,7 @@ class Sensitivity:
         self._asked = policy.is_sensitive(base.path)
         self._folders: dict[tuple[str, ...], bool] = {(): False}
         # The policy is only asked about names at which one of its patterns can end: one test instead of many.
-        self._candidate = extract_last_names(policy.sensitive)
+        self._candidate = extract_last_names(policy.sensitive, copies=True)
         self._own = frozenset(policy.own)
 
     def covers(self, names: tuple[str, ...]) -> bool:
@@ -41,6 +41,10 @@ class Sensitivity:
     def _is_sensitive(self, names: tuple[str, ...]) -> bool:
         path = os.path.join(self._base, *names) if self._own else ""
         if path in self._own:
+            return True
+        if self._policy.places is not NO_PLACES and self._policy.places.is_sensitive(
+            path or os.path.join(self._base, *names)
+        ):
             return True
         if not self._candidate.covers(names[-1]):
             return False

@@ -123,7 +123,7 @@ class SessionSecrets:
 
     def _find_sensitive_files(self, until: float) -> Iterator[str]:
         """Breadth first: what lies near the top is found even where there is no time for all."""
-        candidate = extract_last_names(self._policy.sensitive)
+        candidate = extract_last_names(self._policy.sensitive, copies=True)
         folders = deque((root, False) for root in self._policy.roots)
         left = _MOST_ENTRIES
         while folders and left > 0 and time.monotonic() < until:

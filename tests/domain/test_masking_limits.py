@@ -175,7 +175,8 @@ def test_an_option_a_path_a_host_or_a_word_is_legible_to_who_approves_it(name: s
 
 
 @pytest.mark.parametrize(
-    "command", ["curl -H 'X: {}' h", "./deploy --key={}", "curl https://me:{}@h", "echo {}"]
+    "command",
+    ["curl -H 'X: {}' h", "./deploy --key={}", "curl https://me:{}@h", "echo {}", "python3 deploy.py {}"],
 )
 def test_what_a_file_claims_and_looks_random_is_hidden_there(command: str) -> None:
     mask = learnt(NamedSecret("API_KEY", KEY, is_claimed=True))
@@ -183,7 +184,20 @@ def test_what_a_file_claims_and_looks_random_is_hidden_there(command: str) -> No
     assert reviewed(mask, command.format(KEY)) == command.format("[secret:API_KEY]")
 
 
-@pytest.mark.parametrize("command", ["{} -x", "make; {} -x", "a/{}/b", "{}@h", "{}=1 make", "scp {}:x y"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("{} -x", "make; {} -x", "a/{}/b", "{}@h", "{}=1 make", "scp {}:x y", "sh {}", "/bin/bash -x {} a"),
+        *(
+            "cd a && python3.11 -u {}",
+            ". {}",
+            "timeout 5s {}",
+            "sudo -n {}",
+            "xargs {} < list",
+            "bash -c 'sh {}'",
+        ),
+    ],
+)
 def test_where_it_acts_as_a_program_a_host_or_a_part_of_a_path_it_is_legible(command: str) -> None:
     mask = learnt(NamedSecret("API_KEY", KEY, is_claimed=True))
 

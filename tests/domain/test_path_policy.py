@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.review.path_policy import OwnCode, PathPolicy, is_git_folder_name
+from quorum.domain.review.path_policy import OwnCode, PathPolicy, extract_last_names, is_git_folder_name
 
 POLICY = PathPolicy(roots=("/w",), own=("/home/me/.config/quorum",))
 
@@ -22,7 +22,8 @@ POLICY = PathPolicy(roots=("/w",), own=("/home/me/.config/quorum",))
         ),
         *(".gemini/settings.json", ".agents/skills/x/SKILL.md", "opencode.json"),
         *(".devcontainer/devcontainer.json", ".devcontainer.json", ".vscode/tasks.json", "a.code-workspace"),
-        *(".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el"),
+        *(".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".helix/languages.toml"),
+        *(".Rprofile", ".irbrc", ".ghci", ".ocamlinit", ".iex.exs", ".pdbrc", "QWEN.md", ".crush.json"),
         *(".envrc", "mise.toml", ".mise.toml", "mise.local.toml", ".config/mise/config.toml", ".tool-versions"),
         *(".cargo/config.toml", "rust-toolchain.toml", ".yarnrc.yml", ".mvn/jvm.config", ".bashrc", ".zshenv"),
         *(".github/workflows/a.yml", ".gitlab-ci.yml", ".circleci/config.yml", "Jenkinsfile", ".travis.yml"),
@@ -194,3 +195,35 @@ def test_code_that_quorum_loads_is_protected_and_can_be_read(path: str) -> None:
 )
 def test_files_beside_code_that_quorum_loads_are_not_protected(path: str) -> None:
     assert not CODE.is_protected(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("key.pem~", ".key.pem.swp", "#key.pem#", "key.pem.bak", ".id_rsa.swo", ".netrc.swp", ".netrc~"),
+        *(
+            ".secrets.toml.un~",
+            "secrets.toml.~3~",
+            ".pgpass.1",
+            ".pypirc_bak",
+            "AUTH.JSON.Old",
+            "prod.env.orig",
+        ),
+        *("auth (1).json", "auth copy.json", "Copy of auth.json", "key.pem.bak~", "auth.json___jb_tmp___"),
+        *(".kube/config.bak", "deploy/.docker/.config.json.swp", ".npmrc.rpmsave"),
+    ],
+)
+def test_copies_that_editors_and_people_leave_of_sensitive_files_are_sensitive(path: str) -> None:
+    assert POLICY.is_sensitive(f"/w/{path}")
+    assert extract_last_names(POLICY.sensitive, copies=True).covers(path.rpartition("/")[2])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("main.c~", ".main.py.swp", "#notes#", "config.bak", "kube/config.bak", "lib.so.1", "notes (1).txt"),
+        *("foo.key.ts", "auth.js", "v1.2", "Copy of x", "copy.py", "#", "~", ".bak", " (1)"),
+    ],
+)
+def test_copies_of_other_files_are_not_sensitive(path: str) -> None:
+    assert not POLICY.is_sensitive(f"/w/{path}")

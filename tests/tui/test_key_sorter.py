@@ -450,6 +450,62 @@ def test_whatever_is_typed_and_whenever_questions_open_no_word_is_lost_and_none_
     assert typist.answers == []
 
 
+MOVES = ("tab", "up", "down", "left", "right", "pagedown", "shift+up")
+PIECES = st.one_of(
+    st.tuples(st.just("typed"), SENTENCES),
+    st.tuples(st.just("pasted in parts"), SENTENCES),
+    st.tuples(st.just("composed"), SENTENCES),  # an input method sends a whole word at once
+    st.tuples(st.just("moved"), st.sampled_from(MOVES)),
+    st.tuples(st.just("ended"), st.just("enter")),
+)
+
+
+@examples(400)
+@given(
+    st.lists(st.tuples(PIECES, st.floats(0, PACE.hold_secs - 0.01)), min_size=1, max_size=12),
+    st.lists(st.tuples(st.floats(0, 12), st.booleans()), max_size=12),
+    st.booleans(),
+)
+def test_keys_that_move_pastes_in_parts_and_composed_words_among_typing_lose_and_answer_nothing(
+    pieces, openings, asks_enter_twice
+):
+    keys: list[tuple[float, str, str]] = []
+    now, expected = 0.0, ""
+    for (kind, text), pause in [(("typed", "xx"), 0.0), *pieces]:
+        now += pause
+        match kind:
+            case "typed":
+                keys += [(now + 0.02 * place, "key", each) for place, each in enumerate(text)]
+            case "pasted in parts":
+                halves = text[: len(text) // 2], text[len(text) // 2 :]
+                keys += [(now + 0.01 * place, "paste", half) for place, half in enumerate(halves)]
+            case "composed":
+                keys += [(now, "at once", each) for each in text]
+            case _:
+                keys.append((now, "key", text))
+        now = max(keys[-1][0] + 0.001, now)
+        expected += "" if kind in ("moved", "ended") else text
+    opened = [(at, "open" if opens else "close", "") for at, opens in openings]
+    moments = sorted([*keys, *opened], key=lambda moment: moment[0])
+    typist = Typist(asks_enter_twice=asks_enter_twice)
+    for (at, what, text), (following, *_) in pairwise([*moments, (now + 30, "", "")]):
+        match what:
+            case "open":
+                typist.open(at)
+            case "close":
+                typist.close()
+            case "paste":
+                typist._place(typist.sorter.note_pasted(at))
+                typist.draft += text
+            case _:
+                typist.press(text, at, is_pasted=what == "at once")
+        typist.wait(following)
+    typist.close()
+
+    assert "".join(typist.draft.split()) == "".join(expected.split())
+    assert set(typist.answers) <= {*MOVES}
+
+
 def test_every_screen_that_can_open_by_itself_is_guarded():
     for module in pkgutil.walk_packages(quorum.tui.__path__, "quorum.tui."):
         importlib.import_module(module.name)

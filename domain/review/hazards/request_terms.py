@@ -76,7 +76,8 @@ _ELSEWHERE = frozenset(
 )
 _DATABASE_PROGRAMS = CLIENTS | {"dropdb", "redis-cli"}
 _SERVER = re.compile(
-    r"-[hHSu].*|--(host|server|uri|url|maintenance-db|dbname).*|-d.*=.*|.*(://|host(addr)?=).*"
+    r"-[hHSups].*|--(host|server|uri|url|maintenance-db|dbname|port|socket|defaults|login-path).*|-d.*=.*"
+    r"|\w+=.*|.*(://|\$).*"
 )
 _VARIABLE = re.compile(r"\$[A-Za-z_]\w*(?:[:/]\$?\w*)*/?")
 _EXPANDED = re.compile(r"\$[\w({'\"]|`|[<>]\(|\{[^}]")
@@ -125,7 +126,16 @@ def complete_terms(
     is_fed = run.in_loop or run.program == "find"
     kinds = kinds if is_of_files else ""
     limits = list_limits(script.commands)
-    return replace(terms, names=names, kinds=kinds, limits=limits, is_fed=is_fed, is_exact=is_exact)
+    are_files = is_of_files and run.program not in _COMMAND_WORDS and run.program not in _DATABASE_PROGRAMS
+    return replace(
+        terms,
+        names=names,
+        kinds=kinds,
+        limits=limits,
+        is_fed=is_fed,
+        is_exact=is_exact,
+        are_files=are_files,
+    )
 
 
 def _names_like_option(run: Invocation) -> bool:

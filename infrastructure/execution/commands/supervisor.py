@@ -39,17 +39,21 @@ _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP = 22
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _EPERM, _ENOSYS = 1, 38
-# Of each architecture its name in the audit of system calls, and the first of add_key, request_key and keyctl.
-_KEY_CALLS = {
-    "x86_64": (0xC000003E, 248),
-    "i686": (0x40000003, 286),
-    "aarch64": (0xC00000B7, 217),
-    "armv7l": (0x40000028, 309),
-    "riscv64": (0xC00000F3, 217),
-    "loongarch64": (0xC0000102, 217),
-    "ppc64le": (0xC0000015, 269),
-    "s390x": (0x80000016, 278),
+_NEW_USER_NAMESPACE = 0x10000000
+# Of each architecture its name in the audit of system calls, the first of add_key, request_key and keyctl, then
+# unshare and clone, and where the flags of clone lie in what a filter sees.
+_CALLS = {
+    "x86_64": (0xC000003E, 248, 272, 56, 16),
+    "i686": (0x40000003, 286, 310, 120, 16),
+    "aarch64": (0xC00000B7, 217, 97, 220, 16),
+    "armv7l": (0x40000028, 309, 337, 120, 16),
+    "riscv64": (0xC00000F3, 217, 97, 220, 16),
+    "loongarch64": (0xC0000102, 217, 97, 220, 16),
+    "ppc64le": (0xC0000015, 269, 282, 120, 16),
+    "s390x": (0x80000016, 278, 303, 120, 28),
 }
+_CLONE3 = 435  # on every architecture
+_BIG_ENDIAN = 4 if sys.byteorder == "big" else 0  # where the lower half of an argument begins
 _SETTLE_SECS = 0.1  # for what is about to end by itself, such as the reader of `> >(…)`
 _KILL_SECS = 2.0
 _TICK_SECS = 0.02
@@ -69,6 +73,8 @@ _IGNORED = (
 
 # Of the sandbox, while it is being made. The shell in it has only digits for descriptors.
 _INFO, _GO, _READY = 7, 8, 9
+# Where bubblewrap reads which system calls it is to refuse, as its command line says.
+_NAMESPACE_FILTER = 99
 _WAIT_FOR_GUARDS = (
     f'printf . >&{_READY}; read -r go <&{_GO} || exit 125; exec {_INFO}>&- {_GO}<&- {_READY}>&-; exec "$@"'
 )
@@ -217,16 +223,16 @@ def close_keyrings(*, is_whole: bool) -> None:
     are not known. Raises OSError.
     """
     machine = os.uname().machine
-    if machine not in _KEY_CALLS:
+    if machine not in _CALLS:
         return
     kernel = ctypes.CDLL(None, use_errno=True)
-    first = _KEY_CALLS[machine][1]
+    first = _CALLS[machine][1]
     if kernel.syscall(first + 2, _KEYCTL_JOIN_SESSION_KEYRING, None) < 0 and ctypes.get_errno() != _ENOSYS:
         raise OSError(ctypes.get_errno(), "no keyring of its own could be made for the command")
     if not is_whole:
         return
     words = [(0x20, 0, 0, 4)]  # the architecture that the call is made for
-    for architecture, number in _KEY_CALLS.values():
+    for architecture, number, *_ in _CALLS.values():
         words += [
             (0x15, 0, 6, architecture),
             (0x20, 0, 0, 0),  # the number of the call
@@ -243,6 +249,40 @@ def close_keyrings(*, is_whole: bool) -> None:
         _PR_SET_SECCOMP, 2, ctypes.byref(filtering), 0, 0
     ):
         raise OSError(ctypes.get_errno(), "the keys of the kernel could not be closed to the command")
+
+
+def hand_over_namespace_filter() -> None:
+    """Have the program that this process becomes find a filter of system calls at its descriptor.
+
+    It refuses new user namespaces, for bubblewrap to use once it has made its own. In another one a command has
+    every right over its own view of the files: it can leave what is mounted over guarded files behind, and then
+    replace these. Where the numbers of the calls are not known it refuses nothing. Raises OSError.
+    """
+    words = [(0x20, 0, 0, 4)]  # the architecture that the call is made for
+    for architecture, _, unshare, clone, flags in _CALLS.values() if os.uname().machine in _CALLS else ():
+        words += [
+            (0x15, 0, 13, architecture),
+            (0x20, 0, 0, 0),  # the number of the call
+            (0x54, 0, 0, 0xBFFFFFFF),  # without the mark of x32
+            (0x15, 3, 0, _CLONE3),
+            (0x15, 3, 0, unshare),
+            (0x15, 4, 0, clone),
+            (0x06, 0, 0, 0x7FFF0000),
+            # Its flags lie in memory, where a filter cannot look; libraries then call clone.
+            (0x06, 0, 0, 0x00050000 | _ENOSYS),
+            (0x20, 0, 0, 16 + _BIG_ENDIAN),
+            (0x05, 0, 0, 1),
+            (0x20, 0, 0, flags),
+            (0x45, 0, 1, _NEW_USER_NAMESPACE),
+            (0x06, 0, 0, 0x00050000 | _EPERM),
+            (0x06, 0, 0, 0x7FFF0000),
+        ]
+    words.append((0x06, 0, 0, 0x7FFF0000))
+    reader, writer = os.pipe()
+    os.write(writer, bytes((_Instruction * len(words))(*(_Instruction(*word) for word in words))))
+    os.close(writer)
+    os.dup2(reader, _NAMESPACE_FILTER)
+    os.close(reader)
 
 
 class Supervisor:
@@ -342,6 +382,7 @@ class Supervisor:
         _call_prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if self._keys != "all":
             close_keyrings(is_whole=self._keys == "none")
+            hand_over_namespace_filter()
         if os.getppid() == supervisor:  # otherwise it died before the binding above
             os.execve(argv[0], argv, environment)
 
@@ -410,6 +451,7 @@ def main() -> None:
     """
     if sys.argv[1] == "try":
         close_keyrings(is_whole=sys.argv[2] == "none")
+        hand_over_namespace_filter()
         os.execv(sys.argv[3], sys.argv[3:])
     lifeline, control, words, guards = (int(sys.argv[place]) for place in (1, 2, 4, 6))
     with open(0, "rb", closefd=False) as order:

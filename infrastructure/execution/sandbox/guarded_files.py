@@ -13,14 +13,17 @@ import stat
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
-from quorum.domain.text.paths import is_below_any
+from quorum.domain.text.paths import is_below_any, lies_in
 from quorum.infrastructure.execution.sandbox.own_code import list_code
+from quorum.infrastructure.execution.sandbox.repository_folders import find_marker
+from quorum.infrastructure.execution.sandbox.repository_places import list_obeyed_places
 from quorum.infrastructure.files.mounts import are_local
 
 MOST_ENTRIES = 500_000
@@ -30,11 +33,21 @@ MOST_FOUND = 300
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 # A folder that changed just before it was read may change again within the same tick of its clock, unnoticed.
 _TICK_NS = 2_000_000_000
-_KERNEL_TICK_NS = 20_000_000
+KERNEL_TICK_NS = 20_000_000
 _PAUSE_SECS = 0.01
 _SETTLE_SECS = 1.0
 _NAME = attrgetter("name")
 _GLOB = re.compile(r"[*?\[]")
+# Of a .git folder: what makes git run something, or obey another repository.
+GIT_SETTINGS = (
+    *("config", "config.worktree", "hooks", "info", "modules", "commondir", "gitdir", "worktrees"),
+    # steps of a rebase may be commands; the merge strategy of a pick and old remotes may name programs
+    *("rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"),
+)
+# What makes a folder of any other name a repository, as git sees it from inside or below.
+HEAD = "HEAD"
+_BARE = (frozenset({"head", "objects", "refs"}), frozenset({"head", "commondir"}))
+_BARE_NAMES = frozenset[str]().union(*_BARE)
 
 
 class GuardedFiles(Struct):
@@ -126,7 +139,7 @@ class _Stamp(NamedTuple):
 
     def is_settled(self, at_ns: int) -> bool:
         """Whether one more change after this time has another stamp."""
-        return max(self.modified_ns, self.changed_ns) < at_ns - _KERNEL_TICK_NS
+        return max(self.modified_ns, self.changed_ns) < at_ns - KERNEL_TICK_NS
 
 
 _UNSETTLED = _Stamp(0, 0, 0, 0)
@@ -134,14 +147,15 @@ _UNSETTLED = _Stamp(0, 0, 0, 0)
 
 class _Findings(Struct, frozen=True):
     """What stands in one folder: how many entries, those that names of the policy may cover, and the folders to
-    look into. In a folder of packages these are the packages. `links` may lead to folders. `is_closed` tells
-    that it could not be listed.
+    look into. In a folder of packages these are the packages. `links` may lead to folders. `is_repository`: git
+    takes the folder for one without a working tree. `is_closed` tells that it could not be listed.
     """
 
     entries: int
     named: tuple[str, ...]
     folders: tuple[str, ...]
     links: tuple[str, ...] = ()
+    is_repository: bool = False
     is_closed: bool = False
 
 
@@ -191,13 +205,15 @@ class _Search:
         self._most = most
         self._cache = cache
         self._is_protected = extract_last_names(policy.protected)
-        self._is_sensitive = extract_last_names(policy.sensitive)
-        self._is_either = extract_last_names((*policy.protected, *policy.sensitive))
+        self._is_sensitive = extract_last_names(policy.sensitive, copies=True)
+        self._is_either = extract_last_names((*policy.protected, *policy.sensitive), copies=True)
         self._found = GuardedFiles()
         self._met: set[str] = set()
         self._real_folders: dict[str, str] = {}
         # Sensitive folders and all below them, masked as a whole: looked into for protected paths only.
         self._masked: set[str] = set()
+        # The same of protected folders, which are looked into as any other.
+        self._locked: set[str] = set()
         self._visited: set[tuple[str, bool]] = set()
         self._tops: tuple[str, ...] = ()
         patterns = (*policy.protected, *policy.sensitive)
@@ -218,6 +234,8 @@ class _Search:
             if (identity := identify(path)) is not None:
                 self._found.places[path] = identity
         self._tops = tuple(tops)
+        for marker in filter(None, map(find_marker, tops)):
+            self._note_obeyed(list_obeyed_places(marker))
         waiting = deque(_Waiting(top, os.path.basename(top) in _PACKAGES) for top in tops)
         while self._found.complete and (waiting := waiting or self._list_changed()):
             self._check()
@@ -261,12 +279,18 @@ class _Search:
         self._left -= min(findings.entries, self._left)
         for path in findings.named:
             self._judge(path, os.path.basename(path))
+        if findings.is_repository:
+            self._note_obeyed(os.path.join(folder, name) for name in (HEAD, *GIT_SETTINGS))
+        if folder in self._masked or folder in self._locked:
+            self._note_linked(findings.links, is_sensitive=folder in self._masked)
         for path in findings.links if levels is None or levels > 0 else ():
             yield from self._follow(path, levels)
         for path in findings.folders if levels is None or levels > 0 else ():
             name = os.path.basename(path)
             if folder in self._masked or (self._is_sensitive.covers(name) and self._policy.is_sensitive(path)):
                 self._masked.add(path)
+            if folder in self._locked or (self._is_protected.covers(name) and self._policy.is_protected(path)):
+                self._locked.add(path)
             if not is_packages:
                 yield _Waiting(path, name in _PACKAGES, None if levels is None else levels - 1)
                 continue
@@ -320,6 +344,7 @@ class _Search:
         named: list[str] = []
         folders: list[str] = []
         links: list[str] = []
+        names = {entry.name.casefold() for entry in listed if entry.name.casefold() in _BARE_NAMES}
         for entry in listed[: self._left]:
             is_folder = entry.is_dir(follow_symlinks=False)
             if is_packages:
@@ -333,7 +358,13 @@ class _Search:
                 folders.append(entry.path)
             elif entry.is_symlink():
                 links.append(entry.path)
-        return _Findings(len(listed), tuple(named), tuple(folders), tuple(links))
+        return _Findings(
+            len(listed),
+            tuple(named),
+            tuple(folders),
+            tuple(links),
+            is_repository=any(bare <= names for bare in _BARE),
+        )
 
     def _is_closed(self, entry: os.DirEntry[str], is_named: bool) -> bool:
         """Whether there is nothing more to look for below a folder."""
@@ -349,6 +380,36 @@ class _Search:
                 self._note(path, self._found.sensitive, bound=bound)
         elif is_protected:
             self._note(path, self._found.protected, bound=bound)
+            if is_git_folder_name(name):
+                self._note_obeyed(list_obeyed_places(path))
+                self._note_inside(path)
+
+    def _note_inside(self, repository: str) -> None:
+        """Sensitive files at the top of a repository's own folder, where git is told to keep passwords."""
+        with suppress(OSError), os.scandir(repository) as listing:
+            for entry in listing:
+                if self._is_sensitive.covers(entry.name) and not self._is_protected.covers(entry.name):
+                    self._judge(entry.path, entry.name)
+
+    def _note_linked(self, links: Iterable[str], *, is_sensitive: bool) -> None:
+        """What links in a guarded folder lead to, as programs reach it by them."""
+        found = self._found.sensitive if is_sensitive else self._found.protected
+        for link in links:
+            self._note_place(os.path.realpath(link), found)
+
+    def _note_obeyed(self, places: Iterable[str]) -> None:
+        for place in places:
+            self._note_place(place, self._found.protected)
+
+    def _note_place(self, place: str, found: list[str]) -> None:
+        """Takes note of a place in the folders that is guarded whatever its name."""
+        if place in self._tops or not is_below_any(place, self._tops) or lies_in(self._met, place):
+            return
+        is_known = os.path.basename(place) != HEAD and self._policy.is_protected(place)
+        if not is_known and (identity := identify(place)) is not None:
+            if found is self._found.protected:
+                self._found.places[place] = identity
+            self._note(place, found, bound=True)
 
     def _note(self, path: str, found: list[str], *, bound: bool) -> None:
         real = self._resolve(path)

@@ -24,6 +24,7 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
 )
 from quorum.infrastructure.execution.sandbox.identities import Inode, KnownFile, look_at
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 
 _MOST_ENTRIES = 3_000_000
 _MOST_INNER = 50_000
@@ -69,8 +70,10 @@ class KnownFiles:
     `store` keeps it beyond the process; without one it is known to this session only.
     """
 
-    def __init__(self, store: IdentityStore | None = None) -> None:
+    def __init__(self, store: IdentityStore | None = None, places: KnownPlaces | None = None) -> None:
+        """`places` are told what has been found, for the decisions about other tools."""
         self._store = store
+        self._told = places
         self._is_store_readable = True
         self._written: dict[str, object] = {}
         self._why_unwritten: str | None = None
@@ -306,6 +309,11 @@ class KnownFiles:
                 ):
                     _add(path, known, found)
         self._places = places
+        if self._told is not None:
+            self._told.replace(
+                protected=(p for known in self._known.values() if not known.is_sensitive for p in known.paths),
+                sensitive=(p for known in self._known.values() if known.is_sensitive for p in known.paths),
+            )
 
 
 def _add(path: str, known: KnownFile, found: GuardedFiles) -> None:

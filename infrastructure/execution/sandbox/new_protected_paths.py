@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names, is_git_folder_name
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.execution.sandbox.guarded_files import (
+    GIT_SETTINGS,
+    HEAD,
+    KERNEL_TICK_NS,
     MOST_ENTRIES,
     FolderCache,
     GuardedFiles,
@@ -36,7 +40,7 @@ class ProtectedPathCheck:
 
     `before` is what was found before it in these `roots`, None: in those of the policy. `opened` are paths that
     the person lets commands write, where nothing is compared; `repositories` are those among them of which
-    parts stay closed all the same.
+    parts stay closed all the same. The command began at `began_ns`, None: it begins after this.
     """
 
     def __init__(
@@ -48,7 +52,9 @@ class ProtectedPathCheck:
         opened: Sequence[str] = (),
         repositories: Sequence[OpenedRepository] = (),
         cache: FolderCache | None = None,
+        began_ns: int | None = None,
     ) -> None:
+        self._began_ns = time.time_ns() if began_ns is None else began_ns
         self._policy = policy
         self._before = before
         self._opened = tuple(opened)
@@ -95,6 +101,11 @@ class ProtectedPathCheck:
         )
         known = {each.itself for each in self._before.places.values() if not each.link}
         made = [path for path, now in after.places.items() if self._is_new(path, now, known)]
+        # Without its HEAD a folder is no repository, and what else is in it may be the person's.
+        heads = {os.path.dirname(path) for path in made if os.path.basename(path) == HEAD}
+        made = [p for p in made if os.path.dirname(p) not in heads or os.path.basename(p) not in GIT_SETTINGS]
+        # Under another name, too, git would obey a repository's own folder from inside.
+        made += [os.path.join(path, HEAD) for path in made if _is_repository_folder(path)]
         behind = [self._find_cause(path, after.links) for path in made]
         return sorted(dict.fromkeys(behind), key=lambda path: (-path.count("/"), path)), after.complete
 
@@ -119,7 +130,21 @@ class ProtectedPathCheck:
         if before is not None and not before.link and before.parent == now.parent:
             return False  # the command could not replace it in its folder: somebody else did
         was_moved = now.itself in known and not now.link and not _has_other_names(path)
-        return not was_moved
+        return not was_moved and not self._is_named_since(path)
+
+    def _is_named_since(self, path: str) -> bool:
+        """Whether this was there before, and somebody else has a link or a setting lead to it since: it is
+        protected by no name of its own, and no command has touched it."""
+        if path in self._before.places or self._policy.is_protected(path):
+            return False
+        with suppress(OSError):
+            # Where a folder above was moved here, only that one has changed.
+            while path not in self._roots and path != "/":
+                if os.lstat(path).st_ctime_ns >= self._began_ns - KERNEL_TICK_NS:
+                    return False
+                path = os.path.dirname(path)
+            return True
+        return False
 
     def _set_aside(self, made: Sequence[str]) -> list[str]:
         renamed: list[str] = []
@@ -210,6 +235,11 @@ def _make_writable(name: str, place: int) -> Iterator[None]:
             os.chmod(f"/proc/self/fd/{folder}", mode)
     finally:
         os.close(folder)
+
+
+def _is_repository_folder(path: str) -> bool:
+    is_folder = is_git_folder_name(os.path.basename(path)) and not os.path.islink(path)
+    return is_folder and os.path.lexists(os.path.join(path, HEAD))
 
 
 def _has_other_names(path: str) -> bool:

@@ -31,6 +31,8 @@ NAMESPACES = (
     "--cap-drop",
     "ALL",
     "--new-session",
+    "--seccomp",
+    "99",  # the descriptor at which the supervisor hands over the filter
 )
 # Without capabilities root still may write what belongs to it, settings of the kernel among it.
 _KERNEL = (

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.infrastructure.execution.shell.git_index import read_regular
 
 _MOST_POINTER_BYTES = 4096
 _REPOSITORY = ("HEAD", "objects", "refs")
@@ -82,6 +83,24 @@ def explain_unfit_target(target: str, policy: PathPolicy) -> str | None:
     return "it is sensitive" if policy.is_sensitive(target) else None
 
 
+def find_marker(folder: str) -> str | None:
+    """The `.git` of the repository that a folder lies in."""
+    top = _find_top(folder)
+    return os.path.join(top, ".git") if top is not None else None
+
+
+def find_git_folders(marker: str) -> tuple[str, ...]:
+    """The folders in which the repository of a `.git` keeps itself: its own, and that which worktrees share."""
+    if os.path.isdir(marker):
+        own: str | None = marker
+    else:
+        own = _read_named_folder(marker, prefix="gitdir: ", base=os.path.dirname(marker))
+    if own is None:
+        return ()
+    shared = _read_named_folder(os.path.join(own, "commondir"), prefix="", base=own)
+    return tuple(dict.fromkeys((own, shared or own)))
+
+
 def _find_top(folder: str) -> str | None:
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
@@ -105,9 +124,8 @@ def _names_back(git_folder: str, marker: str) -> bool:
 
 def _read_named_folder(file: str, *, prefix: str, base: str) -> str | None:
     try:
-        with open(file, "rb") as opened:
-            line = os.fsdecode(opened.read(_MOST_POINTER_BYTES)).rstrip("\n")
-    except OSError:  # unreadable: git cannot use it either
+        line = os.fsdecode(read_regular(file, _MOST_POINTER_BYTES)).rstrip("\r\n")
+    except (OSError, ValueError):  # unreadable: git cannot use it either
         return None
     if not line.startswith(prefix) or "\0" in line or "\n" in line:
         return None

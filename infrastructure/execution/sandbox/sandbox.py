@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
-from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.path_policy import NO_PLACES, PathPolicy
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT, SandboxOff, SandboxOn, SandboxState
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.blocking import Stop, run_in_thread
@@ -22,6 +22,7 @@ from quorum.infrastructure.execution.sandbox.confinement import Confinement, Lau
 from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
+from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from quorum.infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
@@ -80,7 +81,8 @@ class Sandbox:
     ) -> None:
         self._unfinished = unfinished
         self._choice = choice
-        self._policy = policy
+        # What was found before is looked for by what it is, and not by where it was.
+        self._policy = replace(policy, places=NO_PLACES)
         self._environ = environ
         self._own = tuple(map(str, own))
         self._readable = tuple(readable)
@@ -92,7 +94,9 @@ class Sandbox:
         self._state: SandboxState | None = None
         self._looking = Lock()
         self._folders = FolderCache()
-        self._known_files = KnownFiles(identities)
+        self._known_files = KnownFiles(
+            identities, policy.places if isinstance(policy.places, KnownPlaces) else None
+        )
         self._running = RunningCommands(identities)
 
     @property
@@ -151,7 +155,9 @@ class Sandbox:
             return []
         commands, said = self._unfinished.pop_all()
         for each in commands:
-            check = ProtectedPathCheck(self._policy, each.before, roots=each.roots, opened=each.opened)
+            check = ProtectedPathCheck(
+                self._policy, each.before, roots=each.roots, opened=each.opened, began_ns=each.began_ns
+            )
             said += [f"a command ran when quorum was killed: {note}" for note in check.finish(was_asked=False)]
         return said
 

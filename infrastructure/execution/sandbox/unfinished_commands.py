@@ -30,6 +30,7 @@ class UnfinishedCommand(Struct, frozen=True, kw_only=True):
     roots: tuple[str, ...]
     before: GuardedFiles
     opened: tuple[str, ...]
+    began_ns: int
 
 
 class UnfinishedCommands:
@@ -84,7 +85,10 @@ class UnfinishedCommands:
             for path, (itself, parent, link) in kept["places"].items()
         }
         return UnfinishedCommand(
-            roots=roots, before=GuardedFiles(places=places), opened=tuple(map(str, kept["opened"]))
+            roots=roots,
+            before=GuardedFiles(places=places),
+            opened=tuple(map(str, kept["opened"])),
+            began_ns=file.stat().st_mtime_ns,
         )
 
     def clear(self) -> None:

@@ -10,7 +10,12 @@ from msgspec import Struct
 from quorum.domain.errors import ToolError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.paths import is_below_any, lies_in
-from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache, GuardedFiles, find_guarded
+from quorum.infrastructure.execution.sandbox.guarded_files import (
+    GIT_SETTINGS,
+    FolderCache,
+    GuardedFiles,
+    find_guarded,
+)
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
 from quorum.infrastructure.execution.sandbox.opened_repository import OpenedRepository
@@ -23,13 +28,6 @@ from quorum.infrastructure.files.standing_roots import list_standing_roots
 TMP = "/tmp"
 _NONE: Mapping[str, str] = {}
 _TRIES = 3
-
-# Of a .git folder that the person opened: what makes git run something, or obey another repository.
-_GIT_LOCKED = (
-    *("config", "config.worktree", "hooks", "info", "modules", "commondir", "gitdir", "worktrees"),
-    # steps of a rebase may be commands; the merge strategy of a pick and old remotes may name programs
-    *("rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"),
-)
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -193,7 +191,7 @@ class SandboxView:
             self.guarded,
             roots=self.roots,
             opened=self._writable,
-            repositories=[OpenedRepository(path, _GIT_LOCKED) for path in self._list_opened()],
+            repositories=[OpenedRepository(path, GIT_SETTINGS) for path in self._list_opened()],
             cache=cache,
         )
 
@@ -247,7 +245,7 @@ class SandboxView:
         for path in self._list_opened():
             if not is_below_any(path, self.roots):
                 yield from ("--bind", path, path)
-            for part in _select_existing(os.path.join(path, name) for name in _GIT_LOCKED):
+            for part in _select_existing(os.path.join(path, name) for name in GIT_SETTINGS):
                 yield from ("--ro-bind", part, part)
 
     def _list_opened(self) -> list[str]:

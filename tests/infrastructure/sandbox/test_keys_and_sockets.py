@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 
 from quorum.infrastructure.execution.commands.process import SupervisedProcess
-from quorum.infrastructure.execution.commands.supervisor import _KEY_CALLS
+from quorum.infrastructure.execution.commands.supervisor import _CALLS
 from quorum.infrastructure.execution.sandbox.places import list_bound_sockets
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 
 _MACHINE = os.uname().machine
-_knows_key_calls = pytest.mark.skipif(
-    _MACHINE not in _KEY_CALLS, reason="no system calls for keys are known here"
-)
+_knows_key_calls = pytest.mark.skipif(_MACHINE not in _CALLS, reason="no system calls for keys are known here")
 # Asks for a key of the session keyring, and adds one; prints what the kernel answers.
 _ASK = """
 import ctypes
@@ -31,7 +29,7 @@ for call in ((FIRST + 2, 10, session, b"user", b"quorum-test", 0), (FIRST, b"use
 
 @pytest.fixture
 def script(household: Household) -> Path:
-    _, first = _KEY_CALLS[_MACHINE]
+    first = _CALLS[_MACHINE][1]
     file = household.root / "ask.py"
     file.write_text(_ASK.replace("FIRST", str(first)))
     kernel = ctypes.CDLL(None, use_errno=True)

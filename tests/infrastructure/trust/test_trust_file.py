@@ -15,10 +15,10 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from quorum.infrastructure.trust.decisions import TrustDecisions
 from quorum.infrastructure.trust.trust_file import TrustFile, open_trust_file
+from tests.support.fake_ports import FakePerson
 
 _ONE, _OTHER = "1" * 64, "2" * 64
 _PLACE = Path("/w/quorum.toml")
-from tests.support.fake_ports import FakePerson
 
 
 def _question(digest: str = _ONE, file: str = str(_PLACE)) -> TrustQuestion:

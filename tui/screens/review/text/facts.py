@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
+from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.ages import shorten_home
 from quorum.tui.screens.review.earlier import Earlier
@@ -231,5 +232,6 @@ def list_calls(request: ReviewRequest, width: int, root: str) -> list[Row]:
         rows += [(), *fold([Line("", title, LineKind.STRONG)], width)]
         rows += [(StyledPart("  ", LineKind.PLAIN), *row) for row in render_substance(packet, width - 2)]
         others = [_ReviewFact("also", text) for text in _render_other_arguments(packet, _SAID_IN_TITLE)]
+        others += [_ReviewFact("beware", text) for text in find_lookalikes(packet.call)]
         rows += fold([line._replace(head=f"  {line.head}") for line in _add_labels(others)], width)
     return rows
