@@ -64,6 +64,7 @@ from quorum.domain.events.session import (
 )
 from quorum.domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from quorum.domain.events.turn import (
+    AnswerBrokeOff,
     AttachmentLeftOut,
     CallLeaked,
     ConversationCompacted,
@@ -397,6 +398,7 @@ class DiagnosticsReported(Fact, frozen=True, kw_only=True, tag="diagnostics_repo
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AnswerBrokeOff",
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
@@ -526,6 +528,7 @@ Event: TypeAlias = (
     | PromptProgressed
     | RetryScheduled
     | RequestRepeated
+    | AnswerBrokeOff
     | ResponseCompleted
     | CallLeaked
     | AttachmentLeftOut
