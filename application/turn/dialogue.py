@@ -15,6 +15,7 @@ from quorum.application.events.stream_events import StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
 from quorum.application.turn.continuation import CONTINUE_PROMPT
+from quorum.application.turn.fallback_models import OUTAGES
 from quorum.application.turn.mentions import Mentions
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
@@ -38,6 +39,7 @@ from quorum.domain.conversation.response import TOOL_USE, LlmResponse, StopKind,
 from quorum.domain.conversation.stream import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
+    AnswerBrokeOff,
     AttachmentLeftOut,
     CallLeaked,
     EmptyAnswerReceived,
@@ -50,6 +52,8 @@ from quorum.domain.events.event import (
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 
+# What ends a stream and may not end the next one.
+_BREAKS = frozenset((*OUTAGES, ProviderErrorKind.DAMAGED_STREAM))
 _TOO_LONG = "left out, as the request with it was too long for {model}"
 
 
@@ -347,30 +351,48 @@ class Dialogue:
     async def _ask(
         self, tally: RunTally, tool_choice: ToolChoice = "auto", *, continues: bool = False
     ) -> LlmResponse:
-        """Send the conversation, again with more room for the question or the answer where that helps."""
+        """Send the conversation, again with more room for the question or the answer where that helps, and once
+        more where the stream of the answer broke off."""
+        asked = self.conversation.messages
         try:
-            response = await self._request(tally, tool_choice)
+            response = await self._request(tally, tool_choice, continues=continues)
         except ProviderError as error:
-            if self._context_keeper is None or not await self._context_keeper.make_room(
+            if error.partial and error.kind in _BREAKS:
+                continues = await self._prepare_continuation(error, asked) or continues
+            elif self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
             ):
                 self._left_out.add_if_too_long(error, self._session.answering)
                 raise
-            response = await self._repeat(tally, tool_choice)
+            response = await self._repeat(tally, tool_choice, continues=continues)
         if tool_choice == "auto":
             response = await self._repeat_if_a_call_is_cut(response, tally)
         await run_shielded(self._accept(response, tally, continues=continues))
         return response
 
-    async def _repeat(self, tally: RunTally, tool_choice: ToolChoice) -> LlmResponse:
+    async def _prepare_continuation(self, error: ProviderError, asked: Sequence[Message]) -> bool:
+        """Make ready for the rest of an answer that broke off. Returns whether any text of it is kept."""
+        self._stream.flush()
+        is_kept = len(self.conversation.messages) > len(asked)
+        self._events.note(AnswerBrokeOff(reason=str(error), is_kept=is_kept))
+        if is_kept:
+            await self._announce(UserMessage(CONTINUE_PROMPT))
+        return is_kept
+
+    async def _repeat(self, tally: RunTally, tool_choice: ToolChoice, *, continues: bool) -> LlmResponse:
         try:
-            return await self._request(tally, tool_choice)
+            return await self._request(tally, tool_choice, continues=continues)
         except ProviderError as error:
             self._left_out.add_if_too_long(error, self._session.answering)
             raise
 
     async def _request(
-        self, tally: RunTally, tool_choice: ToolChoice = "auto", max_output_tokens: int | None = None
+        self,
+        tally: RunTally,
+        tool_choice: ToolChoice = "auto",
+        max_output_tokens: int | None = None,
+        *,
+        continues: bool = False,
     ) -> LlmResponse:
         """Send the conversation. Of an answer that breaks off, what has arrived is accepted."""
         limits = iter((max_output_tokens,))  # another model has limits of its own
@@ -395,7 +417,7 @@ class Dialogue:
         except (ProviderError, asyncio.CancelledError) as failure:
             partial = arriving.build_partial(self._session.answering, failure)
             if partial is not None:
-                await run_shielded(self._accept(partial, tally))
+                await run_shielded(self._accept(partial, tally, continues=continues))
             raise
 
     async def _add_continuation(self, exchange: LlmExchange, tools: tuple[JsonObject, ...]) -> None:

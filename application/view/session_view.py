@@ -291,7 +291,7 @@ class SessionView:
             case ev.ModelFellBack():
                 self.status.fall_back(event.model)
                 self._tell(event)
-            case ev.RequestRepeated():
+            case ev.RequestRepeated() | ev.AnswerBrokeOff():
                 self._end_answer()
                 self._tell(event)
             case ev.CallLeaked():

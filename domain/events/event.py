@@ -71,6 +71,7 @@ from quorum.domain.events.session import (
 )
 from quorum.domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
 from quorum.domain.events.turn import (
+    AnswerBrokeOff,
     AttachmentLeftOut,
     CallLeaked,
     ConversationCompacted,
@@ -407,6 +408,7 @@ __all__ = [
     "AgentConnected",
     "AgentModeChanged",
     "AgentPlanUpdated",
+    "AnswerBrokeOff",
     "AnswerDefended",
     "AnswerProgressed",
     "AnswerRevised",
@@ -538,6 +540,7 @@ Event: TypeAlias = (
     | PromptProgressed
     | RetryScheduled
     | RequestRepeated
+    | AnswerBrokeOff
     | ResponseCompleted
     | CallLeaked
     | AttachmentLeftOut

@@ -144,6 +144,24 @@ class RequestRepeated(Fact, frozen=True, kw_only=True, tag="request_repeated"):
         )
 
 
+class AnswerBrokeOff(Fact, frozen=True, kw_only=True, tag="answer_broke_off"):
+    """The stream of an answer ended before the answer was whole; none of its calls ran.
+
+    The text that arrived `is_kept`, and the model continues it; where none arrived, the same request is sent
+    once more. If that answer breaks off, too, the turn has failed. `reason` is a sentence.
+    """
+
+    is_warning: ClassVar = True
+    reason: str
+    is_kept: bool
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in a sentence."""
+        consequence = "the model continues it" if self.is_kept else "it is asked for once more"
+        return f"the answer broke off, and {consequence}: {self.reason}"
+
+
 class CallLeaked(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="call_leaked"):
     """The last answer called this tool in its text, and not as a call.
 

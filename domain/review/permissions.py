@@ -102,9 +102,7 @@ class Rule(Struct, frozen=True, kw_only=True):
             except BadPattern as problem:
                 raise BadRule(str(problem)) from problem
         if pattern is not None and found["tool"] in READERS | WRITERS and never_matches(pattern):
-            raise BadRule(
-                f"{pattern!r} fits no path: write it from the workspace, or whole from /, without ~, . and .."
-            )
+            raise BadRule(f"{pattern!r} fits no path: write it from the workspace, ~/ or /, without . and ..")
         return cls(answer=answer, tool=found["tool"], pattern=pattern, source=source)
 
     @property

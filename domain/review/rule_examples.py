@@ -15,6 +15,7 @@ from typing import TypeAlias
 from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.command_pattern import fits_words
+from quorum.domain.review.path_pattern import expand_home
 from quorum.domain.review.permissions import (
     ARGUMENT,
     COMMAND_TOOL,
@@ -83,7 +84,7 @@ def build_subject(rule: Rule, example: str, read_command: ReadCommand, root: str
         return Subject(tool=example, risk=RiskLevel.HIGH, access=EXCLUSIVE)
     tool = rule.tool.replace("*", "x").replace("?", "x")
     if rule.tool in WRITERS | READERS:
-        path = posixpath.normpath(posixpath.join(root, example))
+        path = posixpath.normpath(posixpath.join(root, expand_home(example)))
         access = Access.of(writes=[path]) if rule.tool in WRITERS else Access.of(reads=[path])
         return Subject(tool=tool, risk=RiskLevel.HIGH, access=access)
     if fnmatchcase(COMMAND_TOOL, rule.tool):
@@ -91,7 +92,7 @@ def build_subject(rule: Rule, example: str, read_command: ReadCommand, root: str
         return Subject(tool=COMMAND_TOOL, risk=RiskLevel.HIGH, access=EXCLUSIVE, command=example, shell=shell)
     if found := ARGUMENT.fullmatch(rule.pattern):
         return Subject(tool=tool, risk=RiskLevel.HIGH, access=EXCLUSIVE, arguments={found["name"]: example})
-    path = posixpath.normpath(posixpath.join(root, example))
+    path = posixpath.normpath(posixpath.join(root, expand_home(example)))
     return Subject(tool=tool, risk=RiskLevel.HIGH, access=Access.of(reads=[path]))
 
 

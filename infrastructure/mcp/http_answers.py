@@ -56,11 +56,13 @@ class AnswerClient(httpx2.AsyncClient):
         kind = response.headers.get("content-type", "").lower()
         if response.is_success and kind.startswith("text/event-stream"):
             return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
-        if asked is None or response.status_code == 202:
+        if asked is None:
             return response
         body, fault = await _read_body(response)
         text = body.decode("utf-8", "replace")
-        if response.is_success:
+        if response.status_code == 202 and not text.strip():
+            messages = [self._answers.refuse(asked, "HTTP 202 Accepted, and nothing else", text)]
+        elif response.is_success:
             piece = UnreadableText(text) if fault else _read_piece(text)
             messages = self._answers.read(piece, answers=asked)
         else:
@@ -87,7 +89,7 @@ class AnswerClient(httpx2.AsyncClient):
             )
             words = _describe_status(response, text)
             (message,) = self._answers.read({"error": {"code": code, "message": words}}, answers=asked)
-        is_unknown = status == 404 and (error is None or code != _METHOD_NOT_FOUND)
+        is_unknown = status in (404, 410) and (error is None or code != _METHOD_NOT_FOUND)
         if _SESSION in request.headers and (is_unknown or (status == 400 and "session" in text.lower())):
             self._on_forgotten()
         return message
@@ -178,7 +180,7 @@ def _rebuild(
     kind = "text/event-stream" if content is None else "application/json"
     session = {name: value for name, value in response.headers.items() if name.lower() == _SESSION}
     return httpx2.Response(
-        response.status_code,
+        200 if response.is_success else response.status_code,  # the SDK reads no answer under another
         headers={"content-type": kind, **session},
         content=content,
         stream=stream,

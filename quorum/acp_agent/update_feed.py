@@ -189,7 +189,7 @@ class UpdateFeed:
             case ev.ReasoningDelta():
                 self._thought = True
                 yield build_thought(show_text(event.text), self._thought_id)
-            case ev.RequestRepeated():
+            case ev.RequestRepeated() | ev.AnswerBrokeOff():
                 self._begin_answer()
             case ev.ResponseCompleted():
                 yield from self._map_rest(event)

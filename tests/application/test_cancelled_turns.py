@@ -40,11 +40,12 @@ def make_bench() -> Bench:
             answer=ProviderError("it broke", kind=ProviderErrorKind.SERVER, partial=True),
             first=("half", " done"),
         ),
+        Step(answer=ProviderError("it broke", kind=ProviderErrorKind.SERVER, partial=True), first=("more",)),
     )
 
 
 @pytest.mark.long(after=4)
-@pytest.mark.parametrize("steps", [12, 24, 36, 60, *range(1, 60, 3)])  # it takes some fifty
+@pytest.mark.parametrize("steps", [12, 24, 36, 72, *range(1, 72, 3)])  # it takes some sixty
 async def test_a_turn_that_is_cancelled_after_any_step_leaves_all_in_agreement(steps: int) -> None:
     bench = make_bench()
     turn = asyncio.create_task(bench.agent.execute("go"))

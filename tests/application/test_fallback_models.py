@@ -88,7 +88,7 @@ async def test_what_is_no_outage_is_reported_and_no_other_model_is_asked(kind: P
 @pytest.mark.parametrize("first", [("half an",), ()])
 async def test_in_the_middle_of_an_answer_no_other_model_is_asked(first: tuple[str, ...]) -> None:
     broken = ProviderError("cut", kind=ProviderErrorKind.SERVER, partial=True)
-    bench = Bench(Step(answer=broken, first=first), fallbacks=["other/model"])
+    bench = Bench(Step(answer=broken, first=first), Step(answer=broken), fallbacks=["other/model"])
     other = standing_in(bench, "other/model")
 
     report = await bench.agent.execute("go")

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,6 +7,41 @@ from hypothesis import strategies as st
 from quorum.domain.review.path_pattern import matches_path
 
 _ROOTS = ("/w", "/other/root")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("HOME", str(tmp_path / "link"))
+    return tmp_path / "real"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [("~/.ssh/**", ".ssh/id"), ("~/*.md", "a.md"), ("~/**", "a/b"), ("~/a/?.txt", "a/b.txt")],
+)
+def test_a_pattern_in_the_home_folder_fits_where_that_folder_leads(home: Path, pattern: str, name: str) -> None:
+    for strict in (True, False):
+        assert matches_path(pattern, str(home / name), _ROOTS, strict=strict)
+        assert not matches_path(pattern, f"/w/{name}", _ROOTS, strict=strict)
+        assert not matches_path(pattern, f"{home}2/{name}", _ROOTS, strict=strict)
+
+
+def test_a_pattern_that_forbids_in_the_home_folder_covers_folders_and_other_cases(home: Path) -> None:
+    assert matches_path("~/.ssh/**", str(home / ".ssh"), _ROOTS, strict=False)
+    assert matches_path("~/.ssh", str(home / ".SSH/id"), _ROOTS, strict=False)
+    assert matches_path("~", str(home / "a"), _ROOTS, strict=False)
+    assert matches_path("~/**", str(home), _ROOTS, strict=False)
+    assert not matches_path("~/.ssh", str(home / ".SSH"), _ROOTS, strict=True)
+    assert not matches_path("~", str(home / "a"), _ROOTS, strict=True)
+
+
+def test_without_a_known_home_folder_only_what_forbids_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quorum.domain.review.path_pattern.expanduser", lambda path: path)
+
+    assert matches_path("~/.ssh/**", "/somewhere/.ssh/id", _ROOTS, strict=False)
+    assert not matches_path("~/.ssh/**", "/somewhere/.ssh/id", _ROOTS, strict=True)
 
 
 @pytest.mark.parametrize(

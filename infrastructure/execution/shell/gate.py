@@ -12,6 +12,7 @@ from pathlib import Path
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
 from quorum.domain.shell.command_line import (
+    UNKNOWN_WORDS,
     JudgedCommand,
     Redirect,
     ShellVerdict,
@@ -202,6 +203,7 @@ class ShellGate:
                 reason=f"what it does is not known: {line.unclear}",
                 parts=tuple(JudgedCommand(part, line.unclear) for part in line.commands),
                 unclear=line.unclear,
+                paths_read=_list_named_paths(started, cwd),
                 started=replace(started, doubt=started.doubt or line.unclear) if line.is_misread else started,
             )
         verdict = self._judge_commands(line.commands, cwd)
@@ -229,6 +231,13 @@ def _list_started(command: str, cwd: Path, *, is_exact: bool) -> StartedCommands
 
     paths = {"HOME": os.path.expanduser("~"), "PWD": os.path.abspath(cwd)}
     return list_started_commands(command, read_script, paths, is_exact=is_exact)
+
+
+def _list_named_paths(started: StartedCommands, cwd: Path) -> tuple[str, ...]:
+    """The files and folders that the words of commands name, as those of an unclear line may be read."""
+    words = (word for command in started.commands for word in command[1:] if UNKNOWN_WORDS not in word)
+    paths = (os.path.join(cwd, word) for word in words if "/" in word and not word.startswith("-"))
+    return tuple(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.lexists(path)))
 
 
 def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:

@@ -85,7 +85,9 @@ _TOO_LONG = compile_late(
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
 _OF_LENGTH = compile_late(
-    r"\btokens\b|\bcontext\b|\blength\b|\btoo (?:long|large|big)\b|\b(?:input|prompt|request)\b.{0,60}\bexceed",
+    r"(?<![a-z])(?:tokens|context|length|token[ _-]?(?:count|limit|budget))(?![a-z])|\btoo (?:long|large|big)\b"
+    r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
+    r"|上下文|超长|过长|コンテキスト長|長すぎ",
     re.IGNORECASE | re.DOTALL,
 )
 _OF_ANSWER = compile_late(

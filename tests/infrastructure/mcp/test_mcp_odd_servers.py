@@ -177,7 +177,9 @@ async def test_arguments_reach_the_server_under_its_own_names(tmp_path: Path) ->
         assert json.loads(await bench.call(OK, **{name: "x"})) == {"filter[search]": "x"}
 
 
-@pytest.mark.parametrize(("status", "body"), [(404, ""), (400, "Bad Request: No valid session ID provided")])
+@pytest.mark.parametrize(
+    ("status", "body"), [(404, ""), (400, "Bad Request: No valid session ID provided"), (410, "gone")]
+)
 async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_sent_once_more(
     status: int, body: str, tmp_path: Path
 ) -> None:
@@ -205,6 +207,10 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
         (
             Response("<html><h1>Bad</h1> gateway</html>", status_code=502),
             "HTTP 502 Bad Gateway: Bad gateway; whether",
+        ),
+        (
+            Response(status_code=202),
+            "HTTP 202 Accepted, and nothing else; whether the call took effect is not known",
         ),
         (Response("slow down", status_code=429, headers={"retry-after": "7"}), "Retry-After 7"),
         (

@@ -135,3 +135,32 @@ async def test_other_refusals_stay_what_they_are(
         with pytest.raises(ProviderError) as caught:
             await rig.session.send("hi")
     assert caught.value.kind is kind
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "your token count of 300k is over our limit of 256k",
+        "context_window_exceeded",
+        "conversation history exceeds the 128000 limit",
+        "输入超过模型最大上下文长度",
+        "Prompt 超长",
+    ],
+)
+async def test_words_of_length_in_no_known_wording_may_be_about_it(message: str) -> None:
+    async with server_rig("openai-chat") as rig:
+        rig.server.script = [Refuse(status=400, message=message)]
+        with pytest.raises(ProviderError) as caught:
+            await rig.session.send("go")
+
+    assert caught.value.kind is ProviderErrorKind.TOO_LONG or caught.value.may_be_length
+
+
+@pytest.mark.parametrize("message", ["this token is invalid", "the conversation is locked", "no such model"])
+async def test_words_of_anything_else_are_not(message: str) -> None:
+    async with server_rig("openai-chat") as rig:
+        rig.server.script = [Refuse(status=400, message=message)]
+        with pytest.raises(ProviderError) as caught:
+            await rig.session.send("go")
+
+    assert not caught.value.may_be_length

@@ -57,6 +57,24 @@ async def test_what_leads_outside_is_reported_as_read_too(workspace: Path) -> No
     assert verdict.paths_read == (str(workspace.parent / "elsewhere"),)
 
 
+@pytest.mark.parametrize(
+    "command", ["cat ~/notes/a", "cat $HOME/notes/a", 'cat ~/notes/a > "$X"', "grep x ~/notes/a $(date)"]
+)
+async def test_what_an_unclear_line_names_is_reported_as_read(
+    command: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home-folder"
+    (home / "real").mkdir(parents=True)
+    (home / "real/a").write_text("a", encoding="utf-8")
+    (home / "notes").symlink_to("real")
+    monkeypatch.setenv("HOME", str(home))
+
+    verdict = await judge(command, workspace)
+
+    assert verdict.unclear is not None
+    assert str(home / "real/a") in verdict.paths_read
+
+
 async def test_each_part_has_its_own_objection(workspace: Path) -> None:
     verdict = await judge("ls && rm x | sort -o y", workspace)
 

@@ -1,0 +1,113 @@
+"""A stream that ends before its answer is whole: the model continues once, then the turn fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from quorum.application.turn.continuation import CONTINUE_PROMPT
+from quorum.application.view.entries import AnswerEntry, Notice
+from quorum.application.view.session_view import SessionView
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
+from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock
+from quorum.domain.errors import ProviderError, ProviderErrorKind
+from quorum.domain.events.event import AnswerBrokeOff, ResponseCompleted
+from quorum.domain.events.reading import event_from_json
+from quorum.domain.events.report import RunStatus
+from tests.application.test_run_agent import Bench, reads
+from tests.support.fake_session import Step
+
+
+def break_off(*pieces: str, kind: ProviderErrorKind = ProviderErrorKind.DAMAGED_STREAM) -> Step:
+    return Step(answer=ProviderError("fake: the stream broke off", kind=kind, partial=True), first=pieces)
+
+
+REST = LlmResponse.from_text("answer")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ProviderErrorKind.DAMAGED_STREAM,
+        ProviderErrorKind.OVERLOADED,
+        ProviderErrorKind.TIMEOUT,
+        ProviderErrorKind.SERVER,
+    ],
+)
+async def test_what_arrived_is_kept_and_the_model_continues_it(kind: ProviderErrorKind) -> None:
+    bench = Bench(break_off("half an ", kind=kind), REST)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "half an answer")
+    sent = bench.session.sent[1].messages
+    assert isinstance(sent[-2], AssistantMessage)
+    assert sent[-1] == UserMessage(CONTINUE_PROMPT)
+    (event,) = bench.observer.of(AnswerBrokeOff)
+    assert event == AnswerBrokeOff(reason="fake: the stream broke off", is_kept=True)
+    assert event_from_json(event.to_json()) == event
+
+
+async def test_where_no_text_arrived_the_same_request_is_sent_once_more() -> None:
+    bench = Bench(break_off(), reads("a"), LlmResponse.from_text("done"))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text, len(report.calls)) == (RunStatus.COMPLETED, "done", 1)
+    first, again, _ = bench.session.sent
+    assert again.messages == first.messages
+    assert bench.observer.of(AnswerBrokeOff) == [
+        AnswerBrokeOff(reason="fake: the stream broke off", is_kept=False)
+    ]
+
+
+async def test_a_continuation_that_breaks_off_too_fails_the_turn_and_keeps_both_parts() -> None:
+    bench = Bench(break_off("half "), break_off("an "), REST)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.exit_code, report.text) == (RunStatus.FAILED, 4, "half an ")
+    assert len(bench.session.sent) == 2
+    assert len(bench.observer.of(ResponseCompleted)) == 2
+
+
+async def test_each_answer_of_a_turn_is_continued() -> None:
+    bench = Bench(break_off("I read. "), reads("a"), break_off("half an "), REST)
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "half an answer")
+    assert len(bench.observer.of(AnswerBrokeOff)) == 2
+
+
+async def test_a_paused_answer_is_continued_as_before_where_nothing_of_its_rest_arrived() -> None:
+    paused = LlmResponse(content=(TextBlock("half an "),), stop_reason=StopReason(StopKind.PAUSE, "pause_turn"))
+    bench = Bench(paused, break_off(), REST)
+
+    await bench.agent.execute("go")
+
+    _, rest, again = bench.session.sent
+    assert again.messages == rest.messages
+
+
+@pytest.mark.parametrize("kind", [ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.AUTHENTICATION])
+async def test_what_the_provider_refuses_in_the_middle_is_not_asked_again(kind: ProviderErrorKind) -> None:
+    bench = Bench(break_off("half an ", kind=kind), REST)
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.FAILED
+    assert len(bench.session.sent) == 1
+
+
+async def test_the_screen_shows_both_parts_and_says_why_between_them() -> None:
+    bench = Bench(break_off("half an "), REST)
+    view = SessionView()
+
+    await bench.agent.execute("go")
+    for event in bench.observer.events:
+        view.apply(event)
+
+    shown = [entry.text for entry in view.entries if isinstance(entry, AnswerEntry | Notice)]
+    assert shown[0] == "half an "
+    assert "the model continues it: fake: the stream broke off" in shown[1]
+    assert shown[2] == "answer"
