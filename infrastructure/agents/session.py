@@ -25,7 +25,8 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.debug_log.event_log import log_events
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.files.workspace import escape_path
-from quorum.infrastructure.gate.sessions import CallerParts, CallerWorld, build_caller_tool, draft_change
+from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change
+from quorum.infrastructure.gate.sessions import CallerParts
 from quorum.infrastructure.secrets.output_masking import mask_crashes, mask_logs
 from quorum.infrastructure.telemetry_choice import send_telemetry
 from quorum.infrastructure.tools.builtin.drafting import carry_out, read_content
