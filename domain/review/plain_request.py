@@ -200,6 +200,18 @@ _BEFORE_NAME = frozenset(
             "up",
         ),
         *("generated", "existing", "down", "off", "please", "now", "just", "force", "to", "at", "with", "by"),
+        *(
+            "an",
+            "empty",
+            "everything",
+            "group",
+            "owner",
+            "ownership",
+            "mode",
+            "permissions",
+            "rights",
+            "belong",
+        ),
     }
 )
 _KINDS_OF_FILES = frozenset(
@@ -258,6 +270,7 @@ _AFTER_NAME = frozenset(
             "because",
         ),
         *("since", "for", "with", "by", "using", "via", "to", "into", "who", "they", "it", "we", "i", "as"),
+        *("belong", "belongs", "readable", "writable", "executable"),
         *("altogether", "today", "first", "directly", "properly", "quickly", "is", "are", "was", "were", "has"),
     }
 )
@@ -318,10 +331,11 @@ class PlainRequest(Struct, frozen=True, dict=True):
 
     def _has_as_objects(self, terms: RequestTerms) -> bool:
         """Whether the verb is about the targets, and not about what is in them or named after them."""
-        tokens = [(found.start(), _normalize_token(found[0])) for found in _TOKEN.finditer(self.text)]
+        text = _MEASURE.sub(" ", self.text) if terms.limits else self.text
+        tokens = [(found.start(), _normalize_token(found[0])) for found in _TOKEN.finditer(text)]
         words = [word for _, word in tokens]
         starts: set[int] = set()
-        for found in _compile_instruction(terms.effect).finditer(self.text):
+        for found in _compile_instruction(terms.effect).finditer(text):
             starts.add(sum(at < found.end() for at, _ in tokens))
             inside = (i for i, (at, _) in enumerate(tokens) if found.start() <= at < found.end())
             starts |= {i + 1 for i in inside if words[i] in _PARTED_VERBS}
@@ -332,9 +346,12 @@ class PlainRequest(Struct, frozen=True, dict=True):
             pronouns = _PRONOUNS - names
             if any(word in pronouns for start in starts for word in words[start : start + 1]):
                 return True
+        objects = names | kinds if terms.limits else names
         named = [
-            i for i in range(len(words)) if words[i] in names and _is_object(i, words, starts, names, kinds)
+            i for i in range(len(words)) if words[i] in objects and _is_object(i, words, starts, names, kinds)
         ]
+        if terms.limits:  # some of the names are places in which what is named otherwise is looked for
+            return bool(named)
         return all(any(words[i] in each for i in named) for each in spellings)
 
     def _is_about_known_places(self, names: frozenset[str], *, is_limited: bool = False) -> bool:
@@ -461,7 +478,9 @@ def _is_object(
         word = words[at - 1] if at else ""
         if word in names and word.isalpha() and words[at] in names and words[at].isalpha():
             return False  # one name of two words, or the first of them says which
-        if word not in names and word not in kinds and word not in _JOINING and word not in _BEFORE_NAME:
+        if word in names or word in kinds or word in _JOINING or word in _BEFORE_NAME:
+            continue
+        if not (word == "in" and at > 1 and words[at - 2] == "everything"):
             return False
     return False
 
