@@ -91,8 +91,9 @@ class HookedAgent(Struct, frozen=True, kw_only=True):
 
 
 def _render_command(dialect: str, options: str = "") -> str:
-    # Without the second part most agents run the call if quorum is missing or fails.
-    return f"quorum gate --dialect {dialect}{options} || {{ echo 'quorum gave no answer' >&2; exit 2; }}"
+    # Without the second part most agents run the call if quorum is missing or fails. With 2 it has said why.
+    failure = "{ [ $? = 2 ] || echo 'quorum gave no answer' >&2; exit 2; }"
+    return f"quorum gate --dialect {dialect}{options} || {failure}"
 
 
 _KIMI_TABLES = f"""
