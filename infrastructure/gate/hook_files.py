@@ -264,11 +264,16 @@ def is_hooked(agent: HookedAgent, path: Path) -> bool:
     if agent.form is not HookForm.JSON:
         return bool(text) and agent.content.replace("\n", _find_newline(text)).strip() in text
     file = _read_json(path)
-    asks = f"quorum gate --dialect {agent.dialect}"
-    return all(
-        any(asks in json.dumps(entry) and entry.get("matcher", "*") in ("", "*") for entry in entries)
-        for entries in (list(_list_entries(file, event)) for event in agent.events)
-    ) and not (file.data.get("disableAllHooks") or read_table(file.data, "hooksConfig").get("enabled") is False)
+    is_off = file.data.get("disableAllHooks") or read_table(file.data, "hooksConfig").get("enabled") is False
+    asked = all(any(_asks(agent, entry) for entry in _list_entries(file, event)) for event in agent.events)
+    return asked and not is_off
+
+
+def _asks(agent: HookedAgent, entry: Mapping[str, object]) -> bool:
+    """Whether it asks about every call, and blocks where there is no answer."""
+    written = json.dumps(entry)
+    is_safe = f"quorum gate --dialect {agent.dialect}" in written and "exit 2" in written
+    return is_safe and entry.get("matcher", "*") in ("", "*")
 
 
 def write_change(change: HookChange) -> None:
@@ -350,7 +355,8 @@ def _add_entries(agent: HookedAgent, path: Path, text: str) -> str:
     wanted = deepcopy(dict(file.data))
     after = text if text.strip() else "{}\n"
     for event, entry in agent.list_entries():
-        if entry not in list(_list_entries(file, event)):
+        entries = list(_list_entries(file, event))
+        if entry not in entries and not any(_asks(agent, each) for each in entries):
             after = _insert_member(after, ("hooks", event), entry)
             hooks = wanted.setdefault("hooks", {})
             assert isinstance(hooks, dict)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from quorum.application.program_lookup import find_program
+from quorum.application.program_lookup import find_as_shell_does, find_program
 from quorum.cli.gate import HookOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.printable import make_printable
@@ -51,7 +51,7 @@ def change_hooks(options: HookOptions, root: Path, *, is_installation: bool) -> 
     print(f"{escape_path(path)} is {'removed' if change.after is None else 'written'}")
     _name_remaining(agent, path, is_installation=is_installation)
     if is_installation:
-        if find_program("quorum", os.environ.get("PATH")) is None:
+        if find_as_shell_does("quorum", os.environ.get("PATH")) is None:
             print("quorum is not in PATH, so every call will be blocked: put it there")
         if step := _NEXT_STEP.get(agent.dialect):
             print(step)

@@ -90,6 +90,22 @@ def test_a_hook_with_another_matcher_is_not_taken_for_all_calls(tmp_path: Path) 
     assert not is_hooked(CLAUDE, path)
 
 
+@pytest.mark.parametrize(("end", "is_added"), [(" || exit 2", False), ("", True)], ids=["blocks", "does not"])
+def test_a_hook_written_by_hand_is_enough_if_it_blocks_without_an_answer(
+    end: str, is_added: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "settings.json"
+    hook = {"type": "command", "command": f"quorum gate --dialect claude --tui /run/quorum{end}"}
+    path.write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+
+    assert is_hooked(CLAUDE, path) is not is_added
+    install(path)
+
+    entries = json.loads(path.read_text())["hooks"]["PreToolUse"]
+    assert (entries[0], len(entries)) == ({"hooks": [hook]}, 1 + is_added)
+    assert is_hooked(CLAUDE, path)
+
+
 def test_hooks_that_are_switched_off_are_not_taken_for_hooks(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text('{"disableAllHooks": true}')
