@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run what the command line asks for and exit the process with its code."""
     use_own_packages()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if argv is None and arguments[:1] == ["gate"] and "--resident" not in arguments:
+    if argv is None and _is_decision(arguments) and "--resident" not in arguments:
         _end_in_time(arguments)
     try:
         code = _exit_code(arguments)
@@ -125,7 +125,7 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
     has_output = guard_streams()
     try:
-        if arguments[:1] == ["gate"] or ("gate" in arguments and _is_gate(arguments)):
+        if _is_decision(arguments) or ("gate" in arguments and _is_gate(arguments)):
             return _run_gate(arguments)
         code = _run(arguments, signals, has_output=has_output)
         sys.stdout.flush()
@@ -139,10 +139,15 @@ def _exit_code(arguments: Sequence[str]) -> int:
     return code
 
 
+def _is_decision(arguments: Sequence[str]) -> bool:
+    """Whether a caller waits for the answer; other actions of the gate take as long as the person does."""
+    return arguments[:1] == ["gate"] and arguments[1:2] not in (["install"], ["uninstall"], ["status"])
+
+
 def _is_gate(arguments: Sequence[str]) -> bool:
     from quorum.command_line.words import split_command
 
-    return split_command(arguments)[0] == ("gate",)
+    return split_command(arguments)[0] in (("gate",), ("gate", "decide"))
 
 
 def _run_gate(arguments: Sequence[str]) -> int:

@@ -363,7 +363,7 @@ class ConfigFile(Struct, frozen=True):
         target = Path(os.path.realpath(self.path)) if self.follows_links else self.path
         if prepared.after != prepared.before:
             try:
-                _replace(self.path, target, prepared.before, prepared.after)
+                replace_content(self.path, target, prepared.before, prepared.after)
             except OSError as error:
                 raise ConfigError(
                     f"{escape_path(self.path)} cannot be written ({error.strerror}); it is as it was"
@@ -391,7 +391,7 @@ def _read_content(path: Path) -> bytes | None:
         raise ConfigError(f"{escape_path(path)} cannot be read: {error.strerror}") from error
 
 
-def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> None:
+def replace_content(path: Path, target: Path, before: bytes | None, after: bytes) -> None:
     """Put a content in the place of what was read, so that there is always the old one or the new one, whole.
 
     `target` is where that file lies: a link to it stays a link, and the mode stays. Raises ConfigError where
@@ -411,7 +411,7 @@ def _replace(path: Path, target: Path, before: bytes | None, after: bytes) -> No
                     os.fchown(file.fileno(), -1, status.st_gid)
                 os.fchmod(file.fileno(), status.st_mode & 0o777)
             os.fsync(file.fileno())
-        if _read_content(path) != before:
+        if (path.read_bytes() if is_present(path) else None) != before:
             raise ConfigError(f"{escape_path(path)} was changed meanwhile and is left as it is; try again")
         os.replace(temporary, target)
     except BaseException:

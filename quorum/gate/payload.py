@@ -36,7 +36,7 @@ def parse_payload(content: bytes) -> JsonObject:
         raise BadPayload(f"the call is larger than {MOST_BYTES >> 20} MB, too large to be reviewed")
     try:
         value = json.loads(
-            content.decode("utf-8"), object_pairs_hook=_require_unique_keys, parse_constant=_refuse_constant
+            content.decode("utf-8-sig"), object_pairs_hook=_require_unique_keys, parse_constant=_refuse_constant
         )
     except UnicodeDecodeError as error:
         raise BadPayload(f"the call is not UTF-8: byte {error.start}") from error

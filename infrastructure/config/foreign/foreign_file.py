@@ -45,6 +45,11 @@ def read_json_file(path: Path) -> ForeignFile | None:
     JSON."""
     if (text := read_foreign_text(path)) is None:
         return None
+    return ForeignFile(path, text, parse_json_text(text, path))
+
+
+def parse_json_text(text: str, path: Path) -> Mapping[str, object]:
+    """The object in the text of a file. Raises ConfigError with the place of what is no JSON."""
     place = escape_path(path)
     try:
         data: object = json.loads(text)
@@ -54,7 +59,7 @@ def read_json_file(path: Path) -> ForeignFile | None:
         data = _parse_with_comments(text, place)
     if not isinstance(data, dict):
         raise ConfigError(f"{place} holds no JSON object")
-    return ForeignFile(path, text, data)
+    return data
 
 
 def _parse_with_comments(text: str, place: str) -> object:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, argument, flag
+from quorum.command_line.command import (
+    Argument,
+    ArgumentGroup,
+    CliCommand,
+    CommandGroup,
+    argument,
+    flag,
+)
 from quorum.command_line.options import StandaloneOptions
 from quorum.command_line.shared import MODE, MODELS, PLACES
 from quorum.command_line.values import refuse_value
@@ -37,6 +44,33 @@ class GateOptions(StandaloneOptions):
         """Whether nothing on the command line changes what is decided: a resident knows of no options."""
         unasked = replace(self, dialect="", timeout_secs=USUAL_SECS, quiet=False, verbose=False)
         return unasked == GateOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HookOptions(StandaloneOptions):
+    """Whose hooks are written, those of the person or of the project; `accepted`: without a question."""
+
+    agent: str = ""
+    project: bool = False
+    accepted: bool = False
+
+
+def _install_hooks(options: HookOptions, root: Path) -> int:
+    from quorum.cli.gate.hooks import change_hooks
+
+    return change_hooks(options, root, is_installation=True)
+
+
+def _uninstall_hooks(options: HookOptions, root: Path) -> int:
+    from quorum.cli.gate.hooks import change_hooks
+
+    return change_hooks(options, root, is_installation=False)
+
+
+def _print_status(options: HookOptions, root: Path) -> int:
+    from quorum.cli.gate.hooks import print_status
+
+    return print_status(options, root)
 
 
 def _parse_seconds(text: str) -> float:
@@ -74,9 +108,17 @@ def list_answer_arguments() -> tuple[Argument, ...]:
     )
 
 
-COMMAND = CliCommand(
+_AGENTS = tuple(dialect for dialect in DIALECTS if dialect != "quorum")
+_HOOK_ARGUMENTS = (
+    flag("--project", help="the hooks of the project in this folder, not yours"),
+    flag("--yes", dest="accepted", help="write without a question"),
+    argument("--workdir", metavar="DIR", type=Path, help="the folder of the project"),
+    argument("agent", metavar="AGENT", choices=_AGENTS, help=f"one of {', '.join(_AGENTS)}"),
+)
+_DECIDE = CliCommand(
     GateOptions,
     _print_decision,
+    summary="Decide about one call of another agent, read from stdin: allow, ask or deny.",
     details="Whatever fails asks. With --dialect quorum exit code 0: allow; 1: deny; 3: ask. See docs/gate.md.",
     arguments=(
         ArgumentGroup(
@@ -104,4 +146,34 @@ COMMAND = CliCommand(
         ("quorum gate --dialect claude", "as a PreToolUse hook of Claude Code"),
         ("quorum gate --dialect quorum < call.json", "for a program of your own"),
     ),
+)
+
+COMMAND = CommandGroup(
+    {
+        "decide": _DECIDE,
+        "install": CliCommand(
+            HookOptions,
+            _install_hooks,
+            summary="Have an agent ask the gate before each call: print the change of its settings, write it.",
+            details="It asks before it writes. Hooks that are there already stay as they are.",
+            arguments=_HOOK_ARGUMENTS,
+            examples=(("quorum gate install claude", "for all your sessions of Claude Code"),),
+        ),
+        "uninstall": CliCommand(
+            HookOptions,
+            _uninstall_hooks,
+            summary="Take back what `quorum gate install` wrote, and nothing else.",
+            arguments=_HOOK_ARGUMENTS,
+            examples=(("quorum gate uninstall claude", "Claude Code decides by itself again"),),
+        ),
+        "status": CliCommand(
+            HookOptions,
+            _print_status,
+            summary="List the agents that are installed, and whether they ask the gate.",
+            arguments=(argument("--workdir", metavar="DIR", type=Path, help="the folder of the project"),),
+            examples=(("quorum gate status", "a table of agents"),),
+        ),
+    },
+    example=("quorum gate status", "which agents ask before their calls"),
+    usual="decide",
 )

@@ -386,3 +386,9 @@ def test_a_prompt_of_blocks_and_an_empty_one_are_taken(rig: GateRig) -> None:
         payload = rig.payload("Bash") | {"hook_event_name": "UserPromptSubmit", "prompt": prompt}
         answer = rig.send(json.dumps(payload).encode())
         assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
+def test_a_byte_order_mark_before_a_call_is_no_part_of_it(rig: GateRig) -> None:
+    payload = json.dumps(rig.payload("Read", file_path=rig.file("a.txt"))).encode()
+
+    assert rig.send(b"\xef\xbb\xbf" + payload).permission == "allow"

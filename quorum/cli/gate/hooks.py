@@ -1,0 +1,121 @@
+"""What `quorum gate install`, `uninstall` and `status` do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from quorum.application.program_lookup import find_as_shell_does, find_program
+from quorum.cli.gate import HookOptions
+from quorum.domain.errors import ConfigError
+from quorum.domain.text.printable import make_printable
+from quorum.errors import UsageError
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.gate.hook_files import (
+    HOOKED_AGENTS,
+    HookedAgent,
+    is_hooked,
+    plan_installation,
+    plan_removal,
+    write_change,
+)
+
+_VERSION_SECS = 20
+_NEXT_STEP = {
+    "codex": "Codex asks you to trust these hooks, and skips them until you do: open it and enter /hooks",
+    "opencode": "sessions of opencode that are open read it when they are started again",
+}
+
+_HOOKED = {"codex": "if trusted (/hooks)"}  # what it trusts is not said in a form that is documented
+
+
+def change_hooks(options: HookOptions, root: Path, *, is_installation: bool) -> int:
+    """Print the change of an agent's settings, and write it if the person says so. Raises ConfigError, and
+    UsageError where nobody is there to ask."""
+    agent = HOOKED_AGENTS[options.agent]
+    path = agent.locate(os.environ, root if options.project else None)
+    change = plan_installation(agent, path) if is_installation else plan_removal(agent, path)
+    if change.before == change.after:
+        print(f"{escape_path(path)}: {'the hooks are there' if is_installation else 'nothing to take back'}")
+        _name_remaining(agent, path, is_installation=is_installation)
+        return 0
+    print("\n".join(make_printable(line) for line in change.diff.splitlines()), flush=True)
+    if not (options.accepted or _ask(path)):
+        print("nothing was written")
+        return 1
+    write_change(change)
+    print(f"{escape_path(path)} is {'removed' if change.after is None else 'written'}")
+    _name_remaining(agent, path, is_installation=is_installation)
+    if is_installation:
+        if find_as_shell_does("quorum", os.environ.get("PATH")) is None:
+            print("quorum is not in PATH, so every call will be blocked: put it there")
+        if step := _NEXT_STEP.get(agent.dialect):
+            print(step)
+    return 0
+
+
+def _name_remaining(agent: HookedAgent, path: Path, *, is_installation: bool) -> None:
+    if not is_installation and is_hooked(agent, path):
+        print(
+            f"{escape_path(path)} still asks the gate, by hooks that were written otherwise: edit it yourself"
+        )
+
+
+def _ask(path: Path) -> bool:
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("nobody is there to ask, so nothing was written; --yes writes without asking")
+    print(f"Write this to {escape_path(path)}? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def print_status(_options: HookOptions, root: Path) -> int:
+    """A table of agents, their versions, and whether they ask the gate; 1 where a file cannot be read."""
+    agents = list(HOOKED_AGENTS.values())
+    with ThreadPoolExecutor(2) as pool:
+        versions = list(pool.map(_read_version, agents))
+    rows = [("agent", "version", "asks the gate", "where")]
+    problems = False
+    for agent, version in zip(agents, versions, strict=True):
+        for path in _list_places(agent, root):
+            try:
+                state = _HOOKED.get(agent.dialect, "yes") if is_hooked(agent, path) else "no"
+            except ConfigError as error:
+                state, problems = f"unknown: {error}", True
+            rows.append((agent.dialect, version, state, escape_path(path)))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        print("  ".join((*cells, row[3])))
+    return int(problems)
+
+
+def _list_places(agent: HookedAgent, root: Path) -> Iterator[Path]:
+    """The person's file, and that of the project if there is one."""
+    person = agent.locate(os.environ)
+    yield person
+    if agent.project and (path := agent.locate(os.environ, root)) != person and path.exists():
+        yield path
+
+
+def _read_version(agent: HookedAgent) -> str:
+    program = find_program(agent.program, os.environ.get("PATH"))
+    if program is None:
+        return "not found"
+    try:
+        answer = subprocess.run(
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "does not answer"
+    first = next(iter(answer.stdout.strip().splitlines()), "")
+    return make_printable(first)[:40] or "does not say"
