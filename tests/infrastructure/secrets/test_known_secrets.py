@@ -284,7 +284,7 @@ def test_what_a_file_calls_a_secret_and_could_be_a_command_is_not_hidden_from_wh
     secrets.gather()
 
     assert value not in mask.mask_text(f"run {value}") or "://" in value
-    assert mask.in_review.mask_text(f"run {value} {KEY}") == f"run {value} [secret:B_TOKEN]"
+    assert mask.in_review.mask_text(f"echo {KEY}; run {value}") == f"echo [secret:B_TOKEN]; run {value}"
 
 
 def test_keys_under_odd_names_are_known_where_they_look_like_keys(machine: Machine) -> None:
