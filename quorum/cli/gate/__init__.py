@@ -112,7 +112,7 @@ _AGENTS = tuple(dialect for dialect in DIALECTS if dialect != "quorum")
 _HOOK_ARGUMENTS = (
     flag("--project", help="the hooks of the project in this folder, not yours"),
     flag("--yes", dest="accepted", help="write without a question"),
-    argument("--workdir", metavar="DIR", type=Path, help="the folder of the project"),
+    *PLACES,
     argument("agent", metavar="AGENT", choices=_AGENTS, help=f"one of {', '.join(_AGENTS)}"),
 )
 _DECIDE = CliCommand(
@@ -170,7 +170,7 @@ COMMAND = CommandGroup(
             HookOptions,
             _print_status,
             summary="List the agents that are installed, and whether they ask the gate.",
-            arguments=(argument("--workdir", metavar="DIR", type=Path, help="the folder of the project"),),
+            arguments=PLACES,
             examples=(("quorum gate status", "a table of agents"),),
         ),
     },
