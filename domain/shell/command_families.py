@@ -78,7 +78,7 @@ FAMILIES: Mapping[tuple[str, ...], CommandFamily] = {
     ("swift", "build"): CommandFamily(_BUILD, ("-Xswiftc x", "--scratch-path=x")),
     ("swift", "test"): CommandFamily(_TESTS, ("-Xswiftc x", "--xunit-output=x")),
     ("terraform", "validate"): CommandFamily(_LINTER, ("-test-directory=x",)),
-    ("tsc",): CommandFamily(_BUILD, ("--outDir=x", "--project=x", "-p x")),
+    ("tsc",): CommandFamily(_BUILD, ("--outDir=x", "--project=x", "-b x")),
     ("unittest",): CommandFamily(_TESTS, ("-s x", "-t x")),
     ("vite", "build"): CommandFamily(_BUILD, ("--config=x", "--outDir=x")),
     ("vitest",): CommandFamily(_TESTS, ("--config=x", "--outputFile=x")),
