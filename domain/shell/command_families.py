@@ -25,7 +25,9 @@ class CommandFamily(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """What a rule for it covers and what not."""
-        return f"{self.kind} with any harmless words, not {' or '.join(self.beyond)}"
+        return (
+            f"{self.kind} with any harmless words, not {', '.join(self.beyond)} or a path outside the project"
+        )
 
 
 FAMILIES: Mapping[tuple[str, ...], CommandFamily] = {
