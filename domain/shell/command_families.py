@@ -87,7 +87,7 @@ FAMILIES: Mapping[tuple[str, ...], CommandFamily] = {
     ("yamllint",): CommandFamily(_LINTER, ("-c x", "-d x")),
     ("yarn", "test"): CommandFamily(_SCRIPT, ("--cwd=x", "--use-yarnrc=x")),
 }
-_SCRIPTS = frozenset({("bun", "run"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run")})
+_SCRIPTS = frozenset({("npm", "run"), ("pnpm", "run")})
 
 
 def find_family(words: Sequence[str]) -> CommandFamily | None:

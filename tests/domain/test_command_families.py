@@ -58,6 +58,7 @@ def test_a_family_is_known_behind_what_starts_it(command: str) -> None:
         *("node a.js", "awk x", "./pytest", "tools/pytest -q", "make test", "just x", "git commit -m x"),
         *("npm install x", "sudo pytest", "env A=b pytest", "xargs pytest", "docker run x", "ssh h pytest"),
         *("python -m http.server", "npx unknown", "uv run script.py", "playwright install", "pytest-evil"),
+        *("bun run bash", "bun run a.ts", "yarn run node a.js"),
     ],
 )
 def test_readers_shells_interpreters_and_what_does_other_things_by_its_operands_are_no_family(
@@ -109,3 +110,8 @@ def test_a_rule_for_a_family_covers_nothing_that_loads_code_or_writes_elsewhere(
 )
 def test_a_rule_for_a_family_covers_its_usual_uses(command: str) -> None:
     assert _is_covered(tuple(shlex.split(command)))
+
+
+@pytest.mark.parametrize("command", ["bun run bash a", "bun run a.ts", "yarn run node a.js", "yarn run lint"])
+def test_no_star_is_proposed_where_the_name_of_a_script_may_be_that_of_a_program(command: str) -> None:
+    assert find_starred_prefix(SimpleCommand(tuple(shlex.split(command)))) is None
