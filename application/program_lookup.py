@@ -7,6 +7,7 @@ process: what a command in one may write is no program for another.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from quorum.domain.text.paths import is_below_any
 
 _writable: list[Sequence[str]] = []
 _MOST_LINKS = 40
+_OWN_NAME = "quorum"
 
 
 def note_writable(folders: Sequence[str]) -> None:
@@ -109,3 +111,21 @@ def _leads_through(path: str, folders: Sequence[str]) -> bool:
             reached = "/" if target.startswith("/") else os.path.dirname(reached)
             waiting += target.split("/")[::-1]
     return False
+
+
+def name_own_command(started_as: str, path: str | None) -> str:
+    """How the person starts this program again in the folder where it runs: `quorum` if that is what the name
+    means on PATH, else the path by which it was started, ready to be pasted. Looks at files."""
+    try:
+        own, folder = os.path.abspath(started_as), os.getcwd()
+    except FileNotFoundError:  # the folder was deleted: no path from it means anything
+        return _OWN_NAME
+    if os.path.basename(own) != _OWN_NAME or not os.path.isfile(own):
+        return _OWN_NAME
+    found = shutil.which(_OWN_NAME, path=path)
+    if found is not None and os.path.realpath(found) == os.path.realpath(own):
+        return _OWN_NAME
+    if not is_below_any(own, (folder,)):
+        return shlex.quote(own)
+    below = os.path.relpath(own, folder)
+    return shlex.quote(below if "/" in below else f"./{below}")

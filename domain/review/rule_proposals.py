@@ -21,13 +21,12 @@ _LONGEST = 300
 _SUBCOMMAND = compile_late(r"[a-z][a-z0-9:_-]{0,60}")
 _ADDRESS = compile_late(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
 
-# What runs another program or a script of the project by name: one more word belongs to the pattern.
+# What runs another program or a script of the project by name: one more word belongs to the pattern. `bun run`
+# and `yarn run` are none: where no script has the name, they run a program that does, such as `node` or `bash`.
 _RUNNERS = frozenset(
     {
         ("npm", "run"),
         ("pnpm", "run"),
-        ("yarn", "run"),
-        ("bun", "run"),
         ("composer", "run"),
         ("just",),
         ("task",),

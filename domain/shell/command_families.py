@@ -25,7 +25,9 @@ class CommandFamily(Struct, frozen=True):
     @property
     def sentence(self) -> str:
         """What a rule for it covers and what not."""
-        return f"{self.kind} with any harmless words, not {' or '.join(self.beyond)}"
+        return (
+            f"{self.kind} with any harmless words, not {', '.join(self.beyond)} or a path outside the project"
+        )
 
 
 FAMILIES: Mapping[tuple[str, ...], CommandFamily] = {
@@ -78,14 +80,14 @@ FAMILIES: Mapping[tuple[str, ...], CommandFamily] = {
     ("swift", "build"): CommandFamily(_BUILD, ("-Xswiftc x", "--scratch-path=x")),
     ("swift", "test"): CommandFamily(_TESTS, ("-Xswiftc x", "--xunit-output=x")),
     ("terraform", "validate"): CommandFamily(_LINTER, ("-test-directory=x",)),
-    ("tsc",): CommandFamily(_BUILD, ("--outDir=x", "--project=x", "-p x")),
+    ("tsc",): CommandFamily(_BUILD, ("--outDir=x", "--project=x", "-b x")),
     ("unittest",): CommandFamily(_TESTS, ("-s x", "-t x")),
     ("vite", "build"): CommandFamily(_BUILD, ("--config=x", "--outDir=x")),
     ("vitest",): CommandFamily(_TESTS, ("--config=x", "--outputFile=x")),
     ("yamllint",): CommandFamily(_LINTER, ("-c x", "-d x")),
     ("yarn", "test"): CommandFamily(_SCRIPT, ("--cwd=x", "--use-yarnrc=x")),
 }
-_SCRIPTS = frozenset({("bun", "run"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run")})
+_SCRIPTS = frozenset({("npm", "run"), ("pnpm", "run")})
 
 
 def find_family(words: Sequence[str]) -> CommandFamily | None:

@@ -15,12 +15,20 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-_NO_ARGUMENT_FILE = r"(?!@).*"
+_INSIDE = r"(?![/~])(?!(?:.*/)?\.\.(?:/|\Z))"
+"""A path from outside of the project holds other code, or other files to write."""
+_OPERAND = rf"(?!@){_INSIDE}.*"
 """Many programs read their arguments from FILE for `@FILE`."""
+_VALUE = r"(?!@)(?!-[A-Za-z-]).*"
+"""`@FILE` is read also where a value stands, and a value may be handed to another program, as `-x` of that."""
+_NO_SETTING = rf"(?!@){_INSIDE}[^=]*"
+"""For make, `A=b` sets a variable, such as the one that names the program of a recipe."""
 _NO_TRANSPORT = r"(?!.*::).*"
 """For git, `NAME::ADDRESS` runs the program `git-remote-NAME`."""
-_NO_SWITCH = r"(?![@/]).*"
+_NO_SWITCH = rf"(?!@){_INSIDE}.*"
 """Programs that come from Windows write options with a slash."""
+_NO_ADDRESS = rf"(?!@){_INSIDE}[^:]*"
+"""deno loads code from `https://…`, `npm:…` and `jsr:…`."""
 _PLAIN = r"[A-Za-z0-9_./:,+-]*"
 """A text that means itself, also where a shell reads it again."""
 _NOTHING = r"(?!)"
@@ -29,16 +37,18 @@ _NOTHING = r"(?!)"
 class StarTable(Struct, frozen=True):
     """What a `*` covers of one program.
 
-    `operands` is what an operand must look like, in full. `passed` are options behind `--` that go to another
-    program; None: operands stand there. `whole`: each option is a word of its own, `-race`, never a bundle of
-    letters. `is_proposed`: whether a rule that ends in `*` is proposed. `has_commands`: the first operand is a
-    command; one without a table is covered only where the rule names it. `reads`: how many operands are read;
-    the program writes to the file that the next one names, which stands in the rule or is not covered.
-    `is_mostly_reading`: it is known to read, but for uses that the operands decide on.
+    `operands` is what an operand must look like, in full, `values` the value of an option. `passed` are
+    options behind `--` that go to another program; None: operands stand there. `whole`: each option is a word
+    of its own, `-race`, never a bundle of letters. `is_proposed`: whether a rule that ends in `*` is
+    proposed. `has_commands`: the first operand is a command; one without a table is covered only where the
+    rule names it. `reads`: how many operands are read; the program writes to the file that the next one
+    names, which stands in the rule or is not covered. `is_mostly_reading`: it is known to read, but for uses
+    that the operands decide on.
     """
 
     options: str = ""
-    operands: str = _NO_ARGUMENT_FILE
+    operands: str = _OPERAND
+    values: str = _VALUE
     passed: str | None = None
     whole: bool = False
     is_proposed: bool = True
@@ -172,7 +182,7 @@ _PROGRAMS: Mapping[str, StarTable] = {
         passed=_PYTEST_OPTIONS,
     ),
     "tsc": StarTable(
-        "-w -b -v --noEmit --watch --build --strict --skipLibCheck --pretty --incremental --listFiles "
+        "-w -v --noEmit --watch --strict --skipLibCheck --pretty --incremental --listFiles "
         "--version --noEmitOnError --target= --module= --jsx= --lib= --esModuleInterop --diagnostics",
         whole=True,
     ),
@@ -214,7 +224,12 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         ),
     },
     "cmake": {
-        "--build": StarTable("-j=? -t= -v --parallel=? --target= --clean-first --verbose", passed="-j=? -v -k")
+        "--build": StarTable(
+            "-j=? -t= -v --parallel=? --target= --clean-first --verbose",
+            passed="-j=? -v -k",
+            operands=_NO_SETTING,
+            values=r"(?![@-])[^=]*",
+        )
     },
     "coverage": {
         "report": StarTable(
@@ -231,25 +246,31 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
     },
     # `deno test` may do nothing but compute, unless an option lets it: none of those is here.
     "deno": {
-        "check": StarTable("-q --quiet --all"),
+        "check": StarTable("-q --quiet --all", operands=_NO_ADDRESS),
         "fmt": StarTable("-q --quiet --check"),
-        "lint": StarTable("-q --quiet --json --compact --fix"),
+        "lint": StarTable("-q --quiet --json --compact --fix", operands=_NO_ADDRESS),
         "test": StarTable(
-            "-q --quiet --fail-fast=? --filter= --parallel --shuffle=? --no-run --doc --trace-leaks"
+            "-q --quiet --fail-fast=? --filter= --parallel --shuffle=? --no-run --doc --trace-leaks",
+            operands=_NO_ADDRESS,
         ),
     },
+    # MSBuild gets what dotnet does not know, such as `-flp:logfile=…`: no letter has its value attached.
     "dotnet": {
         "build": StarTable(
             "-c= -f= -v= -r= --configuration= --framework= --no-restore --no-incremental --nologo --runtime=",
             operands=_NO_SWITCH,
+            whole=True,
         ),
         "format": StarTable(
-            "--verify-no-changes --no-restore --severity= --include= --exclude=", operands=_NO_SWITCH
+            "--verify-no-changes --no-restore --severity= --include= --exclude=",
+            operands=_NO_SWITCH,
+            whole=True,
         ),
         "test": StarTable(
             "-c= -f= -v= -t --configuration= --framework= --no-build --no-restore --nologo --filter= "
             "--list-tests --blame",
             operands=_NO_SWITCH,
+            whole=True,
         ),
     },
     "flutter": {
@@ -302,7 +323,8 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         for name in ("compile", "package", "test", "verify")
     },
     "next": {
-        "build": StarTable("-d --debug --profile --no-lint"),
+        # The operand is the folder whose configuration, which is code, is loaded.
+        "build": StarTable("-d --debug --profile --no-lint", operands=_NOTHING),
         "lint": StarTable("--fix --quiet --strict"),
     },
     "npm": {
@@ -311,8 +333,8 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "install": StarTable(_NODE_PACKAGES, operands=".*", is_proposed=False),
         "ls": StarTable(_NODE_PACKAGES, operands=".*"),
         "outdated": StarTable(_NODE_PACKAGES, operands=".*"),
-        "run": StarTable("-s --silent --if-present", operands=".*", passed=_TO_SCRIPT, is_proposed=False),
-        "test": StarTable("-s --silent --if-present", operands=".*", passed=_TO_SCRIPT),
+        "run": StarTable("-s --silent --if-present", passed=_TO_SCRIPT, is_proposed=False),
+        "test": StarTable("-s --silent --if-present", passed=_TO_SCRIPT),
     },
     "pip": {
         "check": StarTable("-q -v --quiet --verbose"),
@@ -330,8 +352,8 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "install": StarTable(_NODE_PACKAGES, operands=".*", is_proposed=False),
         "list": StarTable(_NODE_PACKAGES, operands=".*"),
         "outdated": StarTable(_NODE_PACKAGES, operands=".*"),
-        "run": StarTable("-s --silent --if-present", operands=".*", passed=_TO_SCRIPT, is_proposed=False),
-        "test": StarTable("-s --silent --if-present", operands=".*", passed=_TO_SCRIPT),
+        "run": StarTable("-s --silent --if-present", passed=_TO_SCRIPT, is_proposed=False),
+        "test": StarTable("-s --silent --if-present", passed=_TO_SCRIPT),
     },
     "poetry": {
         "check": StarTable("-q -v --lock --strict --quiet --verbose"),
@@ -371,13 +393,16 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         ),
     },
     "vite": {
-        "build": StarTable("-m= -l= --mode= --minify=? --sourcemap=? --emptyOutDir --logLevel= --clearScreen=?")
+        "build": StarTable(
+            "-m= -l= --mode= --minify=? --sourcemap=? --emptyOutDir --logLevel= --clearScreen=?",
+            operands=_NOTHING,
+        )
     },
     "yarn": {
         "install": StarTable(_NODE_PACKAGES, operands=_NOTHING),
         "list": StarTable(_NODE_PACKAGES),
-        "run": StarTable(_TO_SCRIPT, operands=".*", passed=_TO_SCRIPT, is_proposed=False),
-        "test": StarTable(_TO_SCRIPT, operands=".*", passed=_TO_SCRIPT),
+        "run": StarTable(_TO_SCRIPT, passed=_TO_SCRIPT, is_proposed=False),
+        "test": StarTable(_TO_SCRIPT, passed=_TO_SCRIPT),
     },
     # `git *` covers these commands and those that only read; the others are written in the rule. Operands that
     # are programs or settings are not covered either.
@@ -401,7 +426,8 @@ _SUBCOMMANDS: Mapping[str, Mapping[str, StarTable]] = {
         "commit": StarTable(
             "-m= -a -q -s -v -i -o --message= --all --amend --no-edit --allow-empty --allow-empty-message "
             "--quiet --signoff --author= --date= --fixup= --squash= --dry-run --verbose --include --only "
-            "--reset-author --no-gpg-sign"
+            "--reset-author --no-gpg-sign",
+            values=".*",  # a message
         ),
         "config": StarTable(operands=_NOTHING, is_proposed=False),
         "fetch": StarTable(

@@ -33,6 +33,8 @@ class _WordState(Struct, frozen=True):
 
     is_covered: bool
     takes_next: bool = False
+    value: str = ""
+    """The value that is attached to the word."""
 
 
 _UNKNOWN = _WordState(is_covered=False)
@@ -49,6 +51,7 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
     if table.has_commands and start < len(words) and start not in starred:
         table = ANY_PROGRAM
     options, operands = _parse_options(table.options), re.compile(table.operands, re.DOTALL)
+    values = re.compile(table.values, re.DOTALL)
     is_behind, takes_next, operands_left = False, False, table.reads
     for place in range(start, len(words)):
         word, is_starred = words[place], place in starred
@@ -60,7 +63,8 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
         if word.startswith("-") and word != "-" and (not is_behind or table.passed is not None):
             # An option is never taken for the value of one: not all programs agree on which it is.
             reading = _read_option(word, options, whole=table.whole, plain=table is ANY_PROGRAM)
-            if is_starred and not (reading.is_covered and not takes_next):
+            is_fit = reading.is_covered and values.fullmatch(reading.value) is not None
+            if is_starred and (takes_next or not is_fit):
                 return word
             takes_next = reading.takes_next
             continue
@@ -70,7 +74,9 @@ def find_uncovered_word(words: Sequence[str], starred: Collection[int]) -> str |
         if is_operand and operands_left:
             operands_left -= 1
         if is_starred and (
-            (is_behind and word.startswith("-")) or (is_operand and not operands.fullmatch(word)) or is_output
+            (is_behind and word.startswith("-"))
+            or not (operands if is_operand else values).fullmatch(word)
+            or is_output
         ):
             return word
     return None
@@ -132,7 +138,7 @@ def _read_option(word: str, options: Mapping[str, _ValueForm], *, whole: bool, p
         if not equals:
             return _TAKES_NEXT if kind is _ValueForm.NEXT else _ALONE
         is_fit = kind is not _ValueForm.NONE and (not plain or _PLAIN_VALUE.fullmatch(value))
-        return _ALONE if is_fit else _UNKNOWN
+        return _WordState(is_covered=True, value=value) if is_fit else _UNKNOWN
     if whole or word.startswith("--"):
         return _UNKNOWN
     return _read_bundle(word, options)
@@ -147,7 +153,8 @@ def _read_bundle(word: str, options: Mapping[str, _ValueForm]) -> _WordState:
             case _ValueForm.NONE:
                 continue
             case _ValueForm.ATTACHED:
-                return _ALONE
+                return _WordState(is_covered=True, value=word[place:])
             case _ValueForm.NEXT:
-                return _ALONE if word[place:] else _TAKES_NEXT
+                value = word[place:].removeprefix("=")
+                return _WordState(is_covered=True, value=value) if word[place:] else _TAKES_NEXT
     return _ALONE

@@ -11,6 +11,7 @@ from quorum.application.program_lookup import (
     filter_environment,
     filter_path,
     find_program,
+    name_own_command,
     note_writable,
 )
 from quorum.domain.review.workspace_roots import WorkspaceRoots
@@ -136,3 +137,48 @@ def test_a_program_that_is_started_gets_a_path_without_the_workspace(workspace: 
     given = {"PATH": join(workspace / ".venv/bin", "/usr/bin", ""), "HOME": "/home/me"}
 
     assert filter_environment(given) == {"PATH": "/usr/bin", "HOME": "/home/me"}
+
+
+@pytest.mark.parametrize(
+    ("where", "folder", "path", "named"),
+    [
+        ("a b/bin", ".", "", "'a b/bin/quorum'"),
+        (".venv/bin", ".", "", ".venv/bin/quorum"),
+        (".venv/bin", ".", "other", ".venv/bin/quorum"),
+        (".venv/bin", ".", ".venv/bin", "quorum"),
+        (".venv/bin", ".", "links", "quorum"),
+        (".venv/bin", ".venv/bin", "", "./quorum"),
+        (".venv/bin", "elsewhere", "", "{}/.venv/bin/quorum"),
+    ],
+)
+def test_the_command_to_come_back_is_the_name_only_where_path_leads_to_this_very_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, folder: str, path: str, named: str
+) -> None:
+    for each in (where, "other"):
+        (tmp_path / each).mkdir(parents=True)
+        (tmp_path / each / "quorum").write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / each / "quorum").chmod(0o755)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/quorum").symlink_to(tmp_path / where / "quorum")
+    monkeypatch.chdir(tmp_path / folder)
+
+    started_as = str(tmp_path / where / "quorum")
+
+    assert name_own_command(started_as, str(tmp_path / path) if path else "") == named.format(tmp_path)
+
+
+@pytest.mark.parametrize("started_as", ["/x/quorum/__main__.py", "/x/bin/quorum", "-c", ""])
+def test_a_program_that_was_started_otherwise_is_called_by_its_name(started_as: str) -> None:
+    assert name_own_command(started_as, "") == "quorum"
+
+
+def test_in_a_folder_that_was_deleted_the_command_to_come_back_is_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert name_own_command(".venv/bin/quorum", "") == "quorum"

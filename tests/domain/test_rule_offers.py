@@ -220,6 +220,7 @@ def test_the_second_call_of_a_family_is_offered_the_rule_that_ends_the_asking(
     assert [rule.pattern for rule in learnt.rules] == [offered]
     (sentence,) = learnt.families
     assert " with any harmless words, not " in sentence
+    assert sentence.endswith(" or a path outside the project")
 
 
 @pytest.mark.parametrize("command", ["make test", "python a.py", "bash a.sh", "git add a", "pytest -p x"])

@@ -94,7 +94,7 @@ async def test_a_signal_ends_it_cleanly(project: Path, home: Path, number: int, 
         ended, reported = await quorum.ended()
 
     assert ended == code
-    assert "resume with: quorum --resume" in reported
+    assert "quorum --resume" in reported
     assert not (home / "q").exists()
 
 

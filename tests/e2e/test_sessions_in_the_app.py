@@ -10,7 +10,7 @@ import pytest
 from tests.support.terminal import ENTER, ESCAPE, Terminal
 
 QUIT, DOWN = "\x11", "\x1b[B"
-PARTING = "resume with: quorum --resume "
+PARTING = "quorum --resume "
 
 
 @pytest.fixture

@@ -188,3 +188,14 @@ async def test_the_start_screen_says_what_the_mode_means_and_says_it_anew_for_an
         await stage.shows("AUTO: only exceptions are asked")
 
         assert "You review edits and commands first" not in stage.text()
+
+
+async def test_the_tour_is_named_by_its_path_where_the_name_does_not_lead_to_it(tmp_path, monkeypatch):
+    program = tmp_path / "bin" / "quorum"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    async with on_stage(tmp_path, model="offline/offline") as stage:
+        await stage.shows("bin/quorum --demo")

@@ -6,6 +6,7 @@ may already type.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -228,12 +229,15 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     @property
     def parting_words(self) -> list[str]:
         """What to say where the screen was, once it is restored: what went wrong last, how to continue."""
+        from quorum.application.program_lookup import name_own_command
+
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         if self._jobs_ended:
             words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
         for session in self._resumable:
             name = session.agent.session_id
-            words += [*session.account, f"resume with: quorum --resume {self._short_ids.get(name, name)}"]
+            command = f"{name_own_command(sys.argv[0], os.environ.get('PATH'))} --resume"
+            words += [*session.account, f"resume with: {command} {self._short_ids.get(name, name)}"]
         return words
 
     @property

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,16 +145,19 @@ class Welcome(VerticalGroup):
         self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
 
     def _render_ways(self) -> Iterator[Content]:
+        from quorum.application.program_lookup import name_own_command
+
+        command = make_printable(name_own_command(sys.argv[0], os.environ.get("PATH")), newlines=False)
         yield Content.assemble(("export ANTHROPIC_API_KEY=…", "bold"), "  then start again")
         for number, port in enumerate(self._servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
             yield Content.assemble(f"{LOCAL_SERVERS[port]} on {_LOOPBACK}:{port}: ", (keys, "bold"), " uses it")
         if not self._servers:
-            yield Content.assemble("a local server: start it, then ", ("quorum", "bold"), " again")
+            yield Content.assemble("a local server: start it, then ", (command, "bold"), " again")
         if self._is_in_tour:
             yield Content.assemble("after the tour: ", ("quorum", "bold"), " in your project's folder")
         else:
-            yield Content.assemble(("quorum --demo", "bold"), "  a tour in a folder of its own")
+            yield Content.assemble((f"{command} --demo", "bold"), "  a tour in a folder of its own")
 
     def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
         if self._last is not None:
