@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
@@ -17,10 +18,9 @@ from quorum.domain.conversation.response import LlmResponse, StopKind
 from quorum.domain.conversation.stream import StreamEvent
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 
 _Answer = TypeVar("_Answer")
-_NUMBER = compile_late(r"-?\d{1,15}(?:\.\d{1,15})?")
+_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _AGAIN = "Your answer could not be read: {problem}. Call {tool} once, with its fields as described."
 
 

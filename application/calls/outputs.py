@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Collection
 
 from msgspec import Struct
@@ -12,7 +13,6 @@ from quorum.domain.calls.summary import extract_text, is_long, keep_both_ends, s
 from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.errors import BlobError
 from quorum.domain.text.json_text import count_utf8_bytes
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.output import (
     Inline,
     OutputLimits,
@@ -24,7 +24,7 @@ from quorum.domain.text.output import (
     ToolOutput,
 )
 
-_REFERENCE = compile_late(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
+_REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 
 
 class KeptOutput(Struct, frozen=True, kw_only=True):

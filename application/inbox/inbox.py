@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Collection
 
 from quorum.application.ports.storage import AnswerStore, SessionArchive
@@ -20,10 +21,9 @@ from quorum.domain.sessions.waiting_review import (
     find_decision,
     find_waiting_reviews,
 )
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 
-_DIGEST = compile_late(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
+_DIGEST = re.compile(rf"[0-9a-f]{{{MIN_DIGEST},64}}")
 
 
 class Inbox:

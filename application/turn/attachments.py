@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from quorum.application.ports.storage import ContentStore
@@ -13,9 +14,8 @@ from quorum.domain.conversation.image import Image
 from quorum.domain.errors import AttachmentError, LedgerError
 from quorum.domain.events.event import Event, MessageAdded
 from quorum.domain.replacing import replace
-from quorum.domain.text.late_pattern import compile_late
 
-_LABEL = compile_late(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
+_LABEL = re.compile(r"\[(?:image [^\]\n]+ \d+×\d+|PDF [^\]\n]+ [\d,.]+ [a-zA-Z]+)\]")
 _LOST = "quorum ended before it was shown; it has to be attached again"
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 
 MAX_LINES = 50
 MAX_BYTES = 8_000
 
 # An edit moves what stands below it: the same error has another line number then, and a summary another count.
-_NUMBERS = compile_late(r"\d+")
-_COUNTED = compile_late(r"\b(error|warning|problem|issue|note|file)s\b")
+_NUMBERS = re.compile(r"\d+")
+_COUNTED = re.compile(r"\b(error|warning|problem|issue|note|file)s\b")
 
 
 class BoundedLines(Struct, frozen=True):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 
 # Others do the same in more steps, or their work does not fit into a small window.
 _LEFT_OUT = frozenset({"glob_search", "jobs", "update_plan", "task", "load_skill", "web_search", "web_fetch"})
@@ -18,7 +18,7 @@ _ARGUMENTS_LEFT_OUT = frozenset(
 )
 _PLAIN_ARGUMENTS = frozenset({"path", "content", "command", "working_dir", "pattern", "limit", "replace_all"})
 _KEYS_LEFT_OUT = frozenset({"additionalProperties", "minimum"})
-_SENTENCE = compile_late(r"(?P<first>.{20,}?[.;])(?:\s|\Z)")
+_SENTENCE = re.compile(r"(?P<first>.{20,}?[.;])(?:\s|\Z)")
 
 
 def shorten_tools(schemas: Iterable[JsonObject]) -> tuple[JsonObject, ...]:

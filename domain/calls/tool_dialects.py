@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from quorum.domain.text.late_pattern import compile_late
+import re
 
 PATCH_TOOL = "apply_patch"
 # GPT from 4.1 on, the open ones, the reasoning models and Codex, under whatever provider they are named.
-_TRAINED_ON_PATCHES = compile_late(r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-9])|codex)")
+_TRAINED_ON_PATCHES = re.compile(r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-9])|codex)")
 
 
 def is_offered(tool: str, model: str) -> bool:

@@ -7,6 +7,7 @@ again, or for being refuted.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
@@ -14,12 +15,11 @@ from msgspec import Struct
 
 from quorum.domain.code_review.change import Change
 from quorum.domain.review.severity import Severity
-from quorum.domain.text.late_pattern import compile_late
 
 _NEAR_LINES = 3
 _SAME = 0.5
 _ALIKE = 0.2
-_WORD = compile_late(r"[a-z0-9_]{3,}")
+_WORD = re.compile(r"[a-z0-9_]{3,}")
 
 
 class FindingKind(StrEnum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
 from quorum.domain.text.amounts import format_amount
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 
 MOST_PARTS = 60
@@ -18,7 +18,7 @@ _LONGEST_LINE = 2_000
 _MOST_MARKED_LINES = 5
 # Programs write these, and a person reads what they were made from. Only names count: by what a file says of
 # itself a change could hide.
-_GENERATED = compile_late(
+_GENERATED = re.compile(
     r"(?:^|/)(?:package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock"
     r"|poetry\.lock|uv\.lock|pdm\.lock|Pipfile\.lock|composer\.lock|Gemfile\.lock|go\.sum|flake\.lock"
     r"|mix\.lock|pubspec\.lock|packages\.lock\.json)$|\.min\.(?:js|css)$|\.(?:js|css)\.map$|\.snap$"

@@ -11,12 +11,11 @@ import re
 from msgspec import Struct, field
 
 from quorum.domain.code_review.change import ChangeHunk, FileDiff, FileStatus
-from quorum.domain.text.late_pattern import compile_late
 
-_HUNK = compile_late(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", '"': '"', "\\": "\\"}
-_QUOTED = compile_late(r'"((?:[^"\\]|\\.)*)"')
-_MODE = compile_late(r"(old|new) mode (\d{1,6})")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_MODE = re.compile(r"(old|new) mode (\d{1,6})")
 _GONE = "/dev/null"
 _LONGEST_NAMES = 4_096  # characters of a line in which the first of two names has to end
 

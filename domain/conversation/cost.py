@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 
@@ -9,10 +10,9 @@ from msgspec import Struct, field
 
 from quorum.domain.conversation.response import Usage
 from quorum.domain.replacing import replace
-from quorum.domain.text.late_pattern import compile_late
 
 _MILLION = Decimal(1_000_000)
-_DATE_AT_THE_END = compile_late(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
+_DATE_AT_THE_END = re.compile(r"-20\d\d(-?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])\Z")
 
 
 class Price(Struct, frozen=True, kw_only=True):

@@ -7,11 +7,10 @@ import re
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import ToolResults
 from quorum.domain.replacing import replace
-from quorum.domain.text.late_pattern import compile_late
 
 # The first that fits counts. A model that is not named here may take more or less: nobody can tell by its name.
 _MOST_TOKENS = tuple(
-    (compile_late(rf"(?:^|[/.]){pattern}(?![0-9])", re.IGNORECASE), most)
+    (re.compile(rf"(?:^|[/.]){pattern}(?![0-9])", re.IGNORECASE), most)
     for pattern, most in (
         (r"claude-3-(?:haiku|sonnet|opus)", 4_096),
         (r"claude-3[.-]5", 8_192),

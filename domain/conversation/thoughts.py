@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import has_visible_text
 
-_THOUGHTS = compile_late(
+_THOUGHTS = re.compile(
     r"(?:\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z))+", re.DOTALL | re.IGNORECASE
 )
 

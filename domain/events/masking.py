@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -23,7 +24,6 @@ from quorum.domain.secrets.patterns import (
 )
 from quorum.domain.secrets.unfinished import find_unfinished
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.terminal_sequences import (
     SeenText,
     find_unfinished_sequence,
@@ -35,7 +35,7 @@ from quorum.domain.text.terminal_sequences import (
 _T = TypeVar("_T")
 _Way: TypeAlias = "Callable[[SecretMask, Any, Callable[[str], str]], object]"
 _WAYS: dict[type, _Way | None] = {}  # of each class that was met, for a session holds many thousand values
-_UNFIT = compile_late(r"[^\w.:/@ -]+")
+_UNFIT = re.compile(r"[^\w.:/@ -]+")
 # Ids lead from one record to another, digests say of which bytes, styles are numbers; none holds a secret. What
 # a packet was made of, and the contents that its call writes, are in no record.
 _LEFT = frozenset(

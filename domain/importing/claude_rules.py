@@ -22,10 +22,9 @@ from quorum.domain.importing.translated_rule import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import COMMAND_TOOL, Answer
-from quorum.domain.text.late_pattern import compile_late
 
-_RULE = compile_late(r"\s*(?P<tool>[^()\s]+)\s*(?:\((?P<content>.*)\))?\s*", re.DOTALL)
-_SERVER = compile_late(r"mcp__(?P<server>.+?)(?:__(?P<tool>.*))?", re.DOTALL)
+_RULE = re.compile(r"\s*(?P<tool>[^()\s]+)\s*(?:\((?P<content>.*)\))?\s*", re.DOTALL)
+_SERVER = re.compile(r"mcp__(?P<server>.+?)(?:__(?P<tool>.*))?", re.DOTALL)
 
 _COMMANDS = frozenset({"Bash", "PowerShell", "Monitor", "BashOutput", "KillShell", "REPL"})
 _READING = {"Read": ALL_READERS, "Glob": ("glob_search",), "Grep": ("grep_search",), "LS": ("list_directory",)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from quorum.domain.importing.claude_rules import READING_RUNS, RulePlaces, translate_claude_rule
 from quorum.domain.importing.translated_rule import (
     ALL_READERS,
@@ -18,11 +20,10 @@ from quorum.domain.importing.translated_rule import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import COMMAND_TOOL, Answer
-from quorum.domain.text.late_pattern import compile_late
 
 _ASKS = "it cannot be allowed here with the same meaning, so it asks"
 _EVERYTHING = frozenset({"", "*", "**"})
-_HOST = compile_late(r"(?:[A-Za-z][A-Za-z0-9+.*-]*://)?(?P<host>[A-Za-z0-9.*-]+)(?P<rest>[:/].*)?")
+_HOST = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.*-]*://)?(?P<host>[A-Za-z0-9.*-]+)(?P<rest>[:/].*)?")
 
 _TOOLS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("bash", "shell", "run_shell_command", "ShellTool"), (COMMAND_TOOL,)),

@@ -4,12 +4,12 @@ allows."""
 from __future__ import annotations
 
 import posixpath
+import re
 
 from msgspec import Struct
 
 from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, READERS, WRITERS, Answer, BadRule, Rule
 from quorum.domain.secrets.patterns import find_pattern_spans
-from quorum.domain.text.late_pattern import compile_late
 
 ALL_READERS = tuple(sorted(READERS))
 ALL_WRITERS = tuple(sorted(WRITERS))
@@ -17,11 +17,11 @@ EVERY_TOOL = "*"
 
 # What a shell, or a pattern of another agent, may read as something else than itself ends the part that is
 # plain.
-_PLAIN_TEXT = compile_late(r"[^*?\[\]{}()<>|&;$`\\\"'~#!\x00-\x1f]*+")
-_ALLOWED_TEXT = compile_late(r"[A-Za-z0-9_.,/:@%+=-]+(?: [A-Za-z0-9_.,/:@%+=-]+)*")
-_ASSIGNMENT = compile_late(r"[A-Za-z_][A-Za-z0-9_]*\+?=.*")
-_WILD_NAME = compile_late(r"[\[\]{}\\]")
-_UNFIT_IN_NAME = compile_late(r"[^A-Za-z0-9_*?-]")
+_PLAIN_TEXT = re.compile(r"[^*?\[\]{}()<>|&;$`\\\"'~#!\x00-\x1f]*+")
+_ALLOWED_TEXT = re.compile(r"[A-Za-z0-9_.,/:@%+=-]+(?: [A-Za-z0-9_.,/:@%+=-]+)*")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=.*")
+_WILD_NAME = re.compile(r"[\[\]{}\\]")
+_UNFIT_IN_NAME = re.compile(r"[^A-Za-z0-9_*?-]")
 _DEEPEST = 64
 
 

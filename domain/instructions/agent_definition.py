@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.instructions.offer_list import render_offers
-from quorum.domain.text.late_pattern import compile_late
 
-_NAME = compile_late(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _HEADING = """\
 # Agents
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.text.late_pattern import compile_late
 
 INIT_COMMAND = "init"
 """The name of /init, which is a prompt of the program's own, without the slash."""
@@ -18,13 +17,13 @@ INIT_SOURCE = "quorum"
 """Where its text is from, in place of a file."""
 
 
-_NAME = compile_late(r"[^\W_][\w.-]{0,63}(?::[^\W_][\w.-]{0,63}){0,4}")
-_TYPED = compile_late(r"/(?P<name>\S+)(?:\s+(?P<arguments>.*))?", re.DOTALL)
-_PLACE = compile_late(
+_NAME = re.compile(r"[^\W_][\w.-]{0,63}(?::[^\W_][\w.-]{0,63}){0,4}")
+_TYPED = re.compile(r"/(?P<name>\S+)(?:\s+(?P<arguments>.*))?", re.DOTALL)
+_PLACE = re.compile(
     r"(?P<kept>\\)?\$(?:(?P<all>ARGUMENTS\b)|(?P<number>[1-9]\d?)(?!\d)|(?P<name>[A-Za-z_]\w*))"
 )
-_NAMED_WORD = compile_late(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
-_SHELL_LINE = compile_late(r"(?<![\w`\\])!`[^`\n]+`")
+_NAMED_WORD = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_SHELL_LINE = re.compile(r"(?<![\w`\\])!`[^`\n]+`")
 
 _SCOPES = frozenset(scope.value for scope in InstructionScope)
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 from msgspec import Struct
 
 from quorum.domain.errors import MemoryRefused
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.text.late_pattern import compile_late
 
 MOST_CHARACTERS = 2_000
 """How long a line may be. Instructions are part of each request."""
 
-_BULLET = compile_late(r"(?P<marker>[-*+]) \S")
-_FENCE = compile_late(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
+_BULLET = re.compile(r"(?P<marker>[-*+]) \S")
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<rest>.*)")
 
 
 class MemoryDraft(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from urllib.parse import quote, unquote
@@ -10,13 +11,12 @@ from msgspec import Struct
 
 from quorum.domain.mcp.offered_prompt import OfferedPrompt
 from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.text.late_pattern import compile_late
 
 MOST_VALUES = 100
 """How many values of one argument are offered."""
 
 _LONGEST_VALUE = 500
-_GAP = compile_late(r"\{(?P<reserved>\+?)(?P<name>[A-Za-z0-9_.]+)\}")
+_GAP = re.compile(r"\{(?P<reserved>\+?)(?P<name>[A-Za-z0-9_.]+)\}")
 _RESERVED = ":/?#[]@!$&'()*+,;="
 
 

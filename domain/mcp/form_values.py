@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from quorum.domain.errors import FormError
 from quorum.domain.mcp.server_question import FieldKind, FieldValue, FormField, ServerForm, TextFormat
-from quorum.domain.text.late_pattern import compile_late
 
-_EMAIL = compile_late(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s.]+")
 _YES = frozenset({"yes", "y", "true", "on", "1"})
 _NO = frozenset({"no", "n", "false", "off", "0"})
 

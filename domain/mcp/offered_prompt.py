@@ -7,15 +7,14 @@ import shlex
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 
 MOST_PROMPTS = 100
 """How many prompts of one server are offered."""
 
 _LONGEST_DESCRIPTION = 300
-_UNFIT = compile_late(r"[^A-Za-z0-9_-]")
-_NAMED_WORD = compile_late(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+_NAMED_WORD = re.compile(r"(?P<name>[^\s=]+)=(?P<value>.*)", re.DOTALL)
 
 
 class PromptParameter(Struct, frozen=True):

@@ -12,12 +12,10 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct, field
 
-from quorum.domain.text.late_pattern import compile_late
-
 FieldValue: TypeAlias = str | int | float | bool | tuple[str, ...]
 """A value of a form: a tuple holds the values of a field of which several can be chosen."""
 
-_SECRET = compile_late(
+_SECRET = re.compile(
     r"pass(word|phrase|code)s?\b|\bpass\b|secrets?\b|tokens?\b|api.?keys?\b|private.?keys?\b|credentials?\b|\bpins?\b"
     r"|\bcvv\b|card.?number",
     re.IGNORECASE,

@@ -24,6 +24,7 @@ has a backslash before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
@@ -37,12 +38,11 @@ from quorum.domain.plan.reading import (
     normalize_text,
     read_plan,
 )
-from quorum.domain.text.late_pattern import compile_late
 
 _TITLE, _REASONING, _TASKS = "# Plan", "## Reasoning", "## Tasks"
-_TASK = compile_late(r"### \[(?P<box>[ xX])\] (?P<id>\S+)")
-_ENTRY = compile_late(r"- (?P<key>after|writes|runs):(?P<value>.*)")
-_MARKED = compile_late(r"\\*(?:#|- )")
+_TASK = re.compile(r"### \[(?P<box>[ xX])\] (?P<id>\S+)")
+_ENTRY = re.compile(r"- (?P<key>after|writes|runs):(?P<value>.*)")
+_MARKED = re.compile(r"\\*(?:#|- )")
 
 
 class BadPlanText(ValueError):

@@ -10,16 +10,15 @@ from quorum.domain.plan.plan import Plan, PlanTask, find_cycle
 from quorum.domain.review.path_pattern import never_matches
 from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 
 MOST_TASKS = 100
 _MOST_PATTERNS = 50
 _LONGEST_TEXT = 10_000
 _LONGEST_PATTERN = 500
 _MOST_PROBLEMS = 10
-_ID = compile_late(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _WRITE_TOOL = "write_file"
-_ONLY_WILD = compile_late(r"[*?\s]*")
+_ONLY_WILD = re.compile(r"[*?\s]*")
 
 
 class BadPlan(ValueError):

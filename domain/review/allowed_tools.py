@@ -10,9 +10,8 @@ from msgspec import Struct
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_aliases import translate_tool_name
 from quorum.domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
-from quorum.domain.text.late_pattern import compile_late
 
-_ENTRY = compile_late(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
+_ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _EVERYTHING = frozenset({"*", ":*", "**"})
 
 

@@ -9,6 +9,7 @@ person is asked.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -16,10 +17,9 @@ from enum import StrEnum
 from msgspec import Struct
 
 from quorum.domain.review.plan_objection import PlanObjection
-from quorum.domain.text.late_pattern import compile_late
 
-_AT_LEAST = compile_late(r"at_?least:([0-9]{1,4})")
-_PERCENT = compile_late(r"([0-9]{1,3})%")
+_AT_LEAST = re.compile(r"at_?least:([0-9]{1,4})")
+_PERCENT = re.compile(r"([0-9]{1,3})%")
 DEFAULT_MIN_VOTES = 2
 
 
@@ -222,16 +222,16 @@ def sort_dissent_first(ballots: Sequence[Ballot]) -> tuple[Ballot, ...]:
 
 
 _FAMILIES = (
-    (compile_late(r"claude|anthropic"), "anthropic"),
-    (compile_late(r"gpt|chatgpt|codex|\bo[0-9]"), "openai"),
-    (compile_late(r"gemini|gemma"), "google"),
-    (compile_late(r"grok"), "xai"),
-    (compile_late(r"llama|foundation-sec"), "meta"),
-    (compile_late(r"mi[sx]tral|codestral|devstral"), "mistral"),
-    (compile_late(r"deepseek"), "deepseek"),
-    (compile_late(r"qwen|qwq"), "qwen"),
-    (compile_late(r"kimi|moonshot"), "moonshot"),
-    (compile_late(r"glm"), "zhipu"),
+    (re.compile(r"claude|anthropic"), "anthropic"),
+    (re.compile(r"gpt|chatgpt|codex|\bo[0-9]"), "openai"),
+    (re.compile(r"gemini|gemma"), "google"),
+    (re.compile(r"grok"), "xai"),
+    (re.compile(r"llama|foundation-sec"), "meta"),
+    (re.compile(r"mi[sx]tral|codestral|devstral"), "mistral"),
+    (re.compile(r"deepseek"), "deepseek"),
+    (re.compile(r"qwen|qwq"), "qwen"),
+    (re.compile(r"kimi|moonshot"), "moonshot"),
+    (re.compile(r"glm"), "zhipu"),
 )
 
 

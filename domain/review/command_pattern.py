@@ -17,7 +17,6 @@ from quorum.domain.shell.command_line import UNKNOWN_WORDS, JudgedCommand, Shell
 from quorum.domain.shell.git_commands import GIT_COMMANDS
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.shell.star_words import find_uncovered_word, has_writing_uses
-from quorum.domain.text.late_pattern import compile_late
 
 # What runs the program that is named behind it, somewhere among its words.
 WRAPPERS = frozenset(
@@ -71,7 +70,7 @@ _APPENDING = frozenset({"parallel", "xargs"})
 _EVALUATING = frozenset({"eval", ".", "source", "trap"})
 # What stands where a shell has its script, and is none, or need not be one.
 _NO_SCRIPTS = ("<(", "/dev/", "/proc/", "$", "`", UNKNOWN_WORDS)
-_ENDS_OF_WORDS = compile_late(r"[\s=;&|()'\"]+")
+_ENDS_OF_WORDS = re.compile(r"[\s=;&|()'\"]+")
 _GIT_VALUED = frozenset(
     {
         "-c",

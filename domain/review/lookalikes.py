@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.text.json_value import JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 
 _MOST_TOLD = 3
@@ -18,8 +17,8 @@ _MOST_SEARCHED = 65_536
 _CONTENTS = frozenset({"content", "old_text", "new_text", "edits", "patch"})
 # What a program takes letter by letter, and no prose.
 _EXACT = frozenset({"command", "path", "paths", "file", "file_path", "working_dir", "cwd", "url", "uri"})
-_WORD = compile_late(r"[^\W\d_]+")
-_TOKEN = compile_late(r"[^ \t\n]+")
+_WORD = re.compile(r"[^\W\d_]+")
+_TOKEN = re.compile(r"[^ \t\n]+")
 # Of Cyrillic, Greek, Armenian and Latin beyond ASCII; those that are another form of a letter are told by that.
 _LETTERS = frozenset("аеорсухіјѕһԁԛԝӏАВЕЅІЈКМНОРСТХУԌαονυρικγΑΒΕΖΗΙΚΜΝΟΡΤΥΧօոսցհѵɑɡ")
 _SIGNS = frozenset("\u2010\u2011\u2212\u2215\u2044\u29f8\ua789\u2236\u02d0\u02ba\u02b9\u01c3")

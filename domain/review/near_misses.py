@@ -10,9 +10,8 @@ from fnmatch import fnmatchcase
 
 from quorum.domain.review.permissions import ARGUMENT, COMMAND_TOOL, READERS, WRITERS, Rule, Subject
 from quorum.domain.shell.git_commands import GIT_COMMANDS
-from quorum.domain.text.late_pattern import compile_late
 
-_ADDRESS = compile_late(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _LONGEST = 500
 # An option or operand with which a reading command writes or runs something.
 _WORST_USE = {

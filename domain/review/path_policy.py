@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.paths import is_below_any
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
@@ -105,12 +104,12 @@ SENSITIVE: tuple[str, ...] = (
     *(".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history"),
 )
 # They show which names there are, not what they hold. Only a pattern without wildcards covers them.
-_EXAMPLES = compile_late(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
-_WILD = compile_late(r"[*?\[]")
+_EXAMPLES = re.compile(r"\.(?:env|envrc|flaskenv|dev\.vars)\.(?:example|sample|template|dist)")
+_WILD = re.compile(r"[*?\[]")
 # HFS+ compares names as if these were not there; NTFS and FAT drop dots and blanks at the end, have streams of
 # data behind a colon, and give each long name a short one.
-_UNSEEN = compile_late("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_ENDING = compile_late(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
+_UNSEEN = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_ENDING = re.compile(r"(?::[^:]*:\$[a-z_]+)?[. ]*\Z")
 # What editors, file managers, package managers and people add to the name of a file for another copy of it. Vim
 # and Kate put a dot in front as well.
 _COPY_ENDINGS = (
@@ -131,7 +130,7 @@ _COPY_ENDINGS = (
     *(".swp", ".swo", ".swn", ".kate-swp", ".dpkg-old", ".dpkg-dist", ".dpkg-new", ".dpkg-tmp", ".ucf-old"),
     *(".rpmsave", ".rpmorig", ".rpmnew", ".pacnew", ".pacsave", "___jb_tmp___", "___jb_old___"),
 )
-_COPY = compile_late(
+_COPY = re.compile(
     r"(?:#|copy of )(?P<inner>.+?)#?|(?P<above>.+?)(?:"
     + "|".join(map(re.escape, sorted(_COPY_ENDINGS, key=len, reverse=True)))
     + r"|\.~[0-9]+~|\.un~|[.-][0-9]+|[._-](?:bak|backup|old|orig|copy)[0-9]*)"
@@ -194,7 +193,7 @@ class NamePatterns:
 
 
 def _compile_alternatives(expressions: Iterable[str]) -> re.Pattern[str]:
-    return compile_late("|".join(expressions) or r"(?!)")
+    return re.compile("|".join(expressions) or r"(?!)")
 
 
 def extract_last_names(patterns: Iterable[str], *, copies: bool = False) -> NamePatterns:

@@ -32,17 +32,16 @@ from quorum.domain.review.command_pattern import (
 from quorum.domain.review.path_pattern import matches_path, never_matches
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 
-_ADDRESS = compile_late(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
-_UPWARDS = compile_late(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
+_ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
+_UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
 
 READ_ONLY = "read-only"
 COMMAND_TOOL = "run_command"
 READERS = frozenset({"read_file", "list_directory", "glob_search", "grep_search"})
 WRITERS = frozenset({"write_file", "edit_file", "apply_patch"})
-_RULE = compile_late(r"(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?", re.DOTALL)
-ARGUMENT = compile_late(r"(?P<name>[A-Za-z0-9_]+)=(?P<glob>.*)", re.DOTALL)
+_RULE = re.compile(r"(?P<tool>[A-Za-z0-9_*?-]{1,128})(?:\((?P<pattern>.*)\))?", re.DOTALL)
+ARGUMENT = re.compile(r"(?P<name>[A-Za-z0-9_]+)=(?P<glob>.*)", re.DOTALL)
 
 
 class Answer(StrEnum):

@@ -16,7 +16,6 @@ from functools import cached_property, lru_cache
 from msgspec import Struct
 
 from quorum.domain.review.target_names import is_open, list_spellings, normalize_name, split_name
-from quorum.domain.text.late_pattern import compile_late
 
 _LONGEST = 400  # characters; pasted pages are longer
 _MOST_BREAKS = 2
@@ -97,7 +96,7 @@ _OPENING = (
     r"(?:(?:please|then|now|also|just|simply|recursively|forcibly|force|permanently|completely)[\s,]+)*"
 )
 # A refusal may be about this very call. "I do not need it" is none.
-_REFUSAL = compile_late(
+_REFUSAL = re.compile(
     r"\b(?:(?:do not|don['’]?t)(?! (?:need|use|belong|match|have|contain|exist)\b)|"
     r"never(?! (?:existed|pushed|used|needed|committed|been)\b)|"
     r"(?:must|should|may|can|could|would)(?: not|n['’]?t|not)|hands off|"
@@ -105,13 +104,13 @@ _REFUSAL = compile_late(
     r"leave|preserve|avoid|careful|dry[- ]run|stop (?:deleting|removing))\b",
     re.IGNORECASE,
 )
-_REPORT = compile_late(
+_REPORT = re.compile(
     r"\b(?:sa(?:ys?|id)|tells?|told me|writes?|wrote|written|reads?|reports?|prints?|printed|suggests?|"
     r"recommends?|claims?|error|warning|message|output|instructions?|according|documentation|readme|explain|describe|means|meaning|"
     r"command|script|example|would|should)\b",
     re.IGNORECASE,
 )
-_LIMIT = compile_late(
+_LIMIT = re.compile(
     r"\b(?:not|no|except|but|only|unless|instead|rather|if|when|whether|once|until|before|after|in case|skip|"
     r"ignore|older|newer|oldest|newest|modified|changed|larger|smaller|bigger|empty|first|last|more than|"
     r"less than|at least|at most|whose|contain(?:s|ing)?|size|some|unnecessary|unneeded|useless|"
@@ -119,7 +118,7 @@ _LIMIT = compile_late(
     re.IGNORECASE,
 )
 # An age or a size as a limit: whether it is a lower one, the number, and the unit.
-_MEASURE = compile_late(
+_MEASURE = re.compile(
     r"(?:\b(?:that|which|and)\s+)?(?:\b(?:are|were|is|was|have|has)\s+)?(?:\b(?:been\s+)?(?:modified|changed)\s+)?"
     r"\b(?:(?P<more>older than|(?:larger|bigger|greater|more) than|over"
     r"|not (?:been )?(?:modified|changed|touched) (?:in|within|for|since) (?:the )?(?:last|past))"
@@ -131,7 +130,7 @@ _MEASURE = compile_late(
 _UNITS = {"h": ("-mmin", 60), "d": ("-mtime", 1), "w": ("-mtime", 7)}
 _SIZES = {"k": "k", "m": "M", "g": "G"}
 # What something is to be taken out of: names in a list or in settings are no files.
-_PLACE = compile_late(
+_PLACE = re.compile(
     r"\b(?:from|out of|in|inside|within|on|at)(?:\s+(?:and|or)\s+(?:below|under|beneath))?\s+"
     r"(?:(?:the|this|that|these|my|our|your|its|all|current)\s+)*"
     r"((?:\S+\s*){1,2})",
@@ -277,15 +276,15 @@ _AFTER_NAME = frozenset(
 # Their object stands between them and their other part.
 _PARTED_VERBS = frozenset({"throw", "throws", "take", "tear", "blow", "put"})
 _PRONOUNS = frozenset({"it", "them", "these", "those", "this", "that", "both", "all"})
-_TOKEN = compile_late(
+_TOKEN = re.compile(
     r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)|['’]\w+|[^\s\"'`“”«»’,;:!?()\[\]]+|[,;:!?()]"
 )
-_PASTED = compile_late(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
-_QUOTED = compile_late(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
+_PASTED = re.compile(r"```|~~~|https?://|(?m:^\s*(?:[>|#$%*+•]|-\s|\d+[.)]\s))|<[a-zA-Z/!]|(?:^|\s)@\S")
+_QUOTED = re.compile(r"\"[^\"]*\"|`[^`]*`|“[^”]*”|«[^»]*»|(?<![\w])'[^']*'(?!\w)")
 _QUOTES = "\"'`“”«»"
-_WORD = compile_late(rf"[^\s{_QUOTES},;:!?()\[\]]+")
-_SENTENCE_END = compile_late(r"(?<=[.!?])\s+")
-_POLITE_QUESTION = compile_late(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
+_WORD = re.compile(rf"[^\s{_QUOTES},;:!?()\[\]]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_POLITE_QUESTION = re.compile(r"(?:please )?(?:can|could|will|would) you\b", re.IGNORECASE)
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs"})
 
 

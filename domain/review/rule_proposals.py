@@ -14,12 +14,11 @@ from collections.abc import Iterator, Sequence
 from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, WRITERS, Subject
 from quorum.domain.shell.command_line import SimpleCommand
 from quorum.domain.shell.star_words import propose_prefix
-from quorum.domain.text.late_pattern import compile_late
 
 _GLOB = frozenset("*?[")
 _LONGEST = 300
-_SUBCOMMAND = compile_late(r"[a-z][a-z0-9:_-]{0,60}")
-_ADDRESS = compile_late(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
+_SUBCOMMAND = re.compile(r"[a-z][a-z0-9:_-]{0,60}")
+_ADDRESS = re.compile(r"(https?://[^/?#\\@\s]+)/.*", re.DOTALL)
 
 # What runs another program or a script of the project by name: one more word belongs to the pattern. `bun run`
 # and `yarn run` are none: where no script has the name, they run a program that does, such as `node` or `bash`.

@@ -12,28 +12,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from quorum.domain.review.command_pattern import SHELLS, list_evaluations
 from quorum.domain.shell.command_line import UNKNOWN_WORDS, StartedCommands
 from quorum.domain.shell.script import ReadScript, Script, ScriptCommand
-from quorum.domain.text.late_pattern import compile_late
 
 _DEEPEST = 8  # texts that run texts
 _MOST_TEXTS = 50
-_EXPANDED = compile_late(r"[$`*?\0]|\[[^\]]*\]|\{[^}]*(?:,|\.\.)[^}]*\}|[<>]\(")
-_SUBSTITUTED = compile_late(r"[$`\0]")
-_BRACES = compile_late(r"\{([A-Za-z0-9_./-]+(?:,[A-Za-z0-9_./-]+)+)\}")
-_VARIABLE = compile_late(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_EXPANDED = re.compile(r"[$`*?\0]|\[[^\]]*\]|\{[^}]*(?:,|\.\.)[^}]*\}|[<>]\(")
+_SUBSTITUTED = re.compile(r"[$`\0]")
+_BRACES = re.compile(r"\{([A-Za-z0-9_./-]+(?:,[A-Za-z0-9_./-]+)+)\}")
+_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 # What may give a variable another value, and what changes the folder.
-_ASSIGNS = compile_late(
+_ASSIGNS = re.compile(
     r"=|\b(?:read|readarray|mapfile|getopts|printf|eval|source|for|select|unset)\b|(?:^|\s)\.\s"
 )
-_PLAIN_ASSIGNMENT = compile_late(r"[A-Za-z_]\w*=(?:[\w./,:@%+-]+|'[\w./,:@%+-]+'|\"[\w./,:@%+-]+\")")
-_FIRST_ASSIGNMENTS = compile_late(
+_PLAIN_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=(?:[\w./,:@%+-]+|'[\w./,:@%+-]+'|\"[\w./,:@%+-]+\")")
+_FIRST_ASSIGNMENTS = re.compile(
     r"\s*(?:[A-Za-z_]\w*=(?:[\w./,:@%+-]+|'[\w./,:@%+-]+'|\"[\w./,:@%+-]+\")\s*(?:;|\n|&&)\s*)+"
 )
-_CHANGES = compile_late(
+_CHANGES = re.compile(
     r"\b(?:read|readarray|mapfile|getopts|printf|eval|source|for|select|unset|coproc|IFS)\b|(?:^|[\s;&|(])\.\s"
 )
-_CHANGES_FOLDER = compile_late(r"\b(?:cd|pushd|popd)\b")
-_ONE_WORD = compile_late(r"/[A-Za-z0-9_./,:=@%+-]*")
-_COMMAND_OPTION = compile_late(r"-[a-zA-Z]*c[a-zA-Z]*")
+_CHANGES_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
+_ONE_WORD = re.compile(r"/[A-Za-z0-9_./,:=@%+-]*")
+_COMMAND_OPTION = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*")
 _STREAMS = ("<(", "/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 _FORMATS = frozenset({"%s", "%s\\n", "%s\n"})
 

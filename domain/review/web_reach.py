@@ -15,25 +15,24 @@ from msgspec import Struct
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 
 FETCH, SEARCH = "web_fetch", "web_search"
 WEB_TOOLS = frozenset({FETCH, SEARCH})
-_ADDRESS = compile_late(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\^{}|]+", re.IGNORECASE)
 # Other endings are those of files as well.
-_BARE_HOST = compile_late(
+_BARE_HOST = re.compile(
     r"(?<![\w.@/-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|mil|int|io|dev|info)(?![\w-]|\.\w)", re.IGNORECASE
 )
 # Parsers read these differently.
-_AMBIGUOUS = compile_late(r"[\x00-\x20\x7f\\]")
+_AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\]")
 _TRAILING = ".,;:!?)]}>*_"
 _MOST_CHARS = 150
 _MOST_QUERY_CHARS = 60
 # A word is shorter, and has no digits in it.
 _LONGEST_WORD = 32
 _LONGEST_MIXED = 12
-_WORD = compile_late(r"[A-Za-z0-9+=]+")
-_IS_MIXED = compile_late(r"(?=.*[0-9])(?=.*[A-Za-z])")
+_WORD = re.compile(r"[A-Za-z0-9+=]+")
+_IS_MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
 
 
 class WebSources(Struct, frozen=True, kw_only=True):

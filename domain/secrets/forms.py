@@ -5,34 +5,30 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from quorum.domain.text.late_pattern import compile_late
-
-_RUNS = compile_late(r"[A-Za-z0-9]+")
-_TOKENS = compile_late(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_ALPHABET = compile_late(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
-_PRONOUNCED = compile_late(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
+_RUNS = re.compile(r"[A-Za-z0-9]+")
+_TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_ALPHABET = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
+_PRONOUNCED = re.compile(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
 _PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
 _PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
 _DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
 _PORT_OR_PATH = r"(?::[0-9]{1,5})?(?:[:/][^@]*)?"
-_OPTION_OR_PATH = compile_late(
-    rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z"
-)
-_HOST = compile_late(
+_OPTION_OR_PATH = re.compile(rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z")
+_HOST = re.compile(
     rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
 )
-_VERSION = compile_late(
+_VERSION = re.compile(
     rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
     rf"|{_PART}(?:\.[0-9]+)+)\Z"
 )
-_COMMIT = compile_late(r"[0-9a-f]{40}\Z")
+_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
 _SHORTEST_RANDOM = 16
 _LONGEST_WORD = 6  # letters; what is longer and can be pronounced is a word
 _MOST_IN_TOKEN = 3  # characters on average
 _MOST_IN_WORDS = 1 / 2  # of all characters
-_NAMED = compile_late(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
-_UUID = compile_late(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
-_STAND_IN = compile_late(
+_NAMED = re.compile(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_STAND_IN = re.compile(
     r"\A[$%&*<\[{#@/~.]|\.\.\.|\*\*\*|x{4}|0{6}|123456789|:\/\/"
     r"|your|example|placeholder|change.?me|redacted|masked|dummy|not.?a.?real",
     re.IGNORECASE,

@@ -6,18 +6,18 @@ secret. A person who approves a call must be able to read its options, paths, ho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from quorum.domain.secrets.forms import looks_random
 from quorum.domain.secrets.patterns import SecretSpan
-from quorum.domain.text.late_pattern import compile_late
 
-_WORD = compile_late(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
+_WORD = re.compile(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
 _MOST_BEFORE = 200
 _COMMAND_STARTS = ("|", "&", ";", "$(", "`")
 _IN_PATHS = "/\\~"
 # What runs the file or program that its first operand names, perhaps behind options without a value.
-_RUNS_OPERAND = compile_late(
+_RUNS_OPERAND = re.compile(
     r"(?:^|[\s|&;(`/'\"])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|Rscript|source|\.|exec"
     r"|env|sudo|doas|time|nohup|nice|timeout|setsid|xargs|command)"
     r"(?:[ \t]+-[A-Za-z]{1,3}|[ \t]+[\d.]+[smhd]?)*\Z"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from quorum.domain.secrets.forms import is_random
-from quorum.domain.text.late_pattern import compile_late
 
 CLOUD_KEYS = frozenset(
     {
@@ -35,11 +34,11 @@ CLOUD_KEYS = frozenset(
 )
 """Variables that our providers and exporters, or the SDKs below them, read a key from by themselves."""
 
-_TELLING = compile_late(
+_TELLING = re.compile(
     r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"
     r"|TOKEN\Z|SECRET|PASSW|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD\Z|_PASS\Z|_PAT\Z|_AUTH\Z|AUTH_?TOKEN"
 )
-_TELLING_IN_FILES = compile_late(_TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z")
+_TELLING_IN_FILES = re.compile(_TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z")
 _HINTS = frozenset(
     {
         "KEY",
@@ -58,7 +57,7 @@ _HINTS = frozenset(
     }
 )
 _SHORTEST_RANDOM = 16
-_PUBLIC = compile_late(r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z")
+_PUBLIC = re.compile(r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z")
 
 
 def is_secret_name(variable: str) -> bool:

@@ -15,7 +15,6 @@ from urllib.parse import quote, quote_plus
 
 from quorum.domain.secrets.in_review import find_hideable_parts
 from quorum.domain.secrets.patterns import SecretSpan
-from quorum.domain.text.late_pattern import compile_late
 
 SHORTEST = 8
 """Characters; what is shorter turns up by chance and is not hidden."""
@@ -26,9 +25,9 @@ _MOST = 20_000  # forms; a folder may hold more, made to keep us busy
 _MOST_WITH_ENCODED = 600  # forms; each costs a look at every text
 _HEAD = 4
 _SHORT = 4096  # characters up to which a look for beginnings saves more than it costs
-_FULL_LINE = compile_late(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{60,76}\r?\n")
+_FULL_LINE = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/_-]{60,76}\r?\n")
 _LONGEST_LINE = 78
-_WRAPPED = compile_late(
+_WRAPPED = re.compile(
     r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
 )  # as programs wrap base64 and hexadecimal
 _PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python continues

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from quorum.domain.secrets.forms import is_assigned_secret, is_mixed
-from quorum.domain.text.late_pattern import compile_late
 
-MASK = compile_late(r"\[secret:[\w.:/@ -]{1,100}\]")
+MASK = re.compile(r"\[secret:[\w.:/@ -]{1,100}\]")
 """What stands in a text where a secret was."""
 
 
@@ -44,7 +43,7 @@ class Shape(NamedTuple):
     run: re.Pattern[str] | None = None
 
 
-_FIRST_RUN = compile_late(r"(\[[^]]+\])\{\d+,\}")
+_FIRST_RUN = re.compile(r"(\[[^]]+\])\{\d+,\}")
 
 
 def _build_key_shape(kind: str, anchors: str, rest: str) -> Shape:
@@ -54,9 +53,9 @@ def _build_key_shape(kind: str, anchors: str, rest: str) -> Shape:
     return Shape(
         kind,
         beginnings,
-        compile_late(rf"((?:{choice}){rest})(?![A-Za-z0-9_])"),
+        re.compile(rf"((?:{choice}){rest})(?![A-Za-z0-9_])"),
         alone=True,
-        run=None if run is None else compile_late(run[1] + "*+"),
+        run=None if run is None else re.compile(run[1] + "*+"),
     )
 
 
@@ -86,25 +85,25 @@ BODY = r"(?:[A-Za-z0-9+/=\s\\:,.|│→()\"']|-(?!-{4}))"
 _PRIVATE_KEY = Shape(
     "private-key",
     ("-----BEGIN ",),
-    compile_late(
+    re.compile(
         rf"(-----BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{BODY}{{40,}}+"
         r"(?:-{5,6}END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?)"
     ),
     lambda block: re.search(r"[A-Za-z0-9+/=]{32}", block) is not None,
 )
-_TEMPLATE = compile_late(r"[\[${<%*]|(?:pass(?:word)?|passwd|pw|pwd|secret|user|token|x+)\Z", re.IGNORECASE)
+_TEMPLATE = re.compile(r"[\[${<%*]|(?:pass(?:word)?|passwd|pw|pwd|secret|user|token|x+)\Z", re.IGNORECASE)
 _URL = Shape(
     "url-password",
     ("://",),
-    compile_late(r"://[^\s/:@\"'<>]*:([^\s/@\"'<>]{3,})@"),
+    re.compile(r"://[^\s/:@\"'<>]*:([^\s/@\"'<>]{3,})@"),
     lambda password: _TEMPLATE.match(password) is None,
 )
 CREDENTIAL = r"[A-Za-z0-9._~+/=-]"
-_BEARER = Shape("bearer-token", ("earer ",), compile_late(rf"earer[ \t]+({CREDENTIAL}{{16,}}+)"))
+_BEARER = Shape("bearer-token", ("earer ",), re.compile(rf"earer[ \t]+({CREDENTIAL}{{16,}}+)"))
 _AUTHORIZATION = Shape(
     "authorization",
     ("uthorization", "UTHORIZATION"),
-    compile_late(
+    re.compile(
         r"uthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'\\]{0,2}(?:bearer|basic|token)[ \t]+"
         rf"({CREDENTIAL}{{8,}}+)",
         re.IGNORECASE,
@@ -128,17 +127,17 @@ def group_by_rare_character(shapes: Iterable[Shape]) -> tuple[tuple[str, tuple[t
 _ANCHORED = group_by_rare_character((_PRIVATE_KEY, *KEYS, _URL, _BEARER, _AUTHORIZATION))
 _STEMS = ("pass", "token", "secret", "key")
 _NAME = r"(?:passw(?:or)?d|passphrase|token|secret|key)"
-_KINDS_OF_KEY = compile_late(r"(?:api|access|private|account|secret|ssh)[_-]?\Z", re.IGNORECASE)
+_KINDS_OF_KEY = re.compile(r"(?:api|access|private|account|secret|ssh)[_-]?\Z", re.IGNORECASE)
 VALUE = r"[^\s\"'`,;<>(){}\[\]|\\…]"
 ASSIGNED = rf"(?i:({_NAME}))[\"'\\]{{0,2}}[ \t]{{0,4}}(?::=|=>|[:=])[ \t]{{0,4}}([\"'\\]{{0,2}})"
 """A telling name, first group, and all that stands between it and its value; the second group is a quote."""
 _LONGEST_VALUE = 500
 _PIECE = 1 << 18  # characters
 _LONGEST_NAME = 24  # with all that may stand between it and its value
-_ASSIGNED = compile_late(ASSIGNED)
-_ASSIGNMENT = compile_late(rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)")
-_VALUE_RUN = compile_late(rf"{VALUE}*+")
-_TELLING = compile_late(rf"({_NAME})\Z", re.IGNORECASE)
+_ASSIGNED = re.compile(ASSIGNED)
+_ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)")
+_VALUE_RUN = re.compile(rf"{VALUE}*+")
+_TELLING = re.compile(rf"({_NAME})\Z", re.IGNORECASE)
 _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 
 from quorum.domain.secrets.patterns import (
@@ -14,7 +15,6 @@ from quorum.domain.secrets.patterns import (
     group_by_rare_character,
     is_word_start,
 )
-from quorum.domain.text.late_pattern import compile_late
 
 _ANCHORED = group_by_rare_character(KEYS)
 _NAMES = tuple(anchor for shape in KEYS for anchor in shape.anchors)
@@ -23,16 +23,16 @@ _WITHIN = frozenset("".join(_NAMES))
 _LONGEST_VALUE = 600
 _LONGEST_NAME = 64  # with all that stands around it
 _LONGEST_ANCHOR = max(map(len, _NAMES))
-_STARTS = compile_late(r"(?<![A-Za-z0-9_])[A-Za-z]")
+_STARTS = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]")
 _IN_KEYS = string.ascii_letters + string.digits + "_.+/=-"
-_ASSIGNMENT = compile_late(rf"{ASSIGNED}({VALUE}{{0,{_LONGEST_VALUE}}}+)\Z")
-_PASSWORD = compile_late(r"://[^\s/:@\"'<>]*+:([^\s/@\"'<>]*+)\Z")
-_BEARER = compile_late(rf"earer[ \t]+({CREDENTIAL}*+)\Z")
+_ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{0,{_LONGEST_VALUE}}}+)\Z")
+_PASSWORD = re.compile(r"://[^\s/:@\"'<>]*+:([^\s/@\"'<>]*+)\Z")
+_BEARER = re.compile(rf"earer[ \t]+({CREDENTIAL}*+)\Z")
 _SCHEMES = ("bearer", "basic", "token")
 _IN_CREDENTIALS = string.ascii_letters + string.digits + "._~+/=-"
 _FENCE = "-----BEGIN "
 _END = r"(?:-{1,6}(?:E|EN|END[ A-Z0-9]*+-{0,5})?)?"
-_PRIVATE_KEY = compile_late(rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z")
+_PRIVATE_KEY = re.compile(rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z")
 
 
 def find_unfinished(text: str) -> int:

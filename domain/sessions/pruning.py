@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -10,11 +11,10 @@ from msgspec import Struct
 
 from quorum.domain.errors import LedgerError
 from quorum.domain.sessions.past_session import SessionSummary
-from quorum.domain.text.late_pattern import compile_late
 
 _DAY_MS = 24 * 3600 * 1000
 _LIST_BEGINS = b'{"roots":'
-_HASH = compile_late(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
+_HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
 class Pruned(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,14 +20,13 @@ from quorum.domain.sessions.ledger_chain import (
 )
 from quorum.domain.sessions.redaction_log import RedactionEntry
 from quorum.domain.sessions.session_facts import escape_surrogates
-from quorum.domain.text.late_pattern import compile_late
 
 MARK = "[redacted]"
 _SHORTEST = 4
 _KEPT = frozenset({"type", "v", *FIXED})
 # They lead to stored contents, and hold parts of a short text by chance.
 _HASHES = frozenset({"sha256", "manifest", "blob_id", "digest"})
-_HASH = compile_late(r"[0-9a-f]{64}")
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def check_redactable(text: str) -> None:

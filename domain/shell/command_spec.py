@@ -8,12 +8,10 @@ from enum import Enum
 
 from msgspec import Struct, field
 
-from quorum.domain.text.late_pattern import compile_late
-
-_NUMBER = compile_late(r"-[0-9]+")
+_NUMBER = re.compile(r"-[0-9]+")
 # Part of an expression to `find`, and no path. To others they are paths, and may exist.
 _PUNCTUATION = frozenset({"(", ")", "!"})
-_EXCLUDING = compile_late(r"![^!]")
+_EXCLUDING = re.compile(r"![^!]")
 
 
 class NotReadOnly(Exception):

@@ -18,12 +18,11 @@ from quorum.domain.shell.command_spec import (
     parse_use,
 )
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
-from quorum.domain.text.late_pattern import compile_late
 
 FOUND = "{}"
 """In the words of the command that is run, it stands for a name that was found."""
 # What these begin with, the names that are found begin with: never an option, nor a number of lines.
-_PLAIN_START = compile_late(r"[A-Za-z0-9_./]")
+_PLAIN_START = re.compile(r"[A-Za-z0-9_./]")
 # They join tests in other ways than one after the other.
 _JOINING = frozenset({"-o", "-or", "-not", "!", "(", ")", ","})
 

@@ -10,6 +10,7 @@ what shows settings, where tokens may stand (`config`), and what makes branches,
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
@@ -23,7 +24,6 @@ from quorum.domain.shell.command_spec import (
     Use,
     parse_use,
 )
-from quorum.domain.text.late_pattern import compile_late
 
 _DIFF_OPTIONS = (
     "-p -u -U=? -s -w -b -M=? -C=? -R -a -z -NUM --patch --no-patch --unified=? --raw --stat=? --numstat "
@@ -208,11 +208,11 @@ GIT_COMMANDS: Mapping[str, GitSpec] = {
 _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree", "list"), ("reflog", "show")})
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
-_FEW = compile_late(r"-n?[1-9]")
+_FEW = re.compile(r"-n?[1-9]")
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
-_SIGNATURE = compile_late(r"%[-+ ]?G|%\(\*?signature")
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
-SORT_KEY = compile_late(
+SORT_KEY = re.compile(
     r"-?\*?(?:(?:version:|v:)?refname(?::short|:(?:l|r)?strip=-?\d+)?|(?:creator|tagger|committer|author)"
     r"(?:date(?::[a-z0-9-]+)?|name|email)?|object(?:name|type|size)|subject|contents|upstream|push|HEAD|worktreepath|numparent)"
 )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from quorum.domain.text.late_pattern import compile_late
-
 # Each of its uses holds code, or a text that another program or machine runs.
 _ALWAYS_CODE = frozenset(
     {
@@ -24,17 +22,17 @@ _CHANGES_SHELL = frozenset(
         *("declare", "typeset", "local", "readonly", "read", "mapfile", "umask", "ulimit"),
     }
 )
-_SHELL = compile_late(r"(ba|da|k|z|a|fi|c|tc)?sh[0-9.]*")
-_INTERPRETER = compile_late(
+_SHELL = re.compile(r"(ba|da|k|z|a|fi|c|tc)?sh[0-9.]*")
+_INTERPRETER = re.compile(
     r"(python|pypy|perl|ruby|node|nodejs|php|lua|luajit|tclsh|Rscript|R|julia|pwsh|powershell|deno|bun|groovy"
     r"|scala|elixir|erl|ghc|guile|racket|tsx|ts-node|npx|pnpx|bunx)[0-9.]*",
     re.IGNORECASE,
 )
 _CODE_LETTERS = frozenset("cCeEprRsx")
-_CODE_OPTIONS = compile_late(
+_CODE_OPTIONS = re.compile(
     r"--?(eval|print|command|encodedcommand|execute|run|code|require|import|loader|call)\b.*", re.DOTALL
 )
-_CODE_OPTIONS_ANYWHERE = compile_late(r"--(eval|command|execute|exec|call)(=.*)?", re.DOTALL)
+_CODE_OPTIONS_ANYWHERE = re.compile(r"--(eval|command|execute|exec|call)(=.*)?", re.DOTALL)
 _CODE_WORDS_OF_GIT = frozenset(
     {"-c", "--config-env", "--exec", "-x", "bisect", "difftool", "filter-branch", "foreach", "mergetool"}
 )

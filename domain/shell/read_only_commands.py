@@ -15,7 +15,6 @@ import re
 from collections.abc import Mapping
 
 from quorum.domain.shell.command_spec import CommandSpec, Operands, Reading, Style
-from quorum.domain.text.late_pattern import compile_late
 
 _TEXTS = CommandSpec(operands=Operands.TEXTS)
 _CHECKSUM = CommandSpec(options="-b -t -z --tag --binary --text --zero")
@@ -102,28 +101,28 @@ _DIFF = CommandSpec(
 # even behind a backslash: whoever reads such a script in another way finds an error in it.
 _SED_LINE = r"(?:[0-9]+|\$)"
 _SED_PATTERN = r"/(?:[^/\\\n]|\\[^/\n])+/"
-_SED_SCRIPT = compile_late(
+_SED_SCRIPT = re.compile(
     rf"{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?p(?:; ?{_SED_LINE}(?:,{_SED_LINE})?p)*"
     rf"|(?:{_SED_LINE}(?:,(?:{_SED_LINE}|\+[0-9]+))?|{_SED_PATTERN}(?:,(?:{_SED_LINE}|\+[0-9]+))?)!?[pdq=]"
     r"|s([/|,#@:!%_^=+])(?:(?!\1)[^\n])*\1(?:(?!\1)[^\n])*\1[0-9gIip]*"
 )
 # Filters that read the environment or other files are left out, and with them any that so much as name them.
 # Blanks and comments may stand between a $ and its name, so names are refused wherever they are.
-_JQ_FILTER = compile_late(
+_JQ_FILTER = re.compile(
     r"(?!.*(?:\benv\b|\bgetenv\b|ENV|\bimport\b|\binclude\b|\bmodulemeta\b|__)).*", re.DOTALL | re.ASCII
 )
 # `+5` and `-5cf` are of the syntax before POSIX, in which an `f` at the end follows the file for ever.
-_OLD_TAIL = compile_late(r"\+.*|-[^-].*f", re.DOTALL)
+_OLD_TAIL = re.compile(r"\+.*|-[^-].*f", re.DOTALL)
 
 # Programs of awk that neither run programs nor open files, and do not show the environment. What compares with
 # `>` cannot be distinguished from what writes; with ARGV and its like a program names files to read.
-_AWK_PROGRAM = compile_late(
+_AWK_PROGRAM = re.compile(
     r"(?!.*(?:[|>@]|\\\n|system|getline|ENVIRON|PROCINFO|ARGV|ARGC|ARGIND|SYMTAB|FUNCTAB|extension|load|include|textdomain)).*",
     re.DOTALL | re.ASCII,
 )
 
 # Only conversions that print: in bash `%n` sets a variable, such as PATH. In front an option could be -v.
-_FORMAT = compile_late(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
+_FORMAT = re.compile(r"(?!-)(?:[^%]|%[-+ #0'.*0-9hlLjztq]*[%bqdiouxXaAeEfFgGcs])+", re.DOTALL)
 
 READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
     "awk": CommandSpec(
@@ -131,7 +130,7 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         operands=Operands.TEXT_THEN_PATHS,
         first=_AWK_PROGRAM,
         # Variables in capitals may be awk's own. What has no = can only be a separator.
-        values=compile_late(r"[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*", re.DOTALL),
+        values=re.compile(r"[a-z_][a-z0-9_]*=[^\\]*|=?[^=]*", re.DOTALL),
     ),
     "arch": CommandSpec(operands=Operands.NONE),
     "base64": CommandSpec(options="-d -D -w= --decode --wrap="),
@@ -161,9 +160,9 @@ READ_ONLY_COMMANDS: Mapping[str, CommandSpec] = {
         ),
         operands=Operands.TEXTS,
         most_operands=1,
-        first=compile_late(r"\+.*", re.DOTALL),
+        first=re.compile(r"\+.*", re.DOTALL),
         # A time zone may be the name of any file.
-        values=compile_late(r"(?!.*TZ=).*", re.DOTALL),
+        values=re.compile(r"(?!.*TZ=).*", re.DOTALL),
     ),
     "df": CommandSpec(
         options="-h -H -k -m -T -i -P -a -l --human-readable --inodes --print-type --total --output=?",

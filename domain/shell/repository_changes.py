@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quorum.domain.text.late_pattern import compile_late
+import re
 
-_CHANGING = compile_late(
+_CHANGING = re.compile(
     r"(?:^|[\s;&|({`])(?:\S{0,200}/)?git(?:[ \t]+(?:-[cC][ \t]+\S+|-\S+)){0,20}[ \t]+"
     r"(?:add|am|apply|branch|bisect|checkout|cherry-pick|clean|commit|fetch|merge|mv|notes|pull|push|rebase|reset"
     r"|restore|revert|rm|stash|switch|tag|update-index|update-ref|gc)(?![\w-])"

@@ -7,6 +7,7 @@ through.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -14,7 +15,6 @@ from msgspec import Struct
 
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.star_tables import RUNNERS
-from quorum.domain.text.late_pattern import compile_late
 
 
 class ScriptCommand(Struct, frozen=True):
@@ -48,7 +48,7 @@ class Script(Struct, frozen=True):
 
 ReadScript: TypeAlias = Callable[[str], Script]
 
-_SEPARATORS = compile_late(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
+_SEPARATORS = re.compile(r"(\$\(|\|\||>>|[\n;|&()`{}<>])")
 
 
 _QUOTES = str.maketrans("", "", "'\"\\")
@@ -98,9 +98,9 @@ _PREPARING = frozenset(
     {"cd", "pushd", "popd", "export", "unset", "set", "source", ".", "umask", "ulimit", "true", "for", "case"}
 )
 _WRAPPERS = frozenset({"env", "command", "exec", "nohup", "time", "nice", "sudo", "stdbuf", "timeout"})
-_NOT_PROGRAM = compile_late(r"\A(?:[A-Za-z_]\w*=.*|-.*|\d+[smhd]?)\Z")
-_QUOTED_VALUE = compile_late(r"(?<=\w)=(?:'[^']*'|\"[^\"]*\")")
-_VERSION = compile_late(r"\A(python|node|ruby|php|perl)[0-9.]+\Z")
+_NOT_PROGRAM = re.compile(r"\A(?:[A-Za-z_]\w*=.*|-.*|\d+[smhd]?)\Z")
+_QUOTED_VALUE = re.compile(r"(?<=\w)=(?:'[^']*'|\"[^\"]*\")")
+_VERSION = re.compile(r"\A(python|node|ruby|php|perl)[0-9.]+\Z")
 
 
 def name_main_program(text: str) -> str:

@@ -14,12 +14,11 @@ from enum import Enum
 from msgspec import Struct
 
 from quorum.domain.shell.star_tables import ANY_PROGRAM, PROGRAMS, RUNNERS, StarTable
-from quorum.domain.text.late_pattern import compile_late
 
-_PLAIN_VALUE = compile_late(r"[A-Za-z0-9_.,:+-]*")
+_PLAIN_VALUE = re.compile(r"[A-Za-z0-9_.,:+-]*")
 _LONGEST_PREFIX = 2
-_INSTALLED = compile_late(r"(?:^|/)(?:\.?v?env/bin|node_modules/\.bin|vendor/bin)\Z")
-_PYTHON = compile_late(r"\Apython[0-9.]*\Z")
+_INSTALLED = re.compile(r"(?:^|/)(?:\.?v?env/bin|node_modules/\.bin|vendor/bin)\Z")
+_PYTHON = re.compile(r"\Apython[0-9.]*\Z")
 
 
 class _ValueForm(Enum):

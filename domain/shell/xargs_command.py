@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -10,13 +11,12 @@ from quorum.domain.shell.command_line import SimpleCommand
 from quorum.domain.shell.command_spec import NotReadOnly, PathUse, Reading, parse_use
 from quorum.domain.shell.find_command import FOUND, find_endings, list_paths_besides, require_plain_starts
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
-from quorum.domain.text.late_pattern import compile_late
 
 # No word makes them do more than print.
 _PRINTING = frozenset({"echo", "basename", "dirname"})
-_FLAGS = compile_late(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
-_COUNT = compile_late(r"(?:-[nP]|--max-args=|--max-procs=)([0-9]*)")
-ONE_WORD = compile_late(r"[!#-&(-\[\]-~]+")
+_FLAGS = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit")
+_COUNT = re.compile(r"(?:-[nP]|--max-args=|--max-procs=)([0-9]*)")
+ONE_WORD = re.compile(r"[!#-&(-\[\]-~]+")
 """What is one word to xargs: no blank, quote or backslash, in whatever language."""
 
 _LISTING = frozenset({"-l", "-L", "--files-with-matches", "--files-without-match"})

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from quorum.domain.text.late_pattern import compile_late
-
-_ID = compile_late(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
+_ID = re.compile(r"(?P<owner>.+)-t[1-9]\d{0,5}", re.DOTALL | re.ASCII)
 
 
 def build_subagent_id(owner: str, number: int) -> str:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 
-from quorum.domain.text.late_pattern import compile_late
-
 READ_BYTES = 1_000
 """How much of such a file is read: what it may say is shorter."""
 
 _LONGEST_NAME = 120
-_REFERENCE = compile_late(r"ref:\s*(refs/\S+)\s*")
-_COMMIT = compile_late(r"([0-9a-f]{40}|[0-9a-f]{64})\s*")
+_REFERENCE = re.compile(r"ref:\s*(refs/\S+)\s*")
+_COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})\s*")
 # What `git check-ref-format` refuses.
-_REFUSED = compile_late(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|^[./]")
+_REFUSED = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[./]$|^[./]")
 _BRANCHES = "refs/heads/"
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 
-from quorum.domain.text.late_pattern import compile_late
-
-_LETTER_ESCAPE = compile_late(r"(?<!\\)(?:\\\\)*\\[bfnrtu]")
-_STRAY_BACKSLASH = compile_late(r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])")
+_LETTER_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*\\[bfnrtu]")
+_STRAY_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\(?![\\\"/bfnrtu])")
 _LONGEST_PYTHON = 100_000
 
 

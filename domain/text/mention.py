@@ -7,24 +7,22 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
-
 # What stands before the sign must not make it a part of an address or of another word.
 _FREE = r"(?<![A-Za-z0-9_@.+\-/])"
 _LINES = r":(?P<first>\d{1,9})(?P<to>-(?P<last>\d{0,9}))?|#L(?P<from>\d{1,9})(?:-L?(?P<until>\d{1,9}))?"
 _AFTER_QUOTES = re.sub(r"\?P<\w+>", "?:", _LINES)
-_MENTION = compile_late(
+_MENTION = re.compile(
     rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)"(?P<lines>{_AFTER_QUOTES})?|(?P<bare>[^\s"]+))'
 )
-_BEGUN = compile_late(rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)|(?P<bare>[^\s"]*))\Z')
-_RANGE = compile_late(rf"(?P<path>.+?)(?:{_LINES})", re.DOTALL)
-_BEGUN_RANGE = compile_late(
+_BEGUN = re.compile(rf'{_FREE}@(?:"(?P<quoted>(?:[^"\\\n]|\\.)*)|(?P<bare>[^\s"]*))\Z')
+_RANGE = re.compile(rf"(?P<path>.+?)(?:{_LINES})", re.DOTALL)
+_BEGUN_RANGE = re.compile(
     r"(?P<path>.+?)(?P<range>:(?:\d{1,9}(?:-\d{0,9})?)?|#(?:L(?:\d{1,9}(?:-(?:L?\d{0,9}))?)?)?)"
 )
-_ATTACHMENT = compile_late(r"\.(png|jpe?g|gif|webp|pdf)\Z", re.IGNORECASE)
-_RESOURCE = compile_late(r"(?P<server>[\w.-]+):(?P<uri>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
+_ATTACHMENT = re.compile(r"\.(png|jpe?g|gif|webp|pdf)\Z", re.IGNORECASE)
+_RESOURCE = re.compile(r"(?P<server>[\w.-]+):(?P<uri>[A-Za-z][A-Za-z0-9+.-]*://.*)", re.DOTALL)
 _ENDS_A_SENTENCE = ".,;:!?)]}'”’»、。"
-_ESCAPE = compile_late(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|(.))", re.DOTALL)
 _SHORT = {"n": "\n", "t": "\t", "r": "\r"}
 _SHORT_NAMES = {character: name for name, character in _SHORT.items()}
 

@@ -15,12 +15,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from msgspec import Struct
-
-from quorum.domain.text.late_pattern import compile_late
 
 _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
@@ -29,7 +28,7 @@ _DELETE = "*** Delete File:"
 _UPDATE = "*** Update File:"
 _MOVE = "*** Move to:"
 _END_OF_FILE = "*** End of File"
-_NUMBERS = compile_late(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_NUMBERS = re.compile(r"-\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
 _LONGEST_SHOWN = 80
 
 

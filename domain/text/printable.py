@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import re
 
-from quorum.domain.text.late_pattern import compile_late
-
 _MOST_BLANKS = 80
-_LONG_RUN = compile_late(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
+_LONG_RUN = re.compile(rf"[^\S\n]{{{_MOST_BLANKS + 1},}}")
 
 _TAB_STOP = 4
 _MARKS_KEPT = 4
 
 # Sequences end on the line they begin on, and before another begins: what is unfinished is shown, not
 # swallowed, and a line of nothing but beginnings is looked through once.
-SEQUENCE = compile_late(
+SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"
     r"|\x1b[0-Z\\^-~]"
 )
 # Characters that str.isprintable() lets through although they show nothing.
-_BLANK = compile_late(
+_BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
 )
 _EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
-_LOOSE_SELECTOR = compile_late(f"(?<![{_EMOJI}#*0-9\u00a9\u00ae])[\ufe0e\ufe0f]")
-_LOOSE_JOINER = compile_late(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
-_PILE_OF_MARKS = compile_late(
+_LOOSE_SELECTOR = re.compile(f"(?<![{_EMOJI}#*0-9\u00a9\u00ae])[\ufe0e\ufe0f]")
+_LOOSE_JOINER = re.compile(f"(?<![{_EMOJI}\ufe0f])\u200d|\u200d(?![{_EMOJI}])")
+_PILE_OF_MARKS = re.compile(
     f"([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{{{_MARKS_KEPT}}})"
     "([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+)"
 )

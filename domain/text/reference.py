@@ -7,12 +7,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
-
 # Inside of code a number sign means something else.
-_CODE = compile_late(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
-_REFERENCE = compile_late(
+_REFERENCE = re.compile(
     rf"https://(?P<host>[A-Za-z0-9.-]{{1,253}})/(?P<place>{_NAME})/(?:issues|pull)/(?P<linked>\d{{1,9}})\b"
     rf"|(?<![\w/&#.-])(?P<repository>{_NAME})?#(?P<number>\d{{1,9}})"
     rf"(?:(?:-|–|—|\.\.\.?)#?(?P<last>\d{{1,9}}))?(?![\w#-])"

@@ -6,14 +6,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from quorum.domain.text.late_pattern import compile_late
-
 # A control character as JSON writes it, also where that JSON is itself a text of JSON.
 _ESCAPED = r"\\{1,8}u00"
 _ESCAPED_ESC = rf"{_ESCAPED}1[bB]"
 # What `quorum.domain.text.printable` takes out before a text is drawn, and characters that are printed over;
 # and the same in JSON, which whoever reads it may print. None of them goes over the end of a line.
-_UNSEEN = compile_late(
+_UNSEEN = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]+[0-~]"
@@ -25,7 +23,7 @@ _UNSEEN = compile_late(
     rf"|{_ESCAPED_ESC}[ !#-/]+[0-\[\]-~]"
     rf"|{_ESCAPED_ESC}[0-Z^-~]"
 )
-_UNFINISHED = compile_late(
+_UNFINISHED = re.compile(
     r"(?:\x1b[ -/]*|(?:\x1b\[|\x9b)[0-?]*[ -/]*"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n\x90\x98\x9d-\x9f]*\x1b?"
     r"|\\{1,8}(?:u(?:0(?:0[019]?)?)?)?"
@@ -33,7 +31,7 @@ _UNFINISHED = compile_late(
     rf"|(?:{_ESCAPED_ESC}[\]PX^_]|{_ESCAPED}9[08dDeEfF])[^\x07\x1b\n\\\"]*"
     r"(?:\\{1,8}(?:u(?:0(?:0(?:0|1[bB]?\\*|9)?)?)?)?)?)\Z"
 )
-_BEGUN = compile_late(r"\\(?:u(?:0(?:0[19]?)?)?)?\Z")
+_BEGUN = re.compile(r"\\(?:u(?:0(?:0[19]?)?)?)?\Z")
 _LONGEST_BEGUN = 5
 _LONGEST = 256
 _PIECE = 1 << 18  # characters

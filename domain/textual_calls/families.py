@@ -7,7 +7,6 @@ import re
 from msgspec import Struct
 
 from quorum.domain.calls.tool_parser import ToolParser
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.textual_calls.forms import (
     KEY,
     BareObjectForm,
@@ -47,21 +46,21 @@ _PLAIN_NAME = r"(?P<name>[\w.:/-]{1,100})"
 _BARE_JSON = r"(?=\[?\s*\{)"
 
 _TOOL_CALL_TAGS = JsonForm(
-    compile_late(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), compile_late(r"\s*(?:```\s*)?</tool_call>")
+    re.compile(rf"<tool_call>\s*(?:```(?:json)?)?{_OBJECT}"), re.compile(r"\s*(?:```\s*)?</tool_call>")
 )
 _FUNCTION_TAGS = TaggedForm(
-    compile_late(rf"(?:<(?:\w+:)?tool_call>\s*)?<function={_NAME}>(?!\s*\{{)"),
+    re.compile(rf"(?:<(?:\w+:)?tool_call>\s*)?<function={_NAME}>(?!\s*\{{)"),
     parameter=rf"<parameter={KEY}>",
     parameter_end="</parameter>",
     closing=r"</function>(?:\s*</(?:\w+:)?tool_call>)?|</(?:\w+:)?tool_call>",
     newlines=True,
 )
 _FUNCTION_JSON = NamedForm(
-    compile_late(rf"(?:<tool_call>\s*)?<function={_NAME}>\s*(?=\{{)"),
-    compile_late(r"\s*</function>(?:\s*</tool_call>)?"),
+    re.compile(rf"(?:<tool_call>\s*)?<function={_NAME}>\s*(?=\{{)"),
+    re.compile(r"\s*</function>(?:\s*</tool_call>)?"),
 )
 _INVOKE = TaggedForm(
-    compile_late(rf"(?:<(?:minimax:tool_call|function_calls)>\s*)?<invoke name=\"?{_NAME}\"?\s*/?>"),
+    re.compile(rf"(?:<(?:minimax:tool_call|function_calls)>\s*)?<invoke name=\"?{_NAME}\"?\s*/?>"),
     parameter=rf"<parameter name=\"?{KEY}\"?>",
     parameter_end="</parameter>",
     closing=r"</invoke>(?:\s*</(?:minimax:tool_call|function_calls)>)?",
@@ -82,8 +81,8 @@ _DSML_END = rf"(?:\s*</{_DSML}(?:function_calls|tool_calls|calls)>)?"
 _START = r"(?:<\|start\|>\w*)?"
 _MESSAGE = r"(?:(?!\bto=)[^<>\n]){0,40}(?:<\|constrain\|>[^<>\n]{0,20})?<\|message\|>"
 _TO = rf"\s?\bto=(?:functions\.)?{_PLAIN_NAME}[^<>\n]{{0,20}}"
-_CALL_END = compile_late(r"\s*<\|(?:call|end|return)\|>")
-_CHANNEL_END = compile_late(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
+_CALL_END = re.compile(r"\s*<\|(?:call|end|return)\|>")
+_CHANNEL_END = re.compile(r"<\|(?:end|return|call)\|>|(?=<\|start\|>)")
 
 
 _FAMILIES: dict[ToolParser, Family] = {
@@ -91,41 +90,41 @@ _FAMILIES: dict[ToolParser, Family] = {
     "qwen-coder": Family((_FUNCTION_TAGS, _TOOL_CALL_TAGS), ("<tool_call>", "<function=", "<seed:tool_call>")),
     "llama": Family(
         (
-            JsonForm(compile_late(rf"<\|python_tag\|>{_OBJECT}"), compile_late(r"\s*<\|e\w+_id\|>")),
+            JsonForm(re.compile(rf"<\|python_tag\|>{_OBJECT}"), re.compile(r"\s*<\|e\w+_id\|>")),
             PythonForm(
-                compile_late(r"<\|python_(?:tag|start)\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|python_end\|>")
+                re.compile(r"<\|python_(?:tag|start)\|>\s*(?=[\[\w])"), re.compile(r"\s*<\|python_end\|>")
             ),
             _FUNCTION_JSON,
-            JsonForm(compile_late(_BARE_JSON), compile_late(r"\s*<\|e\w+_id\|>"), is_alone=True),
-            PythonForm(compile_late(r"(?=\[\s*[\w.]+\()"), is_alone=True),
+            JsonForm(re.compile(_BARE_JSON), re.compile(r"\s*<\|e\w+_id\|>"), is_alone=True),
+            PythonForm(re.compile(r"(?=\[\s*[\w.]+\()"), is_alone=True),
         ),
         ("<|python_tag|>", "<|python_start|>", "<function="),
     ),
     "mistral": Family(
         (
-            JsonForm(compile_late(rf"\[TOOL_CALLS\]{_OBJECT}")),
+            JsonForm(re.compile(rf"\[TOOL_CALLS\]{_OBJECT}")),
             NamedForm(
-                compile_late(rf"\[TOOL_CALLS\]\s*{_PLAIN_NAME}(?:\[CALL_ID\][\w-]*)?\s*(?:\[ARGS\])?\s*(?=\{{)")
+                re.compile(rf"\[TOOL_CALLS\]\s*{_PLAIN_NAME}(?:\[CALL_ID\][\w-]*)?\s*(?:\[ARGS\])?\s*(?=\{{)")
             ),
         ),
         ("[TOOL_CALLS]", "[THINK]", "[/THINK]"),
-        (PlainBlock(compile_late(r"\[THINK\]"), compile_late(r"\[/THINK\]")),),
+        (PlainBlock(re.compile(r"\[THINK\]"), re.compile(r"\[/THINK\]")),),
     ),
     "deepseek": Family(
         (
             NamedForm(
-                compile_late(
+                re.compile(
                     rf"(?:{_token('tool', 'calls', 'begin')}\s*)?{_token('tool', 'call', 'begin')}\s*"
                     rf"(?:function\s*{_token('tool', 'sep')})?\s*{_PLAIN_NAME}\s*"
                     rf"(?:{_token('tool', 'sep')})?\s*(?:```(?:json)?\s*)?(?=\{{)"
                 ),
-                compile_late(
+                re.compile(
                     rf"\s*(?:```)?\s*{_token('tool', 'call', 'end')}"
                     rf"(?:\s*{_token('tool', 'calls', 'end')})?"
                 ),
             ),
             TaggedForm(
-                compile_late(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*(?:/>{_DSML_END}|>)"),
+                re.compile(rf"(?:{_DSML_SECTION})?<{_DSML}invoke name=\"{_NAME}\"\s*(?:/>{_DSML_END}|>)"),
                 parameter=rf"<{_DSML}parameter name=\"{KEY}\"(?:\s+string=\"(?P<kind>\w+)\")?>",
                 parameter_end=rf"</{_DSML}parameter>",
                 closing=rf"</{_DSML}invoke>{_DSML_END}",
@@ -136,7 +135,7 @@ _FAMILIES: dict[ToolParser, Family] = {
     "glm": Family(
         (
             TaggedForm(
-                compile_late(rf"<tool_call>\s*{_NAME}\s*(?=<arg_key>|</tool_call>)"),
+                re.compile(rf"<tool_call>\s*{_NAME}\s*(?=<arg_key>|</tool_call>)"),
                 parameter=rf"<arg_key>{KEY}</arg_key>\s*<arg_value>",
                 parameter_end="</arg_value>",
                 closing="</tool_call>",
@@ -147,14 +146,14 @@ _FAMILIES: dict[ToolParser, Family] = {
     "kimi": Family(
         (
             NamedForm(
-                compile_late(
+                re.compile(
                     r"(?:<\|tool_calls?_section_begin\|>\s*)?<\|tool_call_begin\|>\s*(?:functions\.)?"
                     r"(?P<name>[^\s<>:{}]{1,100})(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{|<\|tool_call_end)"
                 ),
-                compile_late(r"\s*<\|tool_call_end\|>(?:\s*<\|tool_calls?_section_end\|>)?"),
+                re.compile(r"\s*<\|tool_call_end\|>(?:\s*<\|tool_calls?_section_end\|>)?"),
             ),
             TaggedForm(
-                compile_late(
+                re.compile(
                     r"(?:<\|open\|>tools<\|sep\|>\s*)?<\|open\|>call tool=\"(?P<name>[^\"\n]{1,100})\""
                     r"(?: index=\"\d+\")?<\|sep\|>"
                 ),
@@ -165,10 +164,10 @@ _FAMILIES: dict[ToolParser, Family] = {
         ),
         ("<|tool_call", "<|open|>", "<|close|>think"),
         (
-            PlainBlock(compile_late(r"<\|open\|>think<\|sep\|>"), compile_late(r"<\|close\|>think<\|sep\|>")),
+            PlainBlock(re.compile(r"<\|open\|>think<\|sep\|>"), re.compile(r"<\|close\|>think<\|sep\|>")),
             PlainBlock(
-                compile_late(r"<\|open\|>response<\|sep\|>"),
-                compile_late(r"<\|close\|>response<\|sep\|>"),
+                re.compile(r"<\|open\|>response<\|sep\|>"),
+                re.compile(r"<\|close\|>response<\|sep\|>"),
                 is_thought=False,
                 begins_in_prompt=False,
             ),
@@ -177,28 +176,26 @@ _FAMILIES: dict[ToolParser, Family] = {
     "granite": Family(
         (
             JsonForm(
-                compile_late(rf"(?:<\|tool_call\|>|<tool_call>|<function_call>){_OBJECT}"),
-                compile_late(r"\s*(?:</tool_call>|</function_call>|<\|end_of_text\|>)"),
+                re.compile(rf"(?:<\|tool_call\|>|<tool_call>|<function_call>){_OBJECT}"),
+                re.compile(r"\s*(?:</tool_call>|</function_call>|<\|end_of_text\|>)"),
             ),
         ),
         ("<|tool_call|>", "<tool_call>", "<function_call>"),
     ),
     "gpt-oss": Family(
         (
-            NamedForm(compile_late(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
-            NamedForm(
-                compile_late(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*"), _CALL_END, needs_offer=True
-            ),
+            NamedForm(re.compile(rf"{_START}{_TO}<\|channel\|>{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
+            NamedForm(re.compile(rf"{_START}<\|channel\|>\w+{_TO}{_MESSAGE}\s*"), _CALL_END, needs_offer=True),
         ),
         ("<|start|>", "<|channel|>", " to=", "to="),
         (
             PlainBlock(
-                compile_late(rf"{_START}<\|channel\|>analysis{_MESSAGE}"),
+                re.compile(rf"{_START}<\|channel\|>analysis{_MESSAGE}"),
                 _CHANNEL_END,
                 begins_in_prompt=False,
             ),
             PlainBlock(
-                compile_late(rf"{_START}<\|channel\|>(?:final|commentary){_MESSAGE}"),
+                re.compile(rf"{_START}<\|channel\|>(?:final|commentary){_MESSAGE}"),
                 _CHANNEL_END,
                 is_thought=False,
                 begins_in_prompt=False,
@@ -207,13 +204,13 @@ _FAMILIES: dict[ToolParser, Family] = {
     ),
     "functionary": Family(
         (
-            NamedForm(compile_late(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
-            NamedForm(compile_late(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), compile_late(r"\s*<\|eot_id\|>")),
+            NamedForm(re.compile(rf"{_PLAIN_NAME}\n\s*(?=\{{)"), is_alone=True, needs_offer=True),
+            NamedForm(re.compile(rf"(?m:^)>>>{_PLAIN_NAME}\n\s*(?=\{{)"), re.compile(r"\s*<\|eot_id\|>")),
             NamedForm(
-                compile_late(
+                re.compile(
                     rf"(?:<\|from\|>\s*assistant\s*)?<\|recipient\|>\s*{_PLAIN_NAME}\s*<\|content\|>\s*(?=\{{)"
                 ),
-                compile_late(r"\s*<\|(?:stop|eot_id)\|>"),
+                re.compile(r"\s*<\|(?:stop|eot_id)\|>"),
             ),
             _FUNCTION_JSON,
         ),
@@ -222,36 +219,36 @@ _FAMILIES: dict[ToolParser, Family] = {
     "gemma": Family(
         (
             BareObjectForm(
-                compile_late(r"<\|tool_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                re.compile(r"<\|tool_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
                 '<|"|>',
-                compile_late(r"\s*<tool_call\|>"),
+                re.compile(r"\s*<tool_call\|>"),
             ),
             BareObjectForm(
-                compile_late(r"<start_function_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
+                re.compile(r"<start_function_call>\s*call:(?P<name>[^\s{}<>]{1,100})\s*\{"),
                 "<escape>",
-                compile_late(r"\s*<end_function_call>"),
+                re.compile(r"\s*<end_function_call>"),
             ),
         ),
         ("<|tool_call>", "<start_function_call>", "<|channel>", "<channel|>"),
-        (PlainBlock(compile_late(r"<\|channel>thought\n?"), compile_late(r"<channel\|>")),),
+        (PlainBlock(re.compile(r"<\|channel>thought\n?"), re.compile(r"<channel\|>")),),
     ),
     "minimax": Family(
         (
             _INVOKE,
-            JsonForm(compile_late(rf"<tool_calls>{_OBJECT}"), compile_late(r"\s*</tool_calls>")),
+            JsonForm(re.compile(rf"<tool_calls>{_OBJECT}"), re.compile(r"\s*</tool_calls>")),
         ),
         ("<minimax:tool_call>", "<function_calls>", "<invoke ", "<tool_calls>"),
     ),
     "command": Family(
-        (JsonForm(compile_late(rf"<\|START_ACTION\|>{_OBJECT}"), compile_late(r"\s*<\|END_ACTION\|>")),),
+        (JsonForm(re.compile(rf"<\|START_ACTION\|>{_OBJECT}"), re.compile(r"\s*<\|END_ACTION\|>")),),
         ("<|START_", "<|END_THINKING"),
-        (PlainBlock(compile_late(r"<\|START_THINKING\|>"), compile_late(r"<\|END_THINKING\|>")),),
+        (PlainBlock(re.compile(r"<\|START_THINKING\|>"), re.compile(r"<\|END_THINKING\|>")),),
     ),
     "lfm2": Family(
         (
-            JsonForm(compile_late(rf"<\|tool_call_start\|>{_OBJECT}"), compile_late(r"\s*<\|tool_call_end\|>")),
+            JsonForm(re.compile(rf"<\|tool_call_start\|>{_OBJECT}"), re.compile(r"\s*<\|tool_call_end\|>")),
             PythonForm(
-                compile_late(r"<\|tool_call_start\|>\s*(?=[\[\w])"), compile_late(r"\s*<\|tool_call_end\|>")
+                re.compile(r"<\|tool_call_start\|>\s*(?=[\[\w])"), re.compile(r"\s*<\|tool_call_end\|>")
             ),
         ),
         ("<|tool_call_start|>",),
@@ -259,8 +256,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "internlm": Family(
         (
             JsonForm(
-                compile_late(rf"<\|action_start\|>\s*<\|plugin\|>{_OBJECT}"),
-                compile_late(r"\s*<\|action_end\|>"),
+                re.compile(rf"<\|action_start\|>\s*<\|plugin\|>{_OBJECT}"),
+                re.compile(r"\s*<\|action_end\|>"),
             ),
         ),
         ("<|action_start|>",),
@@ -268,8 +265,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "phi": Family(
         (
             JsonForm(
-                compile_late(rf"(?:<\|tool_call\|>|functools(?=\s*\[)){_OBJECT}"),
-                compile_late(r"\s*<\|/tool_call\|>"),
+                re.compile(rf"(?:<\|tool_call\|>|functools(?=\s*\[)){_OBJECT}"),
+                re.compile(r"\s*<\|/tool_call\|>"),
             ),
         ),
         ("<|tool_call|>", "functools"),
@@ -277,8 +274,8 @@ _FAMILIES: dict[ToolParser, Family] = {
     "nemotron": Family(
         (
             JsonForm(
-                compile_late(rf"<(?:TOOLCALL|tool_calls)>{_OBJECT}"),
-                compile_late(r"\s*</(?:TOOLCALL|tool_calls)>"),
+                re.compile(rf"<(?:TOOLCALL|tool_calls)>{_OBJECT}"),
+                re.compile(r"\s*</(?:TOOLCALL|tool_calls)>"),
             ),
         ),
         ("<TOOLCALL>", "<tool_calls>"),
@@ -287,8 +284,8 @@ _FAMILIES: dict[ToolParser, Family] = {
         (
             _TOOL_CALL_TAGS,
             JsonForm(
-                compile_late(rf"(?:```(?:json)?[ \t]*\n\s*)?{_BARE_JSON}"),
-                compile_late(r"\s*```"),
+                re.compile(rf"(?:```(?:json)?[ \t]*\n\s*)?{_BARE_JSON}"),
+                re.compile(r"\s*```"),
                 is_alone=True,
             ),
         ),

@@ -11,7 +11,6 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.textual_calls.values import BareObject, find_extent, read_json, read_python_calls, read_typed
 
 Tools: TypeAlias = Mapping[str, JsonObject]
@@ -22,9 +21,9 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "input", "args")
 _LONGEST_NAME = 100
 KEY = r"(?P<key>[^<>\n\"]{1,200}?)"
 """The name of an argument in the tag that opens its value."""
-_BETWEEN = compile_late(r"[\s,;]*(?=\{)")
-_NAME_IN_JSON = compile_late(r"\"name\"\s*:\s*\"([^\"\n\\]{1,100})\"")
-_SURPLUS = compile_late(r"[\s}]*")
+_BETWEEN = re.compile(r"[\s,;]*(?=\{)")
+_NAME_IN_JSON = re.compile(r"\"name\"\s*:\s*\"([^\"\n\\]{1,100})\"")
+_SURPLUS = re.compile(r"[\s}]*")
 
 
 def list_argument_schemas(tools: Sequence[JsonObject]) -> Tools:

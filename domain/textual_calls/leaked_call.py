@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import islice
 
 from msgspec import Struct
 
 from quorum.domain.calls.tool_parser import TOOL_PARSERS, ToolParser
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.textual_calls.families import get_family
 from quorum.domain.textual_calls.forms import TextualCall, Tools, read_call_names
 from quorum.domain.textual_calls.reader import TextualCallReader, Words
@@ -16,10 +16,10 @@ from quorum.domain.textual_calls.values import find_extent
 
 _LONGEST = 200_000
 # a code fence at the end of an answer: no reader takes a call from it, and nothing follows that explains it
-_LAST_FENCE = compile_late(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*\Z")
-_OBJECT = compile_late(r"\{\s*[\"']")
+_LAST_FENCE = re.compile(r"```[\w-]{0,40}[ \t]*\n(?P<inside>(?:(?!```)[^\0])*)```\s*\Z")
+_OBJECT = re.compile(r"\{\s*[\"']")
 _MOST_OBJECTS = 20
-_TAGS = compile_late(r"\A\s*<tool_call>|</tool_call>\s*\Z")
+_TAGS = re.compile(r"\A\s*<tool_call>|</tool_call>\s*\Z")
 
 
 class LeakedCall(Struct, frozen=True):

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.textual_calls.families import Family, PlainBlock
 from quorum.domain.textual_calls.forms import Form, NamedForm, ReadCalls, TextualCall, Tools, Unfinished
 
@@ -20,13 +19,13 @@ _TAIL = 240
 _MARGIN = 80
 
 _THINKING = PlainBlock(
-    compile_late(r"<(?:seed:)?think(?:ing)?>|◁think▷"), compile_late(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
+    re.compile(r"<(?:seed:)?think(?:ing)?>|◁think▷"), re.compile(r"</(?:seed:)?think(?:ing)?>|◁/think▷")
 )
 # results of tools, examples and comments: what stands in them is shown, whoever wrote it
 _SHOWN = tuple(
     PlainBlock(
-        compile_late(opening),
-        compile_late(closing),
+        re.compile(opening),
+        re.compile(closing),
         is_thought=False,
         begins_in_prompt=False,
         keeps_marks=True,
@@ -42,16 +41,16 @@ _SHOWN = tuple(
         (r"<!--", r"-->"),
     )
 )
-_FENCE = compile_late(r"`{3,}|~{3,}")
-_FENCE_PREFIX = compile_late(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_FENCE_PREFIX = re.compile(r"[ \t]*(?:>[ \t]?|[-*+][ \t]+|\d{1,3}[.)][ \t]+)*")
 _STARTS = (
     *("<think", "<seed:think", "</think", "</seed:think", "◁", "```", "~~~", "[TOOL_RESULTS]", "<!--"),
     *("<tool_r", "<tool_o", "<function_result", "<example", "<quote", "<blockquote", "<pre", "<code"),
 )
 _QUOTES = "\"'`“‘«„‹「『"
-_QUOTED_LINE = compile_late(r"[ \t]*>(?!>>)|(?: {4}|\t)")
+_QUOTED_LINE = re.compile(r"[ \t]*>(?!>>)|(?: {4}|\t)")
 # words that present what follows as an illustration
-_EXAMPLE = compile_late(
+_EXAMPLE = re.compile(
     r"\b(?:for|an|as an) (?:example|illustration)\b|\bfor instance\b|\be\.g\.|\bexample (?:call|of|output)|"
     r"\bexample:|\blooks? like\b|\b(?:the|this|following) (?:format|syntax|form|template|schema)\b|"
     r"\bz\. ?b\.|\bzum beispiel\b|\bpar exemple\b|\bpor ejemplo\b|例えば|例如|比如",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from quorum.domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 
-_TOKEN = compile_late(
+_TOKEN = re.compile(
     r"""[^"'{}\[\]()<]++|"(?:[^"\\]++|\\.)*+"|'(?:[^'\\]++|\\.)*+'|[{}\[\]()]""",
     16,  # re.DOTALL
 )

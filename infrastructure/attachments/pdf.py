@@ -10,14 +10,13 @@ import zlib
 from collections.abc import Iterator
 
 from quorum.domain.errors import AttachmentError
-from quorum.domain.text.late_pattern import compile_late
 
 _MARK = b"%PDF-"
-_ENCRYPTED = compile_late(rb"/Encrypt\s*(?:\d{1,10}\s+\d{1,5}\s+R\b|<<)")
-_PAGE = compile_late(rb"/Type\s*/Page(?![A-Za-z])")
-_COUNT = compile_late(rb"/Count\s+(\d{1,7})\b")
+_ENCRYPTED = re.compile(rb"/Encrypt\s*(?:\d{1,10}\s+\d{1,5}\s+R\b|<<)")
+_PAGE = re.compile(rb"/Type\s*/Page(?![A-Za-z])")
+_COUNT = re.compile(rb"/Count\s+(\d{1,7})\b")
 # Since PDF 1.5, pages may stand in packed streams of objects.
-_PACKED = compile_late(rb"/Type\s*/ObjStm\b[^\0]{0,400}?stream\r?\n", re.DOTALL)
+_PACKED = re.compile(rb"/Type\s*/ObjStm\b[^\0]{0,400}?stream\r?\n", re.DOTALL)
 _MOST_STREAMS = 2_000
 _MOST_UNPACKED = 64_000_000
 _MOST_UNPACKED_OF_ONE = 4_000_000

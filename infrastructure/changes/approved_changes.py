@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
-from quorum.domain.text.late_pattern import compile_late
-
 _MOST_KEPT = 2_000
 _MOST_BYTES = 1_000_000
-_COMMIT = compile_late(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 class ApprovedChanges:

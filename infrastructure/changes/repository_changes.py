@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
@@ -22,7 +23,6 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.git_reader import GitReader
@@ -46,7 +46,7 @@ from quorum.infrastructure.references.gh_program import decode_object, find_own_
 MOST_FILES = 5_000
 _LINES_AROUND = 5
 _LAST = "HEAD~1..HEAD"
-_RAW = compile_late(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
+_RAW = re.compile(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])(\d*)")
 
 
 class TreeDifference(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,14 +17,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.text.amounts import format_size
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.changes.git_reader import GitReader, TreeEntry
 
 MOST_FILE_BYTES = 5_000_000
 SUBMODULE, LINK = "160000", "120000"
 _REGULAR, _EXECUTABLE, _NOTHING = "100644", "100755", "000000"
 _OWNER_EXECUTES = 0o100
-_ENTRY = compile_late(
+_ENTRY = re.compile(
     rb"(?P<tag>\S) (?P<mode>\d{6}) (?P<oid>[0-9a-f]+) (?P<stage>\d)\t(?P<path>[^\0]*)\0"
     rb"(?:  ctime: \d+:\d+\n  mtime: (?P<secs>\d+):(?P<nanos>\d+)\n  dev: [^\n]*\n  uid: [^\n]*\n"
     rb"  size: (?P<size>\d+)\tflags: [0-9a-f]+\n)?"

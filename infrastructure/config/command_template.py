@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -10,10 +11,9 @@ from msgspec import Struct
 
 from quorum.domain.errors import ConfigError, ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.custom_tool import CustomParameter
 
-_TOKEN = compile_late(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
+_TOKEN = re.compile(r"\{\{|\}\}|\{([A-Za-z0-9_-]+)\}|[{}]")
 
 
 class _ParameterSlot(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +14,6 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.toml_statements import parse_statements
 from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, shorten_text
 
@@ -21,10 +21,8 @@ _LARGEST_BYTES = 1_000_000
 _MOST_DOTS = 32
 _MOST_LEVELS = 64  # tables and lists in each other; what draws a value calls itself for each
 # The parser's time and memory grow with the square of a dotted key's length.
-_DOTTED = compile_late(
-    rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}"""
-)
-_POSITION = compile_late(r" \(at (?:line (\d+), column \d+|end of document)\)")
+_DOTTED = re.compile(rf"""(?<![\w"'.-])(?:(?:"[^"\n]*+"|'[^'\n]*+'|[\w-]++)[ \t]*+\.[ \t]*+){{{_MOST_DOTS}}}""")
+_POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)")
 
 
 class TomlFile(Struct, frozen=True):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
-
-from quorum.domain.text.late_pattern import compile_late
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -17,8 +16,8 @@ class Position(str):
     __slots__ = ()
 
 
-_BARE_KEY = compile_late(r"[A-Za-z0-9_-]+")
-_CREDENTIALS = compile_late(r"(//)[^/@]*@")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_CREDENTIALS = re.compile(r"(//)[^/@]*@")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 

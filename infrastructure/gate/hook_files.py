@@ -20,7 +20,6 @@ from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.config_file import replace_content
 from quorum.infrastructure.config.foreign.foreign_file import (
     ForeignFile,
@@ -33,7 +32,7 @@ from quorum.infrastructure.config.foreign.foreign_file import (
 from quorum.infrastructure.config.toml_file import escape_path
 
 _HOOK_SECS = 65  # more than the gate takes: agents run the call when a hook exceeds it
-_TOKEN = compile_late(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+', re.DOTALL)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\],:]|[^\s{}\[\],:"/]+', re.DOTALL)
 
 
 class HookForm(Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
@@ -10,18 +11,17 @@ from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
 from quorum.domain.importing.translated_rule import TranslatedRule, list_server_tools, name_server
 from quorum.domain.review.permissions import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.mcp_table import SERVER_NAME
 from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
 from quorum.infrastructure.config.web_address import is_web_address
 
-_NAME = compile_late(SERVER_NAME)
-_VARIABLE_NAME = compile_late(r"[A-Za-z_][A-Za-z0-9_]*")
-_VARIABLE = compile_late(r"\$\{?(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}?|\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_NAME = re.compile(SERVER_NAME)
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_VARIABLE = re.compile(r"\$\{?(?:env:)?([A-Za-z_][A-Za-z0-9_]*)\}?|\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 # A name with a value behind it: an option, a variable that is set, a header, a part of a query.
-_NAMED = compile_late(r"(?:^|[?&;\s])-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(?:\s*[=:]\s*)(?=[^\s/])")
-_OPTION = compile_late(r"--?([A-Za-z][A-Za-z0-9_-]*)")
-_TELLING = compile_late(
+_NAMED = re.compile(r"(?:^|[?&;\s])-{0,2}([A-Za-z][A-Za-z0-9_.-]*)(?:\s*[=:]\s*)(?=[^\s/])")
+_OPTION = re.compile(r"--?([A-Za-z][A-Za-z0-9_-]*)")
+_TELLING = re.compile(
     r"(?i)key|token|secret|passw|pwd|passphrase|auth|credential|bearer|cookie|(?:^|[_-])pat(?:$|[_-])"
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from quorum.domain.instructions.agent_definition import AgentDefinition, is_agen
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_size
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.instructions.content_places import ContentPlaces
 from quorum.infrastructure.instructions.frontmatter import (
     BadFrontmatter,
@@ -27,7 +27,7 @@ from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 FOLDERS = (".claude/agents", ".agents/agents")
 """Where a project and a person keep agents; of two of one name, that of the later folder counts."""
 
-_ENTRY = compile_late(r"[^\s,()]+(?:\s*\([^)]*\)?)?")
+_ENTRY = re.compile(r"[^\s,()]+(?:\s*\([^)]*\)?)?")
 _LARGEST = 100_000  # bytes of one file
 _USED = ("name", "description", "tools", "disallowedTools", "model")
 # Other agents' fields that say nothing about what the agent may do.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 
 from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.paths import list_folders_up_to_repository, locate_user_file
 from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
 
@@ -20,8 +19,8 @@ LARGEST_FILE = 1_000_000
 
 _DEEPEST_IMPORT = 5
 _MOST_IMPORTS = 50  # of one instruction file
-_CODE = compile_late(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
-_IMPORT = compile_late(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
+_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
 
 
 class InstructionFiles:

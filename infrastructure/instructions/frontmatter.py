@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.nearest import find_nearest_word
 
 if TYPE_CHECKING:
     import yaml
 
-_FENCE = compile_late(r"^---[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 _LARGEST = 65_536  # characters
 _DEEPEST = 32
 # One line of a key and a value that is neither quoted nor the beginning of a block.
-_PLAIN_LINE = compile_late(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
+_PLAIN_LINE = re.compile(r"^(?P<key>[A-Za-z][\w-]*):[ \t]+(?P<value>[^\s'\"|>&*!#].*?)[ \t]*$", re.MULTILINE)
 
 
 class BadFrontmatter(ValueError):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from quorum.domain.secrets.known import NamedSecret
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.secrets.file_values import is_worth_hiding
 from quorum.infrastructure.secrets.known import find_header_secrets
 
-_HEADER_NAME = compile_late(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_HEADER_VALUE = compile_late(r"[\x20-\x7e]*")
-_VARIABLE = compile_late(r"[^=\0]+")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
+_VARIABLE = re.compile(r"[^=\0]+")
 # The client of HTTP writes these itself; others in their place would make requests that are read in two ways.
 _OF_HTTP = frozenset(("connection", "content-length", "host", "te", "trailer", "transfer-encoding", "upgrade"))
 

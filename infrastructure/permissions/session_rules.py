@@ -16,13 +16,12 @@ from quorum.domain.review.permissions import COMMAND_TOOL, Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.saved_rule import HeldRule
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.permissions.rule_file import RuleFile
 from quorum.infrastructure.permissions.rule_toml import PlacedRule
 from quorum.infrastructure.permissions.trial import try_call
 
-_CALL = compile_late(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
+_CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)
 _STRICTEST_FIRST = (Answer.DENY, Answer.ASK, Answer.ALLOW)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -15,7 +16,6 @@ from msgspec import Struct
 from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, strip_date
 from quorum.domain.conversation.output_limits import find_output_limit
 from quorum.domain.errors import ConfigError
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.context_table import ModelWindowTable
 from quorum.infrastructure.config.price_table import ModelPriceTable
 from quorum.infrastructure.config.provider_table import ProviderTable
@@ -26,7 +26,7 @@ from quorum.infrastructure.provider_types import (
 )
 
 _FILE = "prices.toml"
-_MODEL = compile_late(r"[a-z]+/[!-~]+")
+_MODEL = re.compile(r"[a-z]+/[!-~]+")
 
 
 class PublishedPrice(Struct, frozen=True, kw_only=True):

@@ -13,25 +13,24 @@ from urllib.parse import unquote, urlsplit
 from quorum.domain.secrets.forms import is_plain_name, is_random, is_stand_in
 from quorum.domain.secrets.key_variables import is_public_name, is_secret_name_in_file
 from quorum.domain.secrets.known import LONGEST, NamedSecret
-from quorum.domain.text.late_pattern import compile_late
 
-_KEY_BEGINS = compile_late(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = compile_late(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _SHORTEST_LINE = 32  # of the body of a private key
 _LONGEST_LINE = 2 * LONGEST
-_NAME = compile_late(
+_NAME = re.compile(
     r"""[ \t]*+(?:-[ \t]+)?(?:(?:export|set)[ \t]+)?(?:[^\s=:#'"]*[/:])?"""
     r"""["']?([A-Za-z_][\w.-]*+)["']?[ \t]*+[:=]"""
 )
-_QUOTED = compile_late(r"""\s*+(?:"((?:[^"\\]|\\.)*+)"|'([^']*+)'|`([^`]*+)`)""")
-_ASSIGNED_WORD = compile_late(
+_QUOTED = re.compile(r"""\s*+(?:"((?:[^"\\]|\\.)*+)"|'([^']*+)'|`([^`]*+)`)""")
+_ASSIGNED_WORD = re.compile(
     r"""(?<!\w)([A-Za-z_]\w{0,60}+)[=:][ ]?(?:"([^"\n]{1,2000}+)"|'([^'\n]{1,2000}+)'|([^\s"'`;&|<>()]+))"""
 )
-_COMMENT = compile_late(r"\s[;#]")
-_SEPARATOR = compile_late(r"[,;#]")
-_NETRC = compile_late(r"\bpassword\s+(\S+)")
-_PGPASS = compile_late(r"^(?:[^:\n\\]|\\.)*(?::(?:[^:\n\\]|\\.)*){3}:((?:[^:\n\\]|\\.)+)$", re.MULTILINE)
-_ADDRESS = compile_late(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}+://[^\s\"'<>]+", re.IGNORECASE)
+_COMMENT = re.compile(r"\s[;#]")
+_SEPARATOR = re.compile(r"[,;#]")
+_NETRC = re.compile(r"\bpassword\s+(\S+)")
+_PGPASS = re.compile(r"^(?:[^:\n\\]|\\.)*(?::(?:[^:\n\\]|\\.)*){3}:((?:[^:\n\\]|\\.)+)$", re.MULTILINE)
+_ADDRESS = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}+://[^\s\"'<>]+", re.IGNORECASE)
 _CODE = frozenset(
     {
         ".py", ".pyi", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".go", ".rb", ".java", ".kt", ".rs", ".c",
@@ -39,9 +38,9 @@ _CODE = frozenset(
         ".hs", ".dart", ".css", ".html", ".md", ".rst",
     }
 )  # fmt: skip
-_WORDS = compile_late(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*\Z")
-_NUMBER = compile_late(r"[-+]?[0-9][0-9_.,:]*\Z")
-_NO_KEY = compile_late(
+_WORDS = re.compile(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*\Z")
+_NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:]*\Z")
+_NO_KEY = re.compile(
     r"\A(?:not?[ _-]?(?:needed|required|used|key|auth)\b.*|unused|lm[ _-]?studio)\Z", re.IGNORECASE
 )
 _SHORTEST = 8

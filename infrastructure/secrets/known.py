@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections import deque
@@ -15,7 +16,6 @@ from quorum.domain.review.path_policy import PathPolicy, extract_last_names
 from quorum.domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
 from quorum.domain.secrets.known import NamedSecret
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.held_files import refuse_held
 from quorum.infrastructure.files.workspace import SYSTEM_FOLDERS
@@ -33,7 +33,7 @@ _MOST_FILES = 300
 _MOST_SECRETS = 5_000
 _LONGEST_SECS = 2.0
 _LONGEST_COMMAND = 10_000
-_WORD = compile_late(r"[^\s\"'`;&|<>()]++")
+_WORD = re.compile(r"[^\s\"'`;&|<>()]++")
 _PASSED_BY = frozenset(
     {".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", "site-packages", ".tox", ".nox",
      ".mypy_cache", ".ruff_cache", ".pytest_cache", "target", "vendor"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
@@ -14,10 +15,9 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.output import ToolOutput
 
-_NAME = compile_late(r"[a-zA-Z0-9_-]{1,64}")
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNSEALED = "what this tool touches is not sealed"
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from quorum.domain.text.late_pattern import compile_late
+import re
 
-_AMOUNT = compile_late(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
-_NAME = compile_late(r"[0-9A-Za-z][\w.-]*")
+_AMOUNT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?|\.[0-9]{1,6}")
+_NAME = re.compile(r"[0-9A-Za-z][\w.-]*")
 
 
 def refuse_value(sentence: str) -> Exception:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from quorum.command_line.command import Argument, ArgumentGroup, CliCommand, CommandGroup
 from quorum.command_line.parser import load_app, load_command
 from quorum.command_line.table import COMMANDS
-from quorum.domain.text.late_pattern import compile_late
 
-_BARE_WORD = compile_late(r"[A-Za-z][A-Za-z-]*")
+_BARE_WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
 _LETTERS_PER_EDIT = 3
 
 

@@ -6,6 +6,7 @@ import asyncio
 import errno
 import json
 import os
+import re
 import select
 import stat
 import sys
@@ -62,7 +63,6 @@ from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.printable import make_printable
 from quorum.headless.panel_report import PanelReport
 from quorum.standard_streams import OutputLost
@@ -139,7 +139,7 @@ class FinalReviewReport:
 
 # Characters that JSON may carry raw but a terminal would act on: C1 controls, format and bidi characters,
 # line separators. Written as escapes they are the same JSON.
-_UNSAFE = compile_late("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_UNSAFE = re.compile("[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 
 
 class Unobserved:

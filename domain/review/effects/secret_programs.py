@@ -7,7 +7,6 @@ import re
 from quorum.domain.review.effects.side_effect import DataKind, Datum
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.secrets.key_variables import is_secret_name
-from quorum.domain.text.late_pattern import compile_late
 
 _GIVES_SECRETS = {
     "security": r"find-\w+-password|dump-\w+|export",
@@ -44,7 +43,7 @@ _GIVES_SECRETS = {
     "xclip": r"-o\b|-out\b",
     "xsel": r"-o\b|--output|-b\b",
 }
-_PATTERNS = {program: compile_late(words) for program, words in _GIVES_SECRETS.items()}
+_PATTERNS = {program: re.compile(words) for program, words in _GIVES_SECRETS.items()}
 
 
 def find_given_secret(run: Invocation) -> Datum | None:

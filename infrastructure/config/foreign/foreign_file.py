@@ -12,13 +12,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import escape_unprintable
 
 _LARGEST_BYTES = 8_000_000
 # A text, which stays as it is, a comment, or a comma before the end of a list.
-_EXTRA = compile_late(
+_EXTRA = re.compile(
     r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*(?:(?://[^\n]*|/\*.*?\*/)\s*)*[}\]])', re.DOTALL
 )
 

@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 
 from quorum.domain.secrets.key_variables import holds_a_secret
 from quorum.domain.secrets.patterns import find_pattern_spans
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.commands.orphans import MARKER_PREFIX
 
 # More names than the mask goes by: a command gets along with a variable too few. Behind the kind may stand for
@@ -18,13 +17,13 @@ _KINDS = (
     "API_?KEYS?|ACCESS_?KEYS?|PRIVATE_?KEYS?|SECRET_?KEYS?|KEYS?|TOKENS?|SECRETS?|PASSWORDS?|PASSWD|PASSPHRASE|PASS|PWD|PW"
     "|CREDENTIALS?|CREDS?|AUTH|DSN|CONNECTION_?STRINGS?|CONN_?STR|COOKIES?|JWT|BEARER|PAT|WEBHOOK(?:_URL)?"
 )
-_SECRET_NAME = compile_late(
+_SECRET_NAME = re.compile(
     rf"(?:.*_)?(?:{_KINDS})(?:_(?:ID|BASE|B64|BASE64|JSON|PROD|PRODUCTION|LIVE|DEV|TEST|STAGING|\d+))*\d*"
     r"|.*(?:APIKEY|ACCESSKEY|SECRETKEY|PRIVATEKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS|SSHPASS)",
     re.DOTALL,
 )
 # A value that signs in somewhere, whatever it is called: of an address, a connection string, a data source.
-_SECRET_VALUE = compile_late(
+_SECRET_VALUE = re.compile(
     r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{0,30}://[^\s/@]{0,200}:[^\s@]{1,300}@"
     r"|(?:^|[;&?\s])(?:password|passwd|pwd|accountkey|sharedaccesskey|secret|token|sig|api_?key)\s*=\s*[^\s;&]"
     r"|^[^\s:/@]+:(?!//)[^\s@]+@(?:[a-z]+\(|[\w.-]+[:/])",

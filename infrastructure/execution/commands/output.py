@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.output import Printed
 from quorum.domain.text.styles import StyleChange, Styles, keep_active_styles, shift_styles
 
@@ -62,7 +61,7 @@ _PLAIN = bytes([0x09, 0x0A, *range(0x20, 0x7F)])
 _PAYLOAD = (
     "[^\x07\x0f\x1b\x90\x98\x9b-\x9f\n]*"  # without what could begin the next sequence: matching stays linear
 )
-_ESCAPE = compile_late(
+_ESCAPE = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     f"|(?:\x1b\\]|\x9d){_PAYLOAD}(?:\x07|\x1b\\\\|\x9c)"  # OSC: titles, links, clipboard
     f"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f]){_PAYLOAD}(?:\x1b\\\\|\x9c)"  # DCS, SOS, PM, APC
@@ -72,10 +71,10 @@ _ESCAPE = compile_late(
     "|\x1b[ -/]+[0-~]"  # character sets
     "|\x1b[0-OQ-WYZ`-~\\\\]"  # two characters
 )
-_UNFINISHED = compile_late(
+_UNFINISHED = re.compile(
     f"(?:\x1b[ -/]*|(?:\x1b\\[|\x9b)[0-?]*[ -/]*|(?:\x1b[]PX^_]|[\x90\x98\x9d-\x9f]){_PAYLOAD}\x1b?)\\Z"
 )
-_SGR = compile_late("(?:\x1b\\[|\x9b)((?:[0-9]{0,3}[;:]){0,15}[0-9]{0,3})m")
+_SGR = re.compile("(?:\x1b\\[|\x9b)((?:[0-9]{0,3}[;:]){0,15}[0-9]{0,3})m")
 # Stands where the style changes, while a line can still be redrawn. What programs print of it is dropped.
 _CHANGE = "\x0f"
 _CONTROLS = dict.fromkeys((*range(0x08), 0x0B, 0x0C, 0x0E, *range(0x10, 0x20), *range(0x7F, 0xA0)))

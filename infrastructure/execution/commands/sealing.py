@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 from quorum.application.program_lookup import find_as_shell_does
 from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.errors import StaleSeal
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.commands.environment import compute_environment_delta
 from quorum.infrastructure.files.held_files import refuse_held
 
@@ -24,8 +24,8 @@ _OUTSIDE = ", and no sandbox holds it: it can do all that you can"
 _MAX_FILES = 20
 _MAX_FILE_BYTES = 1 << 20
 _SEPARATORS = "();<>|&\n"
-_ASSIGNMENT = compile_late(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_EXPANDED = compile_late(r"[$`*?\[{]")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_EXPANDED = re.compile(r"[$`*?\[{]")
 _BUILTIN_WORDS = """
 . : [ [[ alias bg bind break builtin caller case cd command compgen complete continue coproc declare
 dirs disown do done echo elif else enable esac eval exec exit export false fc fg fi for function getopts

@@ -12,7 +12,6 @@ from typing import Protocol
 from msgspec import Struct
 
 from quorum.domain.shell.sandbox import Keys
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
@@ -44,7 +43,7 @@ class RunningCommands:
 _SIGNALLED = {128 + each.value: each.name for each in signal.Signals}
 _READ_ONLY = "Read-only file system"
 # What the system and usual programs say where there is no network, without regard to case.
-_UNREACHABLE = compile_late(
+_UNREACHABLE = re.compile(
     "|".join(
         map(
             re.escape,
@@ -68,9 +67,9 @@ _UNREACHABLE = compile_late(
     + r"|dial (?:tcp|udp).*: (?:connect: network is|server misbehaving|no such host|i/o timeout)",
     re.IGNORECASE,
 )
-_DAEMONS = compile_late(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
+_DAEMONS = re.compile(r"cannot connect to the docker daemon|failed to connect to bus", re.IGNORECASE)
 # A path that a program could not find, as usual programs print it.
-_MISSING = compile_late(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
+_MISSING = re.compile(r"(?P<path>/[^\s:'\"`]+)['\"`]?:? (?:No such file or directory|not found)")
 _MOST_SEARCHED = 20_000
 
 

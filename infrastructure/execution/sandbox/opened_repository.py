@@ -7,13 +7,13 @@ have the next `git add` of the person overwrite any file of theirs.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.sandbox.guarded_files import PathIdentity, identify
 
 _MOST_ENTRIES = 100_000
-_LOOSE_OBJECTS = compile_late(r"[0-9a-f]{2}")
+_LOOSE_OBJECTS = re.compile(r"[0-9a-f]{2}")
 
 
 class OpenedRepository:

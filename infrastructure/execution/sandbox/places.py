@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-
-from quorum.domain.text.late_pattern import compile_late
 
 # Private to each command: empty at its start, gone with it. /run has the sockets of the system's services.
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")
@@ -170,7 +169,7 @@ _SOCKETS = (
     "/var/snap/lxd/common/lxd/unix.socket",
     "/mnt/wslg",
 )
-_SOCKET_PATH = compile_late(r"(?:unix:(?://|path=)?)?(?P<path>/[^,;]*)")
+_SOCKET_PATH = re.compile(r"(?:unix:(?://|path=)?)?(?P<path>/[^,;]*)")
 TEMPORARY_VARIABLES = ("TMPDIR", "TMP", "TEMP")
 _BOUND_SOCKETS = "/proc/net/unix"
 _RESOLVER = "/etc/resolv.conf"

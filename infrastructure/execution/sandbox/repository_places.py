@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterator
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.sandbox.repository_folders import find_git_folders
 from quorum.infrastructure.execution.shell.git_index import read_regular
 
@@ -36,10 +35,10 @@ _HOOKS = (
     *("push-to-checkout", "pre-auto-gc", "post-rewrite", "sendemail-validate", "fsmonitor-watchman"),
     *("p4-changelist", "p4-prepare-changelist", "p4-post-changelist", "p4-pre-submit", "post-index-change"),
 )
-_SECTION = compile_late(r"\s*\[\s*(?P<name>[A-Za-z0-9.-]+)")
-_SETTING = compile_late(r"\s*(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=(?P<value>.*)")
+_SECTION = re.compile(r"\s*\[\s*(?P<name>[A-Za-z0-9.-]+)")
+_SETTING = re.compile(r"\s*(?P<key>[A-Za-z][A-Za-z0-9-]*)\s*=(?P<value>.*)")
 # A word of a command line that may be a path, and not a program that is looked up by its name.
-_PATH = compile_late(r"[^\s\"'`;|&<>()=!$]*[./][^\s\"'`;|&<>()=!$]*")
+_PATH = re.compile(r"[^\s\"'`;|&<>()=!$]*[./][^\s\"'`;|&<>()=!$]*")
 
 
 def list_obeyed_places(marker: str) -> Iterator[str]:

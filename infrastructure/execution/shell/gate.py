@@ -26,7 +26,6 @@ from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from quorum.domain.shell.refused_options import list_refused_options
 from quorum.domain.shell.xargs_command import parse_xargs_use
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.git_secrets import read_sign_in_settings
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
@@ -86,7 +85,7 @@ class Places:
 
 _MOST_NAMES = 2_000
 _MOST_ENTRIES = 20_000
-_WILD = compile_late(r"[*?]")
+_WILD = re.compile(r"[*?]")
 
 
 class Globs:
@@ -164,10 +163,10 @@ def _build_expression(pattern: str, one_letter: str) -> re.Pattern[str]:
 
 
 # A word that is a path or a plain name of a revision, and a file as it is in a revision.
-_PLAIN = compile_late(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_./-]*")
 # May be the hash of any object, contents of a file among them, which no path limits.
-_HASH = compile_late(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
-_FILE_OF_REVISION = compile_late(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
+_HASH = re.compile(r"(?:.*-g)?[0-9A-Fa-f]{4,64}")
+_FILE_OF_REVISION = re.compile(r"[A-Za-z0-9_./~^-]+:[^:*?\[\\]+")
 
 READ_ONLY_ENVIRONMENT: Mapping[str, str] = {
     **GIT_ENVIRONMENT,

@@ -6,7 +6,6 @@ import os
 import re
 
 from quorum.domain.review.path_policy import is_git_folder_name
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.git_index import read_regular
 from quorum.infrastructure.execution.shell.repository import Repository
 from quorum.infrastructure.execution.shell.repository_settings import (
@@ -19,9 +18,9 @@ _LARGEST = 1 << 20
 _SETTINGS = "config"
 _OF_PERSON = ".gitconfig"
 _NAMES = (_SETTINGS, _OF_PERSON)
-_INCLUDES = compile_late(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
+_INCLUDES = re.compile(rb"^\s*\[\s*include", re.IGNORECASE | re.MULTILINE)
 # A name or a token in front of the host, or a query behind it. With ssh a name alone is no secret.
-_SIGNS_IN = compile_late(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
+_SIGNS_IN = re.compile(rb'(?<!ssh)://[^/\s"]*@|://[^/\s"@]*:[^/\s"@]*@|://\S*\?')
 
 
 def may_be_git_settings(name: str) -> bool:

@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import CommandLine, Redirect, SimpleCommand
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.words import (
     Opaque,
     UnclearText,
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 
 # Of a loop. In capitals are variables that programs go by; the others end in these.
-_VARIABLE = compile_late(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
+_VARIABLE = re.compile(r"(?!.*proxy)[a-z][a-z0-9_]{0,30}")
 
 
 class Loop(Struct, frozen=True):
@@ -77,11 +76,11 @@ _REDIRECTIONS = frozenset({">", ">>", "<", ">&", "&>", "&>>"})
 _CONTROL = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp"})
 _DESCRIPTORS = ("1", "2")
 # A backslash joins two lines. Without a blank in front it may join two words.
-_BLANK = compile_late(rb"(?:[ \t]+(?:\\\n)?)*")
-_BLANK_OR_LINES = compile_late(rb"(?:[ \t]+(?:\\\n)?|\n)*")
-_CONTINUED = compile_late(rb"\\\n")
+_BLANK = re.compile(rb"(?:[ \t]+(?:\\\n)?)*")
+_BLANK_OR_LINES = re.compile(rb"(?:[ \t]+(?:\\\n)?|\n)*")
+_CONTINUED = re.compile(rb"\\\n")
 # They change what is printed, and neither what runs nor what is read.
-_HARMLESS_VARIABLES = compile_late(
+_HARMLESS_VARIABLES = re.compile(
     r"(?:LANG|LC_[A-Z]+|COLUMNS|LINES|NO_COLOR|CLICOLOR|FORCE_COLOR)=(?:[A-Za-z0-9][A-Za-z0-9_.@-]*)?"
     r"|TZ=[A-Z][A-Za-z0-9]*|(?:GIT_)?PAGER=cat"
 )

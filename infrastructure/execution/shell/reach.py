@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.command_spec import PathUse, Reading
 from quorum.domain.shell.xargs_command import ONE_WORD
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.git_index import read_regular
 from quorum.infrastructure.execution.shell.git_secrets import (
     is_git_settings,
@@ -30,7 +29,7 @@ _LARGEST_RULES = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _GIT_FOLDER = b"gitdir: "
 # As ripgrep finds the person's own ignore file in the settings of git.
-_EXCLUDES_FILE = compile_late(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE)
+_EXCLUDES_FILE = re.compile(rb'^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$', re.IGNORECASE | re.MULTILINE)
 
 _MOST_ENTRIES = 50_000
 _NOTHING = "/dev/null"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.git_index import IndexSummary, read_index
 from quorum.infrastructure.execution.shell.repository_settings import (
     UnsafeRepository,
@@ -15,7 +15,7 @@ from quorum.infrastructure.execution.shell.repository_settings import (
     require_harmless_settings,
 )
 
-_HEAD = compile_late(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_HEAD = re.compile(r"(?:ref: refs/[^\s\0]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
 # Of a repository's own folder, not read where only something is looked at, unless a revision is called like a
 # file in it: hooks are switched off, submodules not entered, and the other two belong to other programs. In all
 # of these links are usual.

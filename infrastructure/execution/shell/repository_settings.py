@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from quorum.domain.shell.git_commands import SORT_KEY
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.git_index import read_regular
 
 _LARGEST = 1 << 20
-_SECTION = compile_late(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
-_SETTING = compile_late(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
+_SECTION = re.compile(r'\[(?P<name>[A-Za-z0-9.-]+)(?:[ \t]+"(?P<sub>(?:[^"\\\n]|\\.)*)")?\]')
+_SETTING = re.compile(r"(?P<key>[A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(?P<value>.*))?")
 
 # Settings that name no program, no file to include and no other place to read: all else is asked about.
 _HARMLESS_TEXT = """
@@ -83,7 +82,7 @@ svn-remote: *
 _HARMLESS_VALUES: Mapping[tuple[str, str], re.Pattern[str]] = {
     ("tag", "sort"): SORT_KEY,
     # What is in this file and is no revision is printed, so that no other file may stand in its place.
-    ("blame", "ignorerevsfile"): compile_late(r"\.?(?:git)?-?(?:blame)?-?ignore(?:-?revs?)?(?:\.txt)?"),
+    ("blame", "ignorerevsfile"): re.compile(r"\.?(?:git)?-?(?:blame)?-?ignore(?:-?revs?)?(?:\.txt)?"),
 }
 # In all others a name in quotes is what makes a driver, a filter or a condition.
 _NAMED = frozenset({"remote", "branch", "submodule", "lfs", "color"})
@@ -107,7 +106,7 @@ _SHARED = frozenset({"branch"})
 # Sections of other programs, whatever stands in them.
 _OF_OTHERS = frozenset({"gitflow", "gitlens", "codespace", "codespaces", "dvc"})
 # Of programs that are not known, and of git to come: names of keys that may name something to start or to read.
-_MAY_START = compile_late(
+_MAY_START = re.compile(
     "cmd|command|program|exec|hook|helper|editor|pager|driver|process|filter|textconv|tool|include|script|shell"
     "|askpass|proxy|path|file|dir"
 )

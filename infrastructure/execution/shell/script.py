@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.execution.shell.parsing import parse_tree
 from quorum.infrastructure.execution.shell.words import read_source
 from quorum.infrastructure.execution.shell.words_behind import (
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 _MAX_BYTES = 65_536
 _LOOPS = frozenset({"for_statement", "while_statement", "c_style_for_statement"})
 _SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
-_ESCAPED_IN_QUOTES = compile_late(r"\\([\\\"$`])|\\\n")
-_ESCAPED = compile_late(r"\\(?:\n|(.))", re.DOTALL)
-_ANSI = compile_late(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])|\\\n")
+_ESCAPED = re.compile(r"\\(?:\n|(.))", re.DOTALL)
+_ANSI = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 

@@ -8,25 +8,23 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from quorum.domain.text.late_pattern import compile_late
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _BARE = frozenset("_./,:=@%+^-#~")
 # A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
-_BEFORE_TILDE = compile_late(r"[A-Za-z0-9^~]")
+_BEFORE_TILDE = re.compile(r"[A-Za-z0-9^~]")
 # A lone `!` behind a program is a word like any other: only in front of one it negates.
 _WHOLE_WORDS = {"\\(": "(", "\\)": ")", "\\!": "!", "\\;": ";", "!": "!"}
 # A mark behind a backslash stands for itself.
-_ESCAPED = compile_late(r"\\([*?.\[\]])")
+_ESCAPED = re.compile(r"\\([*?.\[\]])")
 _VARIABLE = r"\$(?:([A-Za-z_][A-Za-z0-9_]*|\?)|\{([A-Za-z_][A-Za-z0-9_]*)\})"
-_EXPANSION = compile_late(_VARIABLE)
+_EXPANSION = re.compile(_VARIABLE)
 # What the shell makes something else of between double quotes.
-_IN_QUOTES = compile_late(rf"\\([\\\"$`\n])|{_VARIABLE}|([$`])")
+_IN_QUOTES = re.compile(rf"\\([\\\"$`\n])|{_VARIABLE}|([$`])")
 # A value that stays one word where no quotes stand around the variable.
-_ONE_WORD = compile_late(r"[A-Za-z0-9_./,:=@%+-]+")
-_GLOB = compile_late(r"[*?]")
+_ONE_WORD = re.compile(r"[A-Za-z0-9_./,:=@%+-]+")
+_GLOB = re.compile(r"[*?]")
 
 _UNCLEAR = {
     "command_substitution": "it runs a command inside a word",

@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Mapping
 
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.models.shared.json_fields import read_count_field, read_object_field, read_text_field
 
 _LONGEST_DETAIL = 300
@@ -75,7 +74,7 @@ _TOO_LONG_CODES = frozenset(
 )
 # How it is said where there is no such code, by Anthropic (in two ways), Bedrock, OpenAI (in two), vLLM, xAI,
 # llama.cpp, LM Studio, Google, Groq, Moonshot, MiniMax, Ollama and GitHub Copilot.
-_TOO_LONG = compile_late(
+_TOO_LONG = re.compile(
     r"prompt is too long|exceed context limit|input is too long|maximum context length"
     r"|exceeds the context window|context[ _]length[ _]exceeded|maximum prompt length"
     r"|exceeds? .{0,30}context (size|length)"
@@ -84,18 +83,18 @@ _TOO_LONG = compile_late(
     re.IGNORECASE,
 )
 # Words of a request's length in no known wording, and of what else has tokens, a context or a length.
-_OF_LENGTH = compile_late(
+_OF_LENGTH = re.compile(
     r"(?<![a-z])(?:tokens|context|length|token[ _-]?(?:count|limit|budget))(?![a-z])|\btoo (?:long|large|big)\b"
     r"|\b(?:input|prompt|request|conversation|history|messages)\b.{0,60}\bexceed"
     r"|上下文|超长|过长|コンテキスト長|長すぎ",
     re.IGNORECASE | re.DOTALL,
 )
-_OF_ANSWER = compile_late(
+_OF_ANSWER = re.compile(
     r"\bmax_(?:completion_|output_|new_)?tokens\b|\b(?:output|completion) tokens\b|\bbudget_tokens\b",
     re.IGNORECASE,
 )
-_OF_REQUEST = compile_late(r"\b(?:input|inputs|prompt|context|messages)\b", re.IGNORECASE)
-_OF_ELSE = compile_late(
+_OF_REQUEST = re.compile(r"\b(?:input|inputs|prompt|context|messages)\b", re.IGNORECASE)
+_OF_ELSE = re.compile(
     r"\bper[ -](?:second|minute|hour|day|month)\b|\brate.?limit|\b[rt]pm\b|\bquota\b"
     r"|\bcredits?\b|\bbalance\b|\bbilling\b"
     r"|\bstring.{0,20}too long|\bmaximum length \d{1,4}\b|\bat most \d{1,4} (?:characters|items)"
@@ -104,7 +103,7 @@ _OF_ELSE = compile_late(
 )
 # Refusals that are about who asks, about what for, or about how often, whatever else their words mention.
 _NOT_OF_LENGTH = frozenset({401, 402, 403, 404, 408, 429, 503, 504, 529})
-_LOADING = compile_late(
+_LOADING = re.compile(
     r"\bloading (?:the )?model\b|\bmodel\b[^.]{0,80}\b(?:is|being) (?:still |currently )?load(?:ing|ed)\b"
     r"|\bmodel\b[^.]{0,80}\bnot (?:yet )?(?:ready|loaded)\b",
     re.IGNORECASE,

@@ -17,7 +17,6 @@ from msgspec import Struct
 
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.models.shared.error_bodies import (
     find_error,
     find_status,
@@ -47,14 +46,14 @@ _FIELDS: Mapping[str, float] = {
     "retrydelayms": 0.001,
 }
 _UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = compile_late(
+_PART = re.compile(
     r"(\d{1,9}(?:\.\d{1,9})?)\s{0,3}"
     r"(ms|milliseconds?|msecs?|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|days?|d)(?![a-z])",
     re.IGNORECASE,
 )
-_GAP = compile_late(r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)")
+_GAP = re.compile(r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)")
 # Only words that ask to come again are about a wait; limits "per 60 s" are not.
-_ASKS = compile_late(
+_ASKS = re.compile(
     r"\b(?:(?:try|retry|wait|retrying)(?: your request)?(?: again)?(?: in| after| for| at least| about)?"
     r"|again in|again after|(?:reset|resets|available)(?: again)? in)\s{0,3}[:=~]?\s{0,3}(?=\d)",
     re.IGNORECASE,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import ssl
-import typing
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from functools import cache
 from threading import Event, Thread
 
 import httpx2
@@ -80,31 +78,15 @@ def build_http_client(
 
 @contextmanager
 def load_sdk_lazily(name: str) -> Iterator[None]:
-    """Meanwhile, have an SDK load what its client needs, which is a third of it, and each type once.
+    """Meanwhile, have an SDK load what its client needs, which is a third of it.
 
     Whoever asks the SDK to log, by its variable, has all of it: it sets that up where it collects its names.
     """
     if f"{name.upper()}_LOG" not in os.environ:
         import_lazily(name)
     # aiohttp: another library for connections, of which the SDKs make a class that quorum does not use
-    with without("aiohttp"), compile_annotations_once():
+    with without("aiohttp"):
         yield
-
-
-@contextmanager
-def compile_annotations_once() -> Iterator[None]:
-    """Meanwhile, have `typing` compile each text that stands for a type once, and not once for each field.
-
-    An SDK describes its parameters in some 2,500 to 4,000 such texts, a quarter of them different, and Python
-    3.11 to 3.13 compile each while the SDK is imported, a tenth of that time. Code does not change, so equal
-    texts can share theirs. Where `typing` compiles them later or elsewhere, this has no effect.
-    """
-    names = vars(typing)
-    names["compile"] = cache(compile)  # found there before the built-in function
-    try:
-        yield
-    finally:
-        names.pop("compile", None)  # another thread, with another SDK, may have been faster
 
 
 def load_event_loop() -> None:

@@ -8,20 +8,19 @@ import re
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _REFUSALS = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.SERVER})
 # Where in the body it is, as Anthropic, OpenAI, Google and servers that use pydantic word it. Google puts
 # all functions into one tool.
-_PLACE = compile_late(
+_PLACE = re.compile(
     r"function_?declarations\[(?P<declared>\d+)\]"
     r"|\btools(?:\.|\[(?!\d+\]\.function_?declarations)|['\"],\s*|\s*->\s*)(?P<place>\d+)",
     re.IGNORECASE,
 )
-_NAMED = compile_late(r"schema for function ['\"](?P<name>[^'\"]{1,128})['\"]", re.IGNORECASE)
+_NAMED = re.compile(r"schema for function ['\"](?P<name>[^'\"]{1,128})['\"]", re.IGNORECASE)
 # A refusal of these is one of what quorum adds to any tool.
-_OF_ALL = compile_late(r"cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs", re.IGNORECASE)
+_OF_ALL = re.compile(r"cache_?control|\btools\.\d+(\.custom)?\.\w+: extra inputs", re.IGNORECASE)
 # Where so many are refused, what is refused is not a matter of single tools.
 _MOST = 16
 

@@ -18,7 +18,6 @@ from quorum.domain.conversation.history import Message, UserMessage, list_attach
 from quorum.domain.conversation.image import Image
 from quorum.domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 _GONE = "its content is no longer stored"
@@ -36,7 +35,7 @@ _REFUSALS = frozenset(
     }
 )
 # How servers word it that it was an image, a file, or a content that is not text, which they did not want.
-_OF_ATTACHMENTS = compile_late(
+_OF_ATTACHMENTS = re.compile(
     r"\bimages?\b|image_url|input_image|vision|multi-?modal|mmproj"
     r"|\bpdfs?\b|\bdocuments?\b|input_file|\btype: '?\"?file\b|part type|content\[\]\.type|message format"
     r"|content\b.*\b(must be|should be|expected|invalid type).*\b(string|text)|expected (a )?string",

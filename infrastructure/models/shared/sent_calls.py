@@ -8,12 +8,11 @@ from __future__ import annotations
 import hashlib
 import re
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.models.shared.json_fields import replace_surrogates
 
 _LONGEST_ID = 64
 _LONGEST_NAME = 64
-_ODD_IN_NAME = compile_late(r"[^a-zA-Z0-9_-]")
+_ODD_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class SentIds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,13 +16,12 @@ from quorum.application.identifiers import generate_id
 from quorum.domain.errors import BlobError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.text.json_text import make_encoder
-from quorum.domain.text.late_pattern import compile_late
 from quorum.domain.text.output import Content, Structured, Text
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.store.blobs.line_index import FileLines
 from quorum.infrastructure.store.blobs.spill import FileSpill
 
-_ID = compile_late(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 _TEXT, _JSON = ".txt", ".json"
 _PIECE_CHARS = 1 << 20
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import random
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -13,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quorum.domain.errors import LedgerError, SessionInUse
-from quorum.domain.text.late_pattern import compile_late
 from quorum.infrastructure.store.ledger.trouble import translate_database_errors
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 
-_ID = compile_late(r"[0-9A-Za-z-]{1,64}")
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _OPENING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 # Whoever lists sessions tries each lock for a moment; that is not yet another writer.
 _TRIES, _PAUSE_SECS = 8, 0.02

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.text.late_pattern import compile_late
 
 SCHEME = "s3://"
-_BUCKET = compile_late(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?", re.ASCII)
+_BUCKET = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[\w.=+-]+)*)/?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

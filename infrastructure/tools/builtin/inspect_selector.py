@@ -10,12 +10,11 @@ from typing import TypeAlias
 from quorum.domain.errors import ToolError
 from quorum.domain.text.json_text import describe_value, quote_key
 from quorum.domain.text.json_value import JsonValue
-from quorum.domain.text.late_pattern import compile_late
 
 _SHOWN_CHARS = 200
 _SHOWN_KEYS = 20
-_PAGE = compile_late(r"(?:(lines|chars):([0-9]{1,12})-([0-9]{1,12})|(slice):([0-9]{1,12})\.\.([0-9]{1,12}))")
-_NARROWED = compile_late(rf"key:(.*?)(?:\s+({_PAGE.pattern}))?", re.DOTALL)
+_PAGE = re.compile(r"(?:(lines|chars):([0-9]{1,12})-([0-9]{1,12})|(slice):([0-9]{1,12})\.\.([0-9]{1,12}))")
+_NARROWED = re.compile(rf"key:(.*?)(?:\s+({_PAGE.pattern}))?", re.DOTALL)
 _FORMS = (
     "use lines:20-50 for lines of text or chars:1-2000 for characters of it (from 1, the last included), "
     "slice:3..8 for entries of an array (from 0, the last left out), key:results or key:results.0.name for a "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,10 +10,9 @@ from quorum.command_line import shared
 from quorum.command_line.command import ArgumentGroup, CliCommand, argument, flag
 from quorum.command_line.options import SessionOptions
 from quorum.command_line.values import parse_descriptor, parse_session_name, refuse_value
-from quorum.domain.text.late_pattern import compile_late
 from quorum.version import __version__
 
-_SIZE = compile_late(r"([0-9]{1,4})[x×]([0-9]{1,4})")
+_SIZE = re.compile(r"([0-9]{1,4})[x×]([0-9]{1,4})")
 _USUAL_SIZE, _LEAST, _MOST = (80, 24), (10, 5), (500, 300)
 
 

@@ -8,9 +8,8 @@ import ssl
 import subprocess
 import sys
 import threading
-import typing
 from pathlib import Path
-from typing import ForwardRef, Literal
+from typing import Literal
 
 import httpx2
 import pytest
@@ -20,7 +19,6 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.models.shared.network_loading import (
     FirstRequest,
-    compile_annotations_once,
     read_certificates,
 )
 from tests.support.loopback_net import NET_VARIABLES
@@ -61,20 +59,6 @@ def test_what_runs_on_an_event_loop_is_loaded_ahead() -> None:
     )
 
     assert result.stdout.strip() == "[]"
-
-
-def test_equal_texts_of_types_share_their_code_while_an_sdk_is_loaded() -> None:
-    with compile_annotations_once():
-        alike = [ForwardRef("dict[str, 'int']") for _ in range(2)]
-        with pytest.raises(SyntaxError):
-            ForwardRef("no type")
-    after = ForwardRef("dict[str, 'int']")
-
-    if sys.version_info < (3, 14):  # which compiles them when they are looked at
-        assert alike[0].__forward_code__ is alike[1].__forward_code__
-        assert alike[0].__forward_code__ is not after.__forward_code__
-    assert alike[0] == alike[1] == after
-    assert not hasattr(typing, "compile")
 
 
 @pytest.mark.parametrize(("log", "is_whole"), [(None, False), ("info", True)])

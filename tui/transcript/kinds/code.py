@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.style import Style
 
-from quorum.domain.text.late_pattern import compile_late
 from quorum.tui.transcript.kinds.part import Run
 from quorum.tui.transcript.model.languages import get_lexer, guess_language
 
@@ -34,7 +34,7 @@ _DELIMITERS = (
     ("--[[", "]]"),
     ("#|", "|#"),
 )
-_CODE = compile_late(
+_CODE = re.compile(
     r"\s*(?:(?:def|class|return|import|raise|async|await|elif|except|yield|func|fn|let|const|var)\b.*[\w:;)\]}{(,'\"]"
     r"|(?:if|for|while|with|else|try)\b.*:"
     r"|@\w.*"
