@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from quorum.application.ports.models import OnStreamEvent
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 
 MOST_CHARACTERS = 1_000_000
 """Of text, reasoning and arguments together; more than the longest answer of any model."""

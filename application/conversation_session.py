@@ -9,15 +9,19 @@ from quorum.application.ports.models import LlmExchange, LlmRequest, MessageShap
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, ToolUseBlock
-from quorum.domain.conversation.stream import (
+from quorum.domain.conversation.response import (
     Completed,
     CompletedResponse,
     Delta,
     Error,
+    LlmResponse,
+    StopKind,
+    StopReason,
     StreamedReasoning,
     StreamedToolCall,
     StreamEvent,
+    TextBlock,
+    ToolUseBlock,
 )
 from quorum.domain.errors import ConversationError, ProviderError
 from quorum.domain.replacing import replace

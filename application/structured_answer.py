@@ -9,13 +9,12 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from quorum.application.answer_limit import AnswerTooLong, limit_answer
-from quorum.application.ports.answer_tools import AnswerTools
 from quorum.application.ports.models import LlmSession, OnStreamEvent, ToolChoice
+from quorum.application.ports.tools import AnswerTools
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.conversation.context_size import LEAST_FOR_A_FORM, compute_larger_output
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.conversation.output_limits import LEAST_FOR_A_FORM, compute_larger_output
-from quorum.domain.conversation.response import LlmResponse, StopKind
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import LlmResponse, StopKind, StreamEvent
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

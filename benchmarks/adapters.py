@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.stream import Delta, StreamEvent
+from quorum.domain.conversation.response import Delta, StreamEvent
 from quorum.infrastructure.models.anthropic.client import AnthropicMessages
 from quorum.infrastructure.models.clouds.endpoint import Endpoint
 from quorum.infrastructure.models.openai_chat.client import OpenAiChat

@@ -24,9 +24,7 @@ from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
-from quorum.tui.screens.timeline.axis import Axis
-from quorum.tui.screens.timeline.drawing import Columns, draw_row
-from quorum.tui.screens.timeline.rows import list_rows
+from quorum.tui.screens.timeline.chart import Axis, Columns, draw_row, list_rows
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.cards import draw_batch
 

@@ -18,8 +18,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from quorum.application.review.ballot_paper import make_call_paper, render_question
-from quorum.application.review.ballot_request import request_ballot
+from quorum.application.review.ballot_paper import make_call_paper, render_question, request_ballot
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.structured_answer import Unreadable
 from quorum.domain.calls.execution import ToolExecutionContext

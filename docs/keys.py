@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from quorum.tui.keys.keymap import group_by_context, is_remappable
-from quorum.tui.keys.names import label_key
+from quorum.tui.keys.keymap import group_by_context, is_remappable, label_key
 
 PAGE = Path(__file__).parent / "keyboard-shortcuts.md"
 BEGIN, END = "<!-- keys: begin -->", "<!-- keys: end -->"

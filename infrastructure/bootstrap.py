@@ -22,7 +22,7 @@ from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.model_choice import choose_roles
 from quorum.infrastructure.config.session_choices import choose_asked_models
 from quorum.infrastructure.container import Container, build_container
-from quorum.infrastructure.debug_log.event_log import log_events
+from quorum.infrastructure.debug_log.log_file import log_events
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.execution.sandbox.opening import locate_shared_tmp, open_identity_store
 from quorum.infrastructure.execution.sandbox.session_tmp import remove_abandoned

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 
-from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.conversation.cost import SpendCap
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import ManagedPolicy
-from quorum.infrastructure.config.provider_table import ProviderTable
 
 
 def build_model_check(

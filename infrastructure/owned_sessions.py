@@ -10,8 +10,7 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import OpenedSession
 from quorum.application.ports.subagents import SubagentSession
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.subagents.linked_ledger import LinkedLedger
-from quorum.application.subagents.subagent_role import render_role
+from quorum.application.subagents.subagent_runner import LinkedLedger, render_role
 from quorum.application.turn.agent_limits import AgentLimits
 from quorum.application.turn.run_agent import RunAgent
 from quorum.domain.calls.execution import ToolExecutionContext
@@ -20,7 +19,7 @@ from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import SessionFinished, SessionStarted
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.domain.subagents.subagent_task import Asker, SubagentTask

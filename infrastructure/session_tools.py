@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 
 from quorum.application.ports.tools import Tool
-from quorum.domain.calls.tool_dialects import is_offered
+from quorum.domain.calls.tool import is_offered
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.instructions.agent_catalog import AgentCatalog

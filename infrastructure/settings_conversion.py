@@ -8,16 +8,15 @@ from pathlib import Path
 
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.domain.conversation.compaction import ContextBudget
-from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
+from quorum.domain.conversation.cost import SpendCap, SpendCaps
 from quorum.domain.replacing import replace
-from quorum.domain.review.ballot import QuorumRule
-from quorum.domain.review.lens import parse_lens
-from quorum.domain.secrets.key_variables import CLOUD_KEYS
+from quorum.domain.review.ballot import QuorumRule, parse_lens
+from quorum.domain.secrets.patterns import CLOUD_KEYS
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.custom_tool_table import build_declaration
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
-from quorum.infrastructure.config.provider_table import ProviderTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 

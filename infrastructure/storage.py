@@ -166,7 +166,7 @@ def _open_bucket_contents(table: StorageTable, environ: Mapping[str, str]) -> Co
     if not uses_bucket(table):
         return None
     objects = _open_bucket(table.blobs, environ)
-    from quorum.infrastructure.store.objects.former_contents import BucketContents
+    from quorum.infrastructure.store.objects.object_store import BucketContents
 
     return BucketContents(objects)
 
@@ -191,7 +191,7 @@ def _open_shared_outputs(table: StorageTable, environ: Mapping[str, str], mask: 
     state = locate_state_folder(environ)
     if state is None:
         raise ConfigError("outputs in a bucket are also kept in the state folder, and there is none: set HOME")
-    from quorum.infrastructure.store.objects.outputs import BucketOutputs
+    from quorum.infrastructure.store.objects.object_store import BucketOutputs
 
     return SharedBlobStore(FileBlobStore(state / "blobs", mask), BucketOutputs(objects))
 

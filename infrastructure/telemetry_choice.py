@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from quorum.application.ports.people import Observer
 from quorum.domain.events.event import ErrorOccurred, Event
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.provider_types import find_public_service

@@ -31,13 +31,14 @@ from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
+    Delta,
     LlmResponse,
     StopKind,
     StopReason,
+    StreamedReasoning,
     TextBlock,
     ToolUseBlock,
 )
-from quorum.domain.conversation.stream import Delta, StreamedReasoning
 from quorum.domain.errors import LedgerError, ProviderError, ToolError
 from quorum.domain.events.agents import (
     AgentConnected,

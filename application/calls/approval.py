@@ -10,17 +10,16 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from quorum.application.calls.batch_state import BatchCall, BatchState
-from quorum.application.panel.plan_choice_text import CHANGED, compare_plans
+from quorum.application.panel.plan_ensemble import CHANGED, compare_plans
 from quorum.application.review.plan_ballot_paper import make_plan_ballot_paper
-from quorum.application.review.vote_feed import VoteFeed
+from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import CallQueued, ErrorOccurred, PlanReviewStarted, ReviewDecided
-from quorum.domain.plan.plan import Plan
-from quorum.domain.plan.plan_round import PlanRound, is_objected_to
+from quorum.domain.plan.phase import PlanRound, is_objected_to
+from quorum.domain.plan.plan import BadPlan, Plan, read_plan
 from quorum.domain.plan.plan_text import render_plan_text
-from quorum.domain.plan.reading import BadPlan, read_plan
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally, Verdict, Vote, sort_dissent_first
 from quorum.domain.review.decision import UNUSABLE_EDIT, Decision
@@ -28,8 +27,7 @@ from quorum.domain.review.earlier_plan import EarlierPlan
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import Answer
-from quorum.domain.review.plan_comparison import PlanComparison
-from quorum.domain.review.plan_terms import CREATE_PLAN
+from quorum.domain.review.plan_terms import CREATE_PLAN, PlanComparison
 from quorum.domain.review.questions import (
     Approve,
     ApproveAlways,

@@ -12,8 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import deepcopy
 
 from quorum.application.calls.approval import Approval, AskedBefore, Granted, Interrupted, Withheld
-from quorum.application.calls.batch_state import BatchState
-from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.batch_state import BatchState, hold_to_access
 from quorum.application.calls.effect_receipt import EffectReceipt
 from quorum.application.calls.guarded_tool import GuardedTool
 from quorum.application.calls.hook_chain import HookChain
@@ -24,9 +23,8 @@ from quorum.domain.calls.execution import Outcome, ToolExecution, ToolExecutionC
 from quorum.domain.calls.hook import Skip
 from quorum.domain.calls.offered_tools import OfferedTools
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.run_state import Modifier, apply_modifiers
+from quorum.domain.calls.run_state import Modifier, SeenFile, apply_modifiers
 from quorum.domain.calls.seal import Seal
-from quorum.domain.calls.seen_file import SeenFile
 from quorum.domain.calls.summary import extract_styles, extract_text
 from quorum.domain.calls.tool import RiskLevel, ToolCall, ToolDefinition
 from quorum.domain.errors import LedgerError, StaleSeal, ToolError

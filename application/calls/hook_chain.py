@@ -1,4 +1,7 @@
-"""Runs hooks in their order, bounded in time, and says what a failing one means."""
+"""Runs hooks in their order, bounded in time, and says what a failing one means.
+
+Hooks in their places: when each is asked, and about which calls.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from typing import cast
 
 from msgspec import Struct
 
-from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import (
     CallDraft,
+    Hook,
     HookSubject,
     RequestDraft,
     ResultDraft,
@@ -43,10 +46,36 @@ from quorum.domain.calls.hook import (
     TurnEndAnswer,
     describe_point,
 )
+from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Message, find_unpaired_call
 from quorum.domain.errors import HookAborted, HookFailure, RequestSkipped
 from quorum.domain.events.event import HookRan
 from quorum.domain.text.json_value import JsonObject
+
+
+class HookMatcher(Struct, frozen=True, kw_only=True):
+    """Which calls a hook is asked about. Empty means all; `tools` and `paths` are glob patterns."""
+
+    tools: tuple[str, ...] = ()
+    risk: RiskLevel | None = None
+    paths: tuple[str, ...] = ()
+
+
+class HookRegistration(Struct, frozen=True, kw_only=True):
+    """A hook in its place: lower `priority` runs first, then the order of registration.
+
+    It is asked at its `points` only.
+    `on_error` of None means what the point means by itself: see `PointDescription.on_error`.
+    """
+
+    name: str
+    hook: Hook | UniformHook
+    priority: int = 0
+    timeout_secs: float = 30.0
+    on_error: OnHookError | None = None
+    matcher: HookMatcher = HookMatcher()
+    points: frozenset[HookPoint] = frozenset(HookPoint)
+
 
 _NAMES: Mapping[type, str] = {
     Continue: "continue",

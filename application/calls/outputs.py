@@ -1,4 +1,7 @@
-"""What becomes of a tool's output on its way into the conversation."""
+"""What becomes of a tool's output on its way into the conversation.
+
+The whole of what a tool printed, behind the part of it that is shown.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from collections.abc import Collection
 
 from msgspec import Struct
 
-from quorum.application.ports.storage import BlobStore, LineSource
+from quorum.application.ports.storage import BlobStore, LineSource, Spill
 from quorum.domain.calls.summary import extract_text, is_long, keep_both_ends, summarise_content
 from quorum.domain.calls.tool import ToolDefinition
-from quorum.domain.errors import BlobError
+from quorum.domain.errors import BlobError, ToolError
 from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.output import (
     Inline,
@@ -23,6 +26,31 @@ from quorum.domain.text.output import (
     Text,
     ToolOutput,
 )
+
+
+def store_whole(spill: Spill, printed: Printed) -> Printed | Spilled:
+    """The whole text, put into the store, after its description. Where it cannot be kept: that, and why.
+
+    Blocks until it is safely on disk.
+    """
+    try:
+        blob_id = spill.keep()
+    except BlobError as error:
+        return Printed(f"{printed.text}\nthe whole output: {error}", printed.styles)
+    return Spilled(
+        blob_id=blob_id,
+        text=printed.text,
+        lines=spill.lines,
+        size_bytes=spill.size_bytes,
+        styles=printed.styles,
+    )
+
+
+def attach_whole_output(spill: Spill, error: ToolError) -> ToolError:
+    """The same error behind the whole text, put into the store. Blocks like `store_whole`."""
+    kept = store_whole(spill, Printed(str(error)))
+    return ToolError(kept.text, output=kept if isinstance(kept, Spilled) else None)
+
 
 _REFERENCE = re.compile(r"\[blob:(?P<id>[0-9a-f-]+)\][^\n]*")
 

@@ -20,9 +20,8 @@ from quorum.domain.conversation.compaction import (
     select_outputs_to_shorten,
 )
 from quorum.domain.conversation.context_account import ContextAccount
-from quorum.domain.conversation.context_size import estimate_bytes
+from quorum.domain.conversation.context_size import estimate_bytes, shorten_outputs
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults
-from quorum.domain.conversation.output_limits import shorten_outputs
 from quorum.domain.conversation.response import Usage
 from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind

@@ -11,8 +11,7 @@ from quorum.application.events.stream_events import translate_stream_event
 from quorum.application.ports.models import LlmGateway, MessageShaper
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import Conversation, Message
-from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import LlmResponse, StopKind, StreamEvent, StreamRetry, Usage
 from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ProviderError, ProviderErrorKind, RequestSkipped
 from quorum.domain.events.event import UsageCounted

@@ -15,8 +15,7 @@ from quorum.application.ports.people import Observer
 from quorum.application.ports.storage import Ledger
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import ErrorOccurred, Event
-from quorum.domain.events.masking import SecretMask
-from quorum.domain.events.stream_masking import StreamMask
+from quorum.domain.events.masking import SecretMask, StreamMask
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.sessions.replay import Replay

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import assert_never
 
-from quorum.domain.conversation import stream
+from quorum.domain.conversation import response as stream
 from quorum.domain.events import event as events
 
 

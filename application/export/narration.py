@@ -13,7 +13,7 @@ from typing import TypeAlias, assert_never
 from msgspec import Struct, field
 
 from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
-from quorum.application.export.masked_json import mask_json
+from quorum.application.export.session_json import mask_json
 from quorum.application.export.wording import (
     DECISIONS,
     NO_OUTCOME,
@@ -32,9 +32,15 @@ from quorum.application.export.wording import (
     format_time,
     format_usage,
 )
-from quorum.application.view.code_review_wording import describe_part_review, describe_review_result
-from quorum.application.view.debate_wording import describe_debate_step, describe_objection
-from quorum.application.view.panel_wording import describe_answer, describe_missing_review, describe_total_cost
+from quorum.application.view.wording import (
+    describe_answer,
+    describe_debate_step,
+    describe_missing_review,
+    describe_objection,
+    describe_part_review,
+    describe_review_result,
+    describe_total_cost,
+)
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.cost import Spending
@@ -96,7 +102,7 @@ from quorum.domain.events.event import (
     VoteCast,
 )
 from quorum.domain.events.report import RunStatus
-from quorum.domain.panel.peer_review import BEST_SCORE, AnswerReview
+from quorum.domain.panel.panel_answer import BEST_SCORE, AnswerReview
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from quorum.application.export.review_outcome import ReviewOutcome
-from quorum.domain.code_review.finding import CodeFinding
-from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.code_review.review_result import CodeFinding, ReviewResult
 from quorum.domain.events.report import RunReport, usage_to_json
 from quorum.domain.review.ballot import Ballot, Verdict, Vote
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from urllib.parse import quote
 
 from quorum.application.export.review_outcome import ReviewOutcome
-from quorum.domain.code_review.finding import CodeFinding, FindingKind, FindingStanding
-from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.code_review.review_result import CodeFinding, FindingKind, FindingStanding, ReviewResult
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

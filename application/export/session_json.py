@@ -1,13 +1,26 @@
-"""Sessions as JSON: one in a list, and one with all its records."""
+"""Sessions as JSON: one in a list, and one with all its records. JSON data without secrets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from quorum.application.export.masked_json import mask_json
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.text.json_value import JsonValue
+
+
+def mask_json(value: JsonValue, mask: Callable[[str], str]) -> JsonValue:
+    """The data with every text of it masked, names included."""
+    match value:
+        case str():
+            return mask(value)
+        case Mapping():
+            return {mask(name): mask_json(each, mask) for name, each in value.items()}
+        case Sequence():
+            return [mask_json(each, mask) for each in value]
+        case _:
+            return value
+
 
 _JSON_VERSION = 1
 

@@ -29,8 +29,7 @@ from quorum.domain.events.event import (
     VoteRecord,
 )
 from quorum.domain.events.report import RunReport
-from quorum.domain.review.ballot import DecidedBy, explain_vote
-from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.ballot import DecidedBy, explain_vote, format_reviewer
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.amounts import format_amount, format_confidence, format_duration
 

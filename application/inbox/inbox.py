@@ -1,4 +1,8 @@
-"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet."""
+"""The inbox: decisions that wait in any session, answered from any process by the digest of their packet.
+
+A waiting decision as the review dialog shows it, in another process than the one that asks. What waits for the
+person, what is open and what ended in the sessions of one storage.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,21 @@ import asyncio
 import re
 from collections.abc import Callable, Collection
 
+from msgspec import Struct
+
+from quorum.application.ports.people import ReviewContext
 from quorum.application.ports.storage import AnswerStore, SessionArchive
+from quorum.application.review.review import OpenReviewContext
+from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused, LedgerError
 from quorum.domain.events.event import ReviewDecided
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
-from quorum.domain.review.remote_answer import RemoteAnswer
-from quorum.domain.sessions.past_session import SessionSummary
+from quorum.domain.review.ballot import QuorumRule
+from quorum.domain.review.escalation import count_votes
+from quorum.domain.review.questions import RemoteAnswer, ReviewRequest, RulePreview
+from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
 from quorum.domain.sessions.waiting_review import (
     MIN_DIGEST,
     WaitingReview,
@@ -159,3 +170,58 @@ class Inbox:
 def _describe(answer: RemoteAnswer) -> str:
     verb = "approved" if answer.approves else "rejected"
     return f"{verb} by {make_printable(answer.answered_by, newlines=False)} already"
+
+
+_NO_RULES = "a rule is made where the session is open"
+
+
+def build_request(review: WaitingReview) -> ReviewRequest:
+    """The question, which can only be answered with yes or no here."""
+    return ReviewRequest(
+        packet=review.packet,
+        reasons=review.reasons,
+        routine_reasons=review.routine_reasons,
+        batch_size=1,
+        is_elsewhere=True,
+    )
+
+
+def build_review_context() -> ReviewContext:
+    """Nobody votes here, and no rule can be tried."""
+    majority = QuorumRule.parse("majority")
+    return OpenReviewContext(
+        VoteFeed(),
+        count=lambda ballots: count_votes(ballots, majority, min_votes=1, reviewers=0),
+        independent=False,
+        preview=lambda _rule: RulePreview(problem=_NO_RULES),
+    )
+
+
+_ENDED_SHOWN = 20
+
+
+class SessionBoard(Struct, frozen=True, kw_only=True):
+    """Reviews that wait, the longest first; other sessions that a process has; and those that ended last."""
+
+    waiting: tuple[WaitingReview, ...] = ()
+    open: tuple[SessionSummary, ...] = ()
+    ended: tuple[SessionSummary, ...] = ()
+
+
+async def read_board(inbox: Inbox, archive: SessionArchive, *, without: Collection[str] = ()) -> SessionBoard:
+    """All sessions but those of the ids `without`; a session whose review waits is not listed again.
+
+    Raises LedgerError.
+    """
+    waiting = await inbox.list_waiting(without)
+    asking = {review.session.owner or review.session.id for review in waiting}
+    others = [
+        session
+        for session in select_own_sessions(await archive.list_sessions())
+        if session.is_begun and session.id not in without and session.id not in asking
+    ]
+    return SessionBoard(
+        waiting=waiting,
+        open=tuple(session for session in others if session.open_in is not None),
+        ended=tuple(session for session in others if session.open_in is None)[:_ENDED_SHOWN],
+    )

@@ -11,8 +11,12 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import MemoryRefused
 from quorum.domain.events.event import ErrorOccurred, MemoryAdded, MemoryApproved
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal, require_memory_line
+from quorum.domain.instructions.instruction import (
+    InstructionScope,
+    MemoryDraft,
+    MemoryProposal,
+    require_memory_line,
+)
 from quorum.domain.review.permissions import Answer, Subject
 
 _SCOPES = (InstructionScope.PROJECT, InstructionScope.USER)

@@ -23,10 +23,9 @@ from quorum.domain.events.event import (
     OfferedSkill,
     SystemPromptSet,
 )
-from quorum.domain.instructions.agent_definition import AgentDefinition
 from quorum.domain.instructions.instruction import InstructionFile, fit_instructions
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 from quorum.domain.instructions.prompt_part import PromptPart, holds_withdrawn, list_changes
-from quorum.domain.instructions.skill import Skill
 from quorum.domain.replacing import replace
 
 

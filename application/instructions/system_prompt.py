@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.instructions.agent_definition import AgentDefinition, render_agents
-from quorum.domain.instructions.environment import Environment
 from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from quorum.domain.instructions.prompt_part import PartKind, PromptPart, join_parts
-from quorum.domain.instructions.skill import Skill, render_skills
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill, render_agents, render_skills
+from quorum.domain.instructions.prompt_part import Environment, PartKind, PromptPart, join_parts
 from quorum.domain.text.amounts import format_size
 
 _AGENT = """\

@@ -13,13 +13,23 @@ from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
 from quorum.application.review.ballot_paper import Reason, Verdict
 from quorum.application.structured_answer import AnswerForm, Unreadable
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
-from quorum.domain.code_review.parts import DiffPart, list_hidden_characters, list_left_out, render_around
-from quorum.domain.code_review.review_result import PartReview
+from quorum.domain.code_review.change import (
+    Change,
+    DiffPart,
+    list_hidden_characters,
+    list_left_out,
+    render_around,
+)
+from quorum.domain.code_review.review_result import (
+    CodeFinding,
+    FindingKind,
+    PartReview,
+    ReportedFinding,
+    Ruling,
+    Trial,
+)
 from quorum.domain.panel.panel_answer import Participant
-from quorum.domain.review.ballot import Vote
-from quorum.domain.review.lens import Lens
+from quorum.domain.review.ballot import Lens, Vote
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.json_value import JsonObject
 

@@ -1,4 +1,7 @@
-"""A debate: one model's answer, rounds of objections to it, rulings on each, and revisions of the answer."""
+"""A debate: one model's answer, rounds of objections to it, rulings on each, and revisions of the answer.
+
+The result of a debate as Markdown. Participants are named by their labels, as they know each other.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ from quorum.application.panel.debate_forms import (
     render_for_rulings,
     render_objector_system,
 )
-from quorum.application.panel.debate_text import render_debate
 from quorum.application.panel.panel import (
     MODERATOR,
     PARTICIPANTS,
@@ -38,7 +40,7 @@ from quorum.domain.events.event import (
     ObjectionsRuled,
     PanelConcluded,
 )
-from quorum.domain.panel.cost_estimate import PlannedRequests
+from quorum.domain.panel.cost_estimate import PlannedRequests, QuestionSize, plan_debate
 from quorum.domain.panel.debate_record import (
     AnswerDefence,
     DebateObjection,
@@ -49,10 +51,59 @@ from quorum.domain.panel.debate_record import (
     RevisedAnswer,
     RoundRulings,
 )
-from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
-from quorum.domain.panel.panel_answer import PanelAnswer, Participant
-from quorum.domain.panel.panel_form import PanelForm
-from quorum.domain.panel.request_plans import QuestionSize, plan_debate
+from quorum.domain.panel.panel_answer import OpenPanel, PanelAnswer, PanelConclusion, PanelForm, Participant
+from quorum.domain.text.amounts import format_amount
+
+
+def render_debate(opening: PanelAnswer, record: DebateRecord, notices: Sequence[str]) -> str:
+    """What stays open and is for the person to decide, then the answer, and what became of the objections."""
+    parts = []
+    if open_ := record.select(ObjectionRuling.OPEN):
+        lines = ["**Open, for you to decide**", "", *_render_objections(open_, record)]
+        parts += ["\n".join(lines), "**Answer**"]
+    parts.append(record.find_answer(opening.text))
+    settled = (
+        ("Upheld, and the answer was revised" if _is_revised(record) else "Upheld", ObjectionRuling.UPHELD),
+        ("Refuted", ObjectionRuling.REFUTED),
+    )
+    for title, ruling in settled:
+        if objections := record.select(ruling):
+            parts.append("\n".join((f"**{title}**", "", *_render_objections(objections, record))))
+    facts = [
+        f"This is the answer of {opening.label} after {format_amount(record.round, 'round')} of objections"
+    ]
+    facts += (
+        ["" if record.objections else "nobody objected to it"]
+        if any(not r.error for r in record.raised)
+        else []
+    )
+    if record.revisions and record.revisions[-1].round == record.round and not record.revisions[-1].error:
+        facts.append("nobody has looked at it since it was revised for the last time")
+    facts += [notice.rstrip(".") for notice in notices]
+    parts.append(f"*{'; '.join(filter(None, facts))}.*")
+    return "\n\n".join(parts)
+
+
+def _is_revised(record: DebateRecord) -> bool:
+    return any(not each.error for each in record.revisions)
+
+
+def _render_objections(objections: Sequence[DebateObjection], record: DebateRecord) -> list[str]:
+    lines = []
+    for each in objections:
+        lines.append(f"- {each.id} ({each.label}, {each.severity.value}): {_put_in_one_line(each.claim)}")
+        lines.append(f"  - Evidence: {_put_in_one_line(each.evidence)}")
+        if (response := record.find_response(each.id)) is not None:
+            how = "concedes" if response.is_conceded else "contests"
+            lines.append(f"  - The answer's side {how}: {_put_in_one_line(response.text)}")
+        if (ruled := record.find_ruling(each.id)) is not None:
+            lines.append(f"  - Ruling: {_put_in_one_line(ruled.reason)}")
+    return lines
+
+
+def _put_in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
 
 FEWEST_DEBATERS = 2
 """How many models a debate takes at least."""

@@ -12,6 +12,7 @@ from quorum.application.answer_fields import NOT_EMPTY, Fields
 from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
 from quorum.application.structured_answer import AnswerForm, Unreadable
+from quorum.domain.panel.cost_estimate import LONGEST_DEBATE_TEXT, LONGEST_SHOWN_ANSWER
 from quorum.domain.panel.debate_record import (
     MOST_OBJECTIONS,
     DebateObjection,
@@ -23,7 +24,6 @@ from quorum.domain.panel.debate_record import (
     RuledObjection,
     number_objections,
 )
-from quorum.domain.panel.request_plans import LONGEST_DEBATE_TEXT, LONGEST_SHOWN_ANSWER
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.json_value import JsonObject
 

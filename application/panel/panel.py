@@ -14,20 +14,24 @@ from msgspec import Struct, field
 from quorum.application.answer_limit import AnswerTooLong, limit_answer
 from quorum.application.empty_answer import ask_for_words
 from quorum.application.events.event_bus import EventBus
-from quorum.application.ports.answer_tools import AnswerTools
 from quorum.application.ports.models import LlmGateway, MessageShaper
+from quorum.application.ports.tools import AnswerTools
 from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from quorum.domain.conversation.context_size import ContextMeter
 from quorum.domain.conversation.cost import PriceTable, Spending
 from quorum.domain.conversation.effort import Effort, find_effort
 from quorum.domain.conversation.history import Conversation, Message, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
-from quorum.domain.conversation.stream import Delta, StreamEvent
+from quorum.domain.conversation.response import Delta, LlmResponse, StopKind, StreamEvent, Usage
 from quorum.domain.errors import ProviderError, RequestSkipped, SpendCapReached
 from quorum.domain.events.event import AnswerProgressed, PanelAnswered, UsageCounted
-from quorum.domain.panel.cost_estimate import CostEstimate, PlannedRequests, estimate_cost
+from quorum.domain.panel.cost_estimate import (
+    LONGEST_SHOWN_ANSWER,
+    CostEstimate,
+    PlannedRequests,
+    QuestionSize,
+    estimate_cost,
+)
 from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, Participant
-from quorum.domain.panel.request_plans import LONGEST_SHOWN_ANSWER, QuestionSize
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_text import count_utf8_bytes
 

@@ -10,10 +10,18 @@ from msgspec import Meta, Struct
 from quorum.application.answer_fields import NOT_EMPTY, Fields, Label
 from quorum.application.fence import render_fenced
 from quorum.application.structured_answer import AnswerForm, Unreadable
-from quorum.domain.panel.panel_answer import PanelAnswer
-from quorum.domain.panel.peer_review import BEST_SCORE, Agreement, AnswerReview, PeerReview
-from quorum.domain.panel.request_plans import LONGEST_SHOWN_ANSWER
-from quorum.domain.panel.synthesis import Claim, Disagreement, Point, Synthesis
+from quorum.domain.panel.cost_estimate import LONGEST_SHOWN_ANSWER
+from quorum.domain.panel.panel_answer import (
+    BEST_SCORE,
+    Agreement,
+    AnswerReview,
+    Claim,
+    Disagreement,
+    PanelAnswer,
+    PeerReview,
+    Point,
+    Synthesis,
+)
 from quorum.domain.text.json_value import JsonObject
 
 _Entry = TypeVar("_Entry")

@@ -10,16 +10,18 @@ from quorum.application.identifiers import generate_id
 from quorum.application.panel.panel import Panel, PanelQuestion
 from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.domain.conversation.history import ToolResults, UserMessage
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import Delta
+from quorum.domain.conversation.response import Delta, LlmResponse
 from quorum.domain.conversation.transcript import render_transcript
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PanelResumed, PanelStarted
-from quorum.domain.panel.cost_estimate import PlannedRequests
-from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
-from quorum.domain.panel.panel_answer import PanelAnswer, label_participants
-from quorum.domain.panel.panel_form import PanelForm
-from quorum.domain.panel.request_plans import QuestionSize
+from quorum.domain.panel.cost_estimate import PlannedRequests, QuestionSize
+from quorum.domain.panel.panel_answer import (
+    OpenPanel,
+    PanelAnswer,
+    PanelConclusion,
+    PanelForm,
+    label_participants,
+)
 from quorum.domain.replacing import replace
 
 _MOST_BYTES_BEFORE = 200_000

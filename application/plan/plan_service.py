@@ -1,10 +1,12 @@
-"""The plans of one session: the scope it works in, and the plan that is in force."""
+"""The plans of one session: the scope it works in, and the plan that is in force.
+
+How far the plan of a session is, read from its state.
+"""
 
 from __future__ import annotations
 
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.events.event_bus import EventBus
-from quorum.application.plan.plan_progress import read_progress
 from quorum.application.ports.changes import PlanChanges
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
@@ -22,7 +24,15 @@ from quorum.domain.events.event import (
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK, PhaseScope, SessionPhase
 from quorum.domain.plan.plan import Plan
 from quorum.domain.plan.progress import PLAN_VALUE, PlanProgress, TaskStatus, name_report
+from quorum.domain.sessions.state import SessionState
 from quorum.domain.text.json_value import JsonObject, JsonValue
+
+
+def read_progress(state: SessionState) -> PlanProgress | None:
+    """How far the plan is that is in force; None where there is none."""
+    approved = state.phase.approved
+    return PlanProgress.read(approved.plan, state.values.get("plan")) if approved is not None else None
+
 
 _UPDATE_PLAN = "update_plan"
 _ALL_DONE = "all its tasks are done"

@@ -7,8 +7,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from quorum.domain.conversation.response import StopReason, Usage
-from quorum.domain.conversation.stream import Delta, StreamedReasoning
+from quorum.domain.conversation.response import Delta, StopReason, StreamedReasoning, Usage
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated
 from quorum.domain.text.json_value import JsonObject
 

@@ -1,4 +1,7 @@
-"""The port to the changes that can be reviewed, and to the repository as it is with them."""
+"""The port to the changes that can be reviewed, and to the repository as it is with them.
+
+The port to what keeps issues and pull requests.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,12 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeAlias
 
-from quorum.application.ports.answer_tools import AnswerTools
+from quorum.application.ports.tools import AnswerTools
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.code_review.change import Change, ChangeBase
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, ChangeBase, CodeReviewRequest
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.mention import Reference
 
 OnLook: TypeAlias = Callable[[str, JsonObject, Outcome, int], None]
 """Called for each call that has ended: tool, arguments, how it ended, and how many characters it showed."""
@@ -59,4 +63,15 @@ class ReviewedFiles(Protocol):
 
     async def read(self, file: str) -> str:
         """What the file holds; what is not UTF-8 is replaced."""
+        ...
+
+
+class ReferenceSource(Protocol):
+    """Reads the issues and pull requests that a prompt names."""
+
+    async def read(self, reference: Reference, most_characters: int) -> AttachedFile | None:
+        """As much of it as fits into so many characters, or why there is nothing.
+
+        None where the working directory has no repository that a bare number could belong to.
+        """
         ...

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorum.domain.instructions.agent_definition import AgentDefinition
 from quorum.domain.instructions.custom_command import CustomCommand, ExpandedCommand
-from quorum.domain.instructions.environment import Environment
-from quorum.domain.instructions.instruction import InstructionFile, InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft
-from quorum.domain.instructions.skill import Skill
+from quorum.domain.instructions.instruction import InstructionFile, InstructionScope, MemoryDraft
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill
+from quorum.domain.instructions.prompt_part import Environment
 
 
 class InstructionFinder(Protocol):

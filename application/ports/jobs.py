@@ -1,4 +1,7 @@
-"""Port to a command that continues after its call has its result."""
+"""Port to a command that continues after its call has its result.
+
+The port to what a session does in the background before anybody waits for it.
+"""
 
 from __future__ import annotations
 
@@ -31,4 +34,16 @@ class BackgroundCommand(Protocol):
 
     async def wait_for_result(self) -> JobResult:
         """How it ended, once nothing of it is alive. Cancelled, it ends it first."""
+        ...
+
+
+class BackgroundWork(Protocol):
+    """Work of which nothing depends on that it is done: what is not done yet is done when it is needed."""
+
+    def begin(self) -> None:
+        """Do it from now on, once the front end had time to come up. Needs a running event loop."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop, and wait until nothing of it runs any more."""
         ...

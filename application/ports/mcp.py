@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from quorum.domain.conversation.attached_file import AttachedFile
-from quorum.domain.mcp.argument_query import ArgumentQuery
-from quorum.domain.mcp.offered_prompt import OfferedPrompt
-from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.mcp.server_status import ServerStatus
+from quorum.domain.conversation.attachment import AttachedFile
+from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource, ServerStatus
 
 
 class ToolServers(Protocol):

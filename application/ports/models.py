@@ -10,8 +10,7 @@ from msgspec import Struct, field
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation, Message, UserMessage
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.text.json_value import JsonObject
 
 ToolChoice: TypeAlias = Literal["auto", "none"] | tuple[Literal["tool"], str]

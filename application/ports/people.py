@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.events.event import Event
 from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.review.ballot import Ballot, Tally

@@ -1,15 +1,37 @@
-"""Ports to the rules about calls: where they are kept, and how a person looks at them and changes them."""
+"""Ports to the rules about calls: where they are kept, and how a person looks at them and changes them.
+
+Port to the calls that a mode let run unasked and that the person judges afterwards.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from quorum.application.ports.samples import SampleStore
-from quorum.domain.review.permissions import Answer, Rule
+from quorum.domain.review.permissions import Answer, HeldRule, Rule, SavedRule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.review.saved_rule import HeldRule, SavedRule
+from quorum.domain.review.unasked_calls import CallKind, ErrorFigures, SampledCall
+
+
+class SampleStore(Protocol):
+    """Keeps sampled calls of all sessions."""
+
+    def count(self, kind: CallKind) -> ErrorFigures:
+        """What was judged of the calls of a kind. Takes no time. Raises ConfigError where it cannot be read."""
+        ...
+
+    async def add(self, call: SampledCall) -> None:
+        """Keep a call, unless it is kept. Raises ConfigError, and then nothing is changed."""
+        ...
+
+    async def list_waiting(self) -> tuple[SampledCall, ...]:
+        """Those without a verdict, the oldest first. Raises ConfigError."""
+        ...
+
+    async def judge(self, call_id: str, *, is_right: bool) -> None:
+        """Keep a verdict. Raises ConfigError, and then nothing is changed."""
+        ...
 
 
 class RuleStore(Protocol):

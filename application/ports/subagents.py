@@ -9,7 +9,7 @@ from quorum.application.ports.people import Observer
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import QuorumError
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.subagents.subagent_task import SubagentTask
 
 

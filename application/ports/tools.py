@@ -1,13 +1,17 @@
-"""Ports of tools: what a tool is, how its definition becomes a schema, and the processes it starts."""
+"""Ports of tools: what a tool is, how its definition becomes a schema, and the processes it starts.
+
+The port to what a model may call before it answers in fields. The port to the sandbox that the commands of a
+session share.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from quorum.domain.calls.execution import Orphan, ToolExecutionContext
 from quorum.domain.calls.seal import Seal
-from quorum.domain.calls.tool import ToolDefinition, ToolSpec
+from quorum.domain.calls.tool import ToolCall, ToolDefinition, ToolResultMessage, ToolSpec
 from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.shell.command_line import ShellVerdict
 from quorum.domain.text.json_value import JsonObject
@@ -96,4 +100,34 @@ class UserShellPort(Protocol):
         Cancelled, it ends the command and all it started, and answers with what had been printed by then. Its
         processes can be found by `owner`, should they outlive us.
         """
+        ...
+
+
+class AnswerTools(Protocol):
+    """What a model may call before it answers."""
+
+    @property
+    def schemas(self) -> tuple[JsonObject, ...]:
+        """The neutral schemas of the tools."""
+        ...
+
+    @property
+    def most_rounds(self) -> int:
+        """After so many answers that call them the model has to give its own."""
+        ...
+
+    async def run(self, calls: Sequence[ToolCall], round_index: int) -> tuple[ToolResultMessage, ...]:
+        """A result for each call, in their order. Raises HookAborted where a hook ends the run."""
+        ...
+
+
+class SessionSandbox(Protocol):
+    """What a session keeps for its commands from its beginning to its end."""
+
+    async def describe_resumed(self) -> tuple[str, ...]:
+        """What the person should know of what still holds from before the session was resumed, in sentences."""
+        ...
+
+    async def close(self) -> None:
+        """Remove what the commands shared. None may run any more."""
         ...

@@ -11,8 +11,7 @@ from msgspec import Struct
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.effects import Effects, FileState, KeptFiles
 from quorum.domain.calls.found_file import FoundFile
-from quorum.domain.conversation.attached_file import AttachedFile
-from quorum.domain.conversation.attachment import Attachment
+from quorum.domain.conversation.attachment import AttachedFile, Attachment
 from quorum.domain.events.event import FolderOrigin
 from quorum.domain.sessions.restoration import RestoreStep
 from quorum.domain.text.json_value import JsonObject

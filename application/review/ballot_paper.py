@@ -1,8 +1,12 @@
-"""What a reviewer is asked, and how its answer is read."""
+"""What a reviewer is asked, and how its answer is read.
+
+Asking one reviewer for its ballot: one request, for calls that wait for it and for measuring reviewers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from functools import cache
 from typing import Annotated, TypeAlias
@@ -11,10 +15,14 @@ from msgspec import Meta, Struct
 
 from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Remark
 from quorum.application.fence import render_fenced
-from quorum.application.structured_answer import AnswerForm
+from quorum.application.ports.models import LlmGateway
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.structured_answer import AnswerForm, ask_in_form
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.review.ballot import Ballot, InScope, Vote
-from quorum.domain.review.lens import Lens
+from quorum.domain.conversation.effort import find_effort
+from quorum.domain.conversation.history import Conversation
+from quorum.domain.conversation.response import LlmResponse
+from quorum.domain.review.ballot import Ballot, InScope, Lens, Vote
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 
@@ -179,3 +187,22 @@ def _read_ballot(given: JsonObject, reviewer: str) -> Ballot:
 def cut_reason(reason: str) -> str:
     """As much of a reason as is kept."""
     return reason.strip()[:_LONGEST_TEXT]
+
+
+async def request_ballot(
+    gateway: LlmGateway,
+    policy: QuorumPolicy,
+    reviewer: str,
+    paper: BallotPaper,
+    *,
+    count: Callable[[LlmResponse], Awaitable[None]],
+) -> Ballot:
+    """Put a paper to a reviewer within the time that the policy gives it. `count` is given each response.
+
+    Raises TimeoutError, Unreadable, ProviderError and SpendCapReached.
+    """
+    async with asyncio.timeout(policy.vote_timeout_secs):
+        conversation, instructions = Conversation(), paper.render_instructions(policy.find_lens(reviewer))
+        effort = find_effort(policy.efforts, reviewer, "review")
+        session = gateway.open_session(reviewer, conversation, instructions, effort=effort)
+        return await ask_in_form(session, conversation, paper.question, paper.make_form(reviewer), count=count)

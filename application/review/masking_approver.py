@@ -13,7 +13,7 @@ from quorum.domain.mcp.server_question import FormField, ServerAddress, ServerFo
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Tally
 from quorum.domain.review.earlier_plan import EarlierPlan
-from quorum.domain.review.plan_comparison import PlanComparison
+from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.review.questions import Edit, Reject, ReviewRequest, RuleOffer, RulePreview
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.secrets.patterns import MASK, render_mask

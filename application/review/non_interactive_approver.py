@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorum.application.ports.people import PersonAnswer, Question, ReviewQuestion, SandboxQuestion
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.review.questions import NobodyThere
 from quorum.domain.sessions.trust import TrustQuestion

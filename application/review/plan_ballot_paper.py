@@ -20,11 +20,11 @@ from quorum.application.review.ballot_paper import (
 )
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.plan.phase import PlanRound
 from quorum.domain.plan.plan import Plan
-from quorum.domain.plan.plan_round import PlanRound
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.ballot import Ballot, InScope, Vote
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.json_value import JsonObject

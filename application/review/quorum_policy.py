@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from msgspec import Struct, field
 
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.review.ballot import MAJORITY, QuorumRule
+from quorum.domain.review.ballot import MAJORITY, Lens, QuorumRule, find_lens
 from quorum.domain.review.calibration import NO_CALIBRATION, Calibration
 from quorum.domain.review.escalation import Escalation
-from quorum.domain.review.lens import Lens, find_lens
 
 
 class QuorumPolicy(Struct, frozen=True, kw_only=True):

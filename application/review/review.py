@@ -11,13 +11,12 @@ from decimal import Decimal
 from quorum.application.events.event_bus import EventBus
 from quorum.application.off_loop import run_off_loop
 from quorum.application.ports.people import Approver, ReviewContext, ReviewQuestion
-from quorum.application.ports.samples import SampleStore
+from quorum.application.ports.rules import SampleStore
 from quorum.application.ports.workspace import WorkspaceGrowth
 from quorum.application.review.ballot_paper import BallotPaper
 from quorum.application.review.rule_book import RuleBook, describe_call
 from quorum.application.review.unasked_sampling import UnaskedSampling
-from quorum.application.review.vote_feed import VoteFeed
-from quorum.application.review.voting import Voting
+from quorum.application.review.voting import VoteFeed, Voting
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.history import ToolResults
@@ -28,7 +27,6 @@ from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.allowed_tools import AllowedTools
-from quorum.domain.review.approved_call import ApprovedCall
 from quorum.domain.review.ballot import Ballot, Tally, are_independent
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
@@ -49,6 +47,7 @@ from quorum.domain.review.questions import (
 )
 from quorum.domain.review.quorum_result import QuorumConcluded
 from quorum.domain.review.requested_scope import RequestedScope
+from quorum.domain.review.rule_offers import ApprovedCall
 from quorum.domain.review.rule_replay import RuleReplay
 from quorum.domain.review.web_reach import FETCH, SEARCH, WebSources, find_web_doubt
 

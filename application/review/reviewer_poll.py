@@ -18,8 +18,8 @@ from quorum.application.review.ballot_paper import (
     make_call_paper,
     render_instructions,
     render_question,
+    request_ballot,
 )
-from quorum.application.review.ballot_request import request_ballot
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.structured_answer import Unreadable
 from quorum.domain.benchmark.labelled_call import LabelledCall, RecordedBallot

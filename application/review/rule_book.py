@@ -13,13 +13,10 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
-from quorum.domain.review.approved_call import ApprovedCall
 from quorum.domain.review.command_pattern import split_pattern
 from quorum.domain.review.decision import Decision, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.near_misses import generate_near_misses, list_matching_examples
-from quorum.domain.review.path_pattern import matches_path
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import (
     ARGUMENT,
@@ -29,15 +26,23 @@ from quorum.domain.review.permissions import (
     Answer,
     BadRule,
     Rule,
+    SavedRule,
     Subject,
     find_matching_rules,
+    matches_path,
 )
 from quorum.domain.review.questions import RuleOffer, RulePreview, RuleScope
-from quorum.domain.review.rule_examples import ReadCommand, covers, judge_by_words
-from quorum.domain.review.rule_offers import learn_rules
-from quorum.domain.review.rule_proposals import generate_candidates
+from quorum.domain.review.rule_offers import (
+    ApprovedCall,
+    ReadCommand,
+    covers,
+    generate_candidates,
+    generate_near_misses,
+    judge_by_words,
+    learn_rules,
+    list_matching_examples,
+)
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.review.saved_rule import SavedRule
 from quorum.domain.shell.command_families import describe_family
 from quorum.domain.shell.command_line import CommandLine, ShellVerdict
 from quorum.domain.shell.script import ReadScript, split_coarsely

@@ -11,12 +11,10 @@ from quorum.domain.calls.access import EXCLUSIVE, Access
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import BadPattern, split_pattern
-from quorum.domain.review.command_reads import list_named_reads
 from quorum.domain.review.decision import decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.past_call import PastAnswer, PastCall
-from quorum.domain.review.path_policy import OwnCode, PathPolicy
+from quorum.domain.review.path_policy import OwnCode, PathPolicy, list_named_reads
 from quorum.domain.review.permissions import (
     ARGUMENT,
     COMMAND_TOOL,
@@ -26,8 +24,8 @@ from quorum.domain.review.permissions import (
     Subject,
     find_matching_rules,
 )
-from quorum.domain.review.rule_examples import ReadCommand, judge_by_words
-from quorum.domain.review.rule_replay import ReplayCount, RuleReplay
+from quorum.domain.review.rule_offers import ReadCommand, judge_by_words
+from quorum.domain.review.rule_replay import PastAnswer, PastCall, ReplayCount, RuleReplay
 from quorum.domain.review.web_reach import WEB_TOOLS
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.script import ReadScript

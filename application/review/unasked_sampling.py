@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from quorum.application.ports.samples import SampleStore
+from quorum.application.ports.rules import SampleStore
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError

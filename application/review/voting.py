@@ -1,20 +1,21 @@
-"""Asking the quorum: every reviewer at once, each for itself, and none can hold up the others."""
+"""Asking the quorum: every reviewer at once, each for itself, and none can hold up the others.
+
+The votes about one packet, as they come in: whoever shows them looks again when notified.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.off_loop import run_off_loop
 from quorum.application.ports.models import LlmGateway
-from quorum.application.review.ballot_paper import BallotPaper, make_call_paper, render_question
-from quorum.application.review.ballot_request import request_ballot
+from quorum.application.review.ballot_paper import BallotPaper, make_call_paper, render_question, request_ballot
 from quorum.application.review.quorum_policy import QuorumPolicy
-from quorum.application.review.vote_feed import VoteFeed
 from quorum.application.structured_answer import Unreadable
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.conversation.cost import PriceTable
@@ -27,6 +28,56 @@ from quorum.domain.review.escalation import count_votes
 from quorum.domain.review.quorum_result import SparedVote
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
+
+
+class VoteFeed:
+    """Ballots of the reviewers, in the order they arrived. Lives on one event loop.
+
+    `lenses` names the lens of each reviewer that has one; `spared` are the votes that nobody asks for any more.
+    """
+
+    def __init__(self, reviewers: Sequence[str] = (), lenses: Mapping[str, str] | None = None) -> None:
+        self.reviewers = tuple(reviewers)
+        self.lenses: Mapping[str, str] = lenses or {}
+        self.spared: tuple[SparedVote, ...] = ()
+        self._ballots: list[Ballot] = []
+        self._watchers: list[Callable[[], None]] = []
+
+    @property
+    def ballots(self) -> tuple[Ballot, ...]:
+        """What has been said so far."""
+        return tuple(self._ballots)
+
+    @property
+    def awaited(self) -> tuple[str, ...]:
+        """The reviewers that have not answered yet, and still may."""
+        settled = {ballot.reviewer for ballot in self._ballots} | {vote.model for vote in self.spared}
+        return tuple(reviewer for reviewer in self.reviewers if reviewer not in settled)
+
+    @property
+    def not_asked(self) -> tuple[str, ...]:
+        """The reviewers that are not asked at all."""
+        return tuple(vote.model for vote in self.spared)
+
+    def watch(self, watcher: Callable[[], None]) -> Callable[[], None]:
+        """Have `watcher` called after each arrival; the answer ends that."""
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
+
+    def add(self, ballot: Ballot) -> None:
+        """Take in a ballot."""
+        self._ballots.append(ballot)
+        self._notify()
+
+    def spare(self, votes: Sequence[SparedVote]) -> None:
+        """Wait for these votes no more: nobody asks for them."""
+        self.spared = tuple(votes)
+        self._notify()
+
+    def _notify(self) -> None:
+        for watcher in tuple(self._watchers):
+            watcher()
+
 
 FAILURES_THAT_BREAK = 3
 REST_SECS = 60.0

@@ -10,15 +10,14 @@ from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
 from quorum.application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
-from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.plan.plan_service import PlanService
-from quorum.application.ports.background import BackgroundWork
 from quorum.application.ports.changes import ReviewedFiles
 from quorum.application.ports.instructions import AgentDefinitions, SkillPort
+from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.mcp import ToolServers
 from quorum.application.ports.rules import RuleService
-from quorum.application.ports.sandbox import SessionSandbox
-from quorum.application.ports.tools import OrphanFinderPort
+from quorum.application.ports.tools import OrphanFinderPort, SessionSandbox
 from quorum.application.ports.workspace import FileFinder
 from quorum.application.review.review import Review
 from quorum.application.session.rewind import Rewind
@@ -29,7 +28,7 @@ from quorum.application.session.session_models import SessionModels
 from quorum.application.session.session_record import SessionRecord
 from quorum.application.spending.spend_limiter import SpendLimiter
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.subagents.subagent_ends import find_subagent_ends
+from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import describe_orphans
 from quorum.application.turn.run_agent import RunAgent
 from quorum.application.turn.user_commands import UserCommandRunner, describe_lost_commands

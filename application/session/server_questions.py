@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.people import Approver
 from quorum.domain.events.event import ErrorOccurred, ServerQuestionAnswered
-from quorum.domain.mcp.form_values import check_answer
 from quorum.domain.mcp.server_question import (
     FieldValue,
     ServerAction,
@@ -16,6 +15,7 @@ from quorum.domain.mcp.server_question import (
     ServerAnswer,
     ServerForm,
     ServerQuestion,
+    check_answer,
 )
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustQuestion

@@ -13,7 +13,7 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.workspace import FolderCheck
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import FolderAdded, FolderOrigin
-from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
 
 

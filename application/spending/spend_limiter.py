@@ -11,9 +11,15 @@ from msgspec import Struct
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.people import Approver
-from quorum.domain.conversation.cost import PriceTable, Spending
+from quorum.domain.conversation.cost import (
+    CapStanding,
+    PriceTable,
+    SpendCap,
+    SpendCaps,
+    Spending,
+    SpendQuestion,
+)
 from quorum.domain.conversation.response import Usage
-from quorum.domain.conversation.spend_caps import CapStanding, SpendCap, SpendCaps, SpendQuestion
 from quorum.domain.errors import SpendCapReached
 from quorum.domain.events.event import SpendCapRaised
 

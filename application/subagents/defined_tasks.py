@@ -8,12 +8,12 @@ from quorum.application.calls.tool_set import ToolSet
 from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.instructions import AgentDefinitions
 from quorum.application.ports.models import LlmGateway
-from quorum.application.turn.model_names import SESSIONS_OWN, complete_model_name
+from quorum.application.turn.fallback_models import SESSIONS_OWN, complete_model_name
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import ToolTraits, find_traits
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import ErrorOccurred
-from quorum.domain.instructions.agent_definition import AgentDefinition
+from quorum.domain.instructions.offer_list import AgentDefinition
 from quorum.domain.subagents.subagent_task import SubagentTask
 
 

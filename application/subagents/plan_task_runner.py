@@ -14,7 +14,7 @@ from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.errors import LedgerError, PlanRefused
 from quorum.domain.events.report import RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK, ApprovedPlan
 from quorum.domain.plan.plan import Plan, PlanTask
 from quorum.domain.plan.progress import TaskRefused, TaskStatus

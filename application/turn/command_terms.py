@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.application.ports.instructions import PromptExpander
 from quorum.application.ports.models import LlmExchange, LlmGateway
 from quorum.application.review.review import Review
-from quorum.application.turn.model_names import SESSIONS_OWN, complete_model_name
+from quorum.application.turn.fallback_models import SESSIONS_OWN, complete_model_name
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.domain.errors import ProviderError
 from quorum.domain.instructions.custom_command import ExpandedCommand

@@ -14,15 +14,16 @@ from quorum.application.events.event_bus import EventBus
 from quorum.application.events.stream_events import StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
-from quorum.application.turn.continuation import CONTINUE_PROMPT
 from quorum.application.turn.fallback_models import OUTAGES
 from quorum.application.turn.mentions import Mentions
+from quorum.application.turn.recovery import CONTINUE_PROMPT
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.calls.tool_parser import may_hold_call
+from quorum.domain.conversation.context_size import LEAST_FOR_A_CALL, compute_larger_output
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import (
@@ -34,9 +35,15 @@ from quorum.domain.conversation.history import (
     list_attachments,
     select_unanswered,
 )
-from quorum.domain.conversation.output_limits import LEAST_FOR_A_CALL, compute_larger_output
-from quorum.domain.conversation.response import TOOL_USE, LlmResponse, StopKind, ToolUseBlock, Usage
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import (
+    TOOL_USE,
+    LlmResponse,
+    StopKind,
+    StreamEvent,
+    StreamRetry,
+    ToolUseBlock,
+    Usage,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     AnswerBrokeOff,

@@ -7,21 +7,20 @@ from collections.abc import Callable
 from quorum.application.events.event_bus import EventBus
 from quorum.application.fence import render_fenced
 from quorum.application.identifiers import generate_id
-from quorum.application.panel.code_review_text import render_review_result
+from quorum.application.panel.code_review import render_review_result
 from quorum.application.panel.panel_session import PanelSession
 from quorum.application.ports.changes import PlanChanges
 from quorum.application.ports.models import LlmRequest
 from quorum.application.turn.dialogue import Dialogue
 from quorum.application.turn.run_tally import RunTally
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import StopKind
 from quorum.domain.errors import NothingToReview, ToolError
 from quorum.domain.events.event import FinalReviewDropped, PanelConcluded
-from quorum.domain.panel.panel_form import PanelForm
-from quorum.domain.plan.final_review import FinalReview
+from quorum.domain.panel.panel_answer import PanelForm
+from quorum.domain.plan.phase import FinalReview
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.ballot import Vote
 from quorum.domain.text.amounts import format_amount

@@ -8,20 +8,19 @@ from itertools import islice
 
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.hooks import CallDraft
+from quorum.application.ports.changes import ReferenceSource
 from quorum.application.ports.mcp import ToolServers
-from quorum.application.ports.references import ReferenceSource
 from quorum.application.ports.workspace import MentionSource, MentionTarget
 from quorum.application.review.review import Review
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import Answer, Subject
 from quorum.domain.text.json_text import count_utf8_bytes
-from quorum.domain.text.mention import find_mentions, looks_like_attachment, split_resource
-from quorum.domain.text.reference import find_references
+from quorum.domain.text.mention import find_mentions, find_references, looks_like_attachment, split_resource
 
 MOST_FILES = 20
 MOST_BYTES = 200_000

@@ -1,4 +1,8 @@
-"""How calls end that a process left open when it died. None of them runs a second time."""
+"""How calls end that a process left open when it died.
+
+None of them runs a second time. What a model reads where its turn broke off, its answer was cut off, or its
+rounds of calls are used up.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,39 @@ from quorum.application.calls.tool_runtime import ToolBatch
 from quorum.application.identifiers import generate_id
 from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.history import AssistantMessage, Message
+from quorum.domain.conversation.response import StopKind
 from quorum.domain.events.event import CallFinished, SubagentFinished
-from quorum.domain.events.subagent_outcome import describe_interruption
+from quorum.domain.events.subagents import describe_interruption
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.sessions.replayed_calls import build_subagent_end
 from quorum.domain.sessions.state import CallEnd, OpenCall
+from quorum.domain.text.amounts import format_amount
+
+CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
+CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
+LIMIT_REACHED = (
+    "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."
+)
+NO_ANSWER = "the model gave no answer, also when asked again: {lack}"
+_MORE_TURNS = "Continue with the task. You have {rounds} of tool calls."
+
+
+def choose_continuation(last: Message, *, rounds: int) -> str | None:
+    """Return a prompt to make the model continue after this message; None if it has yet to answer it.
+
+    `rounds` is how many rounds of tool calls it has for that.
+    """
+    if not isinstance(last, AssistantMessage):
+        return None
+    if (
+        last.response.stop_reason.kind is StopKind.END_TURN and last.response.lack is None
+    ):  # it said where things stood at the limit
+        return _MORE_TURNS.format(rounds=format_amount(rounds, "more round"))
+    return CONTINUE_PROMPT
+
 
 UNKNOWN = "was running when the process died; its effect is unknown. Look before you repeat it."
 NEVER_BEGUN = "not run: the process ended before its turn came"

@@ -12,8 +12,7 @@ from quorum.application.ports.subagents import SubagentPort
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.cost import Spending
-from quorum.domain.conversation.response import LlmResponse, Usage
-from quorum.domain.conversation.thoughts import says_anything
+from quorum.domain.conversation.response import LlmResponse, Usage, says_anything
 from quorum.domain.events.report import CallRecord, RunReport, RunStatus
 from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import PlanProgress

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 from quorum.application.ports.models import LlmExchange, LlmRequest, OnStreamEvent
 from quorum.application.turn.fallback_models import FAILURES_IN_A_ROW, OUTAGES, FallbackModels
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import (
+from quorum.domain.conversation.response import (
     Delta,
+    LlmResponse,
     StreamedReasoning,
     StreamedToolCall,
     StreamEvent,

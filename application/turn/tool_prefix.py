@@ -165,6 +165,6 @@ class ToolPrefix:
 
 
 def _shorten(schemas: Sequence[JsonObject]) -> tuple[JsonObject, ...]:
-    from quorum.domain.calls.short_tools import shorten_tools  # most models have no use for it
+    from quorum.domain.calls.offered_tools import shorten_tools  # most models have no use for it
 
     return shorten_tools(schemas)

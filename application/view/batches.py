@@ -5,8 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from quorum.application.view.entries import Batch, Call, Entry, Kept, Phase, Remark, StoredOutput
-from quorum.application.view.followed_subagent import FollowedSubagent
+from quorum.application.view.entries import (
+    Batch,
+    Call,
+    Entry,
+    FollowedSubagent,
+    Kept,
+    Phase,
+    Remark,
+    StoredOutput,
+)
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.events import event as ev
 from quorum.domain.events.subagents import SubagentEvent

@@ -1,4 +1,6 @@
-"""What the transcript consists of: prompts, answers, batches of calls, notices. Drawing is elsewhere.
+"""What the transcript consists of: prompts, answers, batches of calls, notices.
+
+Drawing is elsewhere. A subagent as the view of its owner's session knows it.
 
 Each entry's `version` changes whenever its drawing would; `undone`: it belongs to a turn that was taken back.
 """
@@ -11,18 +13,38 @@ from typing import TypeAlias
 
 from msgspec import Struct, field
 
-from quorum.application.view.followed_subagent import FollowedSubagent
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.calls.effects import Effects, FileChange
 from quorum.domain.calls.execution import Outcome, WaitingFor
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import CountedLook, find_traits
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.styles import Styles, insert_sequences
+
+
+class FollowedSubagent(Struct, kw_only=True):
+    """The session in which a task is done. `events` are those that happened while it works in this process, as
+    JSON, oldest first; once it has ended they are on its record alone, and `is_live` ends."""
+
+    session_id: str
+    prompt: str
+    agent: str = ""
+    is_live: bool = False
+    events: list[JsonObject] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """Who it is and what it is about, on one line."""
+        return " ".join(f"task {self.agent}".split()) + f": {' '.join(self.prompt.split())}"
+
+    def end(self) -> None:
+        """It works no more. Whoever shows the events keeps the list that they have."""
+        self.is_live, self.events = False, []
+
 
 _PROGRESS_LINES = 20
 _PROGRESS_KEPT = 16_000

@@ -10,10 +10,16 @@ from msgspec import Struct, field
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.panel.cost_estimate import CostEstimate
 from quorum.domain.panel.debate_record import DebateRecord
-from quorum.domain.panel.panel_answer import PanelAnswer, Participant
-from quorum.domain.panel.panel_form import PanelForm
-from quorum.domain.panel.peer_review import PeerReview, RankedAnswer, rank_answers
-from quorum.domain.panel.synthesis import Point, Synthesis
+from quorum.domain.panel.panel_answer import (
+    PanelAnswer,
+    PanelForm,
+    Participant,
+    PeerReview,
+    Point,
+    RankedAnswer,
+    Synthesis,
+    rank_answers,
+)
 
 
 class PanelStep(StrEnum):

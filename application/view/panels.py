@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from quorum.application.view.entries import Entry
 from quorum.application.view.panel_entry import PanelEntry, PanelMember
-from quorum.domain.events.debate import follow_debate
 from quorum.domain.events.event import (
     AnswerProgressed,
     ChangeReviewed,
@@ -17,7 +16,8 @@ from quorum.domain.events.event import (
     PanelReviewed,
     PanelStarted,
 )
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.events.panels import follow_debate
+from quorum.domain.panel.panel_answer import PanelForm
 
 
 class Panels:

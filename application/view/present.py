@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from quorum.application.view.changed_files import ChangedFiles
 from quorum.application.view.entries import Batch, Call, NoticeKind, Phase, Remark
-from quorum.application.view.hook_runs import describe_hook_answer
 from quorum.application.view.jobs import JobViews
+from quorum.application.view.wording import describe_hook_answer
 from quorum.domain.errors import ToolError
 from quorum.domain.events.event import HookRan, JobEnded, JobProgressed, JobStarted, SessionRedone
 from quorum.domain.plan.step_list import describe_step_changes, encode_step_list, read_step_list

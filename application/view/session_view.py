@@ -11,14 +11,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from quorum.application.view.batches import Batches
-from quorum.application.view.endings import (
-    PROCESS_ENDED,
-    describe_compaction,
-    describe_ending,
-    describe_redo,
-    describe_resumption,
-    describe_rewind,
-)
 from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
@@ -32,12 +24,20 @@ from quorum.application.view.entries import (
     Restoration,
     StoredOutput,
 )
-from quorum.application.view.hook_runs import build_hook_remark
 from quorum.application.view.look_runs import extend_run
 from quorum.application.view.panels import Panels
 from quorum.application.view.present import Present
 from quorum.application.view.status import SessionStatus
 from quorum.application.view.turn_timings import TurnTimings
+from quorum.application.view.wording import (
+    PROCESS_ENDED,
+    build_hook_remark,
+    describe_compaction,
+    describe_ending,
+    describe_redo,
+    describe_resumption,
+    describe_rewind,
+)
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.calls.tool_traits import OutputKind, find_traits

@@ -8,8 +8,14 @@ from itertools import combinations
 from msgspec import Struct
 
 from quorum.domain.benchmark.labelled_call import CallLabel, RecordedBallot
-from quorum.domain.benchmark.reviewer_measure import ReviewerMeasure, group_by_model, measure_reviewer
-from quorum.domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
+from quorum.domain.benchmark.reviewer_measure import (
+    Rate,
+    ReviewerMeasure,
+    compute_mcnemar_exact,
+    find_percentile,
+    group_by_model,
+    measure_reviewer,
+)
 from quorum.domain.review.ballot import Ballot, QuorumRule, Verdict, Vote, guess_family, tally
 
 ALL_APPROVE = "all approve"

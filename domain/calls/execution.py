@@ -9,9 +9,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from quorum.domain.calls.run_state import Modifier, RunState
+from quorum.domain.calls.run_state import Modifier, RunState, SeenFile
 from quorum.domain.calls.seal import Seal
-from quorum.domain.calls.seen_file import SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
 from quorum.domain.errors import IllegalTransition
 from quorum.domain.replacing import replace

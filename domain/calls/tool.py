@@ -1,7 +1,11 @@
-"""Tools as the model and the runtime know them: definitions, calls, and what goes back."""
+"""Tools as the model and the runtime know them: definitions, calls, and what goes back.
+
+Which models are offered a tool that only some are trained on.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Literal, TypeAlias
@@ -9,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from quorum.domain.calls.access import EXCLUSIVE, Access
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.text.json_value import JsonObject
 
 ParameterType: TypeAlias = Literal["string", "path", "number", "integer", "boolean", "array"]
@@ -116,3 +120,13 @@ class ToolResultMessage(Struct, frozen=True, kw_only=True):
     is_error: bool = False
     is_rejected: bool = False
     seen: tuple[SeenFile, ...] = ()
+
+
+PATCH_TOOL = "apply_patch"
+# GPT from 4.1 on, the open ones, the reasoning models and Codex, under whatever provider they are named.
+_TRAINED_ON_PATCHES = re.compile(r"(?:^|[^a-z0-9])(?:gpt-(?:4\.1|oss|[5-9])|o[3-9](?![a-z0-9])|codex)")
+
+
+def is_offered(tool: str, model: str) -> bool:
+    """Whether a model, named "provider/model", is offered a tool without anybody having asked for it."""
+    return tool != PATCH_TOOL or _TRAINED_ON_PATCHES.search(model.casefold()) is not None

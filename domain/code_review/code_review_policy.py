@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from quorum.domain.review.ballot import MAJORITY, QuorumRule
-from quorum.domain.review.lens import Lens
+from quorum.domain.review.ballot import MAJORITY, Lens, QuorumRule
 
 
 class CodeReviewPolicy(Struct, frozen=True, kw_only=True):

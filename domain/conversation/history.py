@@ -10,10 +10,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
-from quorum.domain.conversation.attached_file import AttachedFile
-from quorum.domain.conversation.attachment import Attachment, render_placeholder
-from quorum.domain.conversation.document import Document
-from quorum.domain.conversation.image import Image
+from quorum.domain.conversation.attachment import AttachedFile, Attachment, Document, Image, render_placeholder
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ConversationError
 from quorum.domain.replacing import replace

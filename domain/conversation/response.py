@@ -1,7 +1,12 @@
-"""What a model answers: content blocks, why it stopped, what it used."""
+"""What a model answers: content blocks, why it stopped, what it used.
+
+Thoughts that a model writes into its text, between the tags that models are trained with. What a session tells
+while an answer arrives.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -10,10 +15,20 @@ from msgspec import Struct, field
 
 from quorum.domain.calls.server_tools import read_indirect_call
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.conversation.thoughts import says_anything
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import has_visible_text
+
+_THOUGHTS = re.compile(
+    r"(?:\s*<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z))+", re.DOTALL | re.IGNORECASE
+)
+
+
+def says_anything(text: str) -> bool:
+    """Whether a text holds a character that can be seen, behind thoughts at its beginning."""
+    found = _THOUGHTS.match(text)
+    return has_visible_text(text[found.end() :] if found is not None else text)
 
 
 class TextBlock(Struct, frozen=True, tag="text"):
@@ -226,3 +241,76 @@ class LlmResponse(Struct, frozen=True, kw_only=True):
 
 def _drop_empty_text(blocks: Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
     return tuple(b for b in blocks if not (isinstance(b, TextBlock) and not b.text))
+
+
+class Delta(Struct, frozen=True):
+    """A piece of answer text."""
+
+    text: str
+
+
+class StreamedReasoning(Struct, frozen=True):
+    """A piece of readable reasoning."""
+
+    text: str
+
+
+class StreamedToolCall(Struct, frozen=True, kw_only=True):
+    """A piece of a call. `id` and `name` come with the first piece of an index, and only there."""
+
+    index: int
+    id: str | None = None
+    name: str | None = None
+    arguments_delta: str = ""
+
+
+class StreamedPromptProgress(Struct, frozen=True, kw_only=True):
+    """The server has read so many of the `total` tokens of the prompt; nothing of the answer is there yet."""
+
+    read: int
+    total: int
+
+
+class StreamRetry(Struct, frozen=True, kw_only=True):
+    """The request failed before its first byte and will be sent again after `delay_secs`.
+
+    It is the `attempt`-th repetition of at most `attempts`; `kind` says why it failed in a word. `without_tool`
+    names a tool that was refused and is not offered again.
+    """
+
+    attempt: int
+    delay_secs: float
+    reason: str
+    attempts: int | None = None
+    kind: ProviderErrorKind | None = None
+    without_tool: str = ""
+
+
+class Completed(Struct, frozen=True):
+    """The text answer is complete."""
+
+    text: str
+
+
+class CompletedResponse(Struct, frozen=True):
+    """The structured answer is complete."""
+
+    response: LlmResponse
+
+
+class Error(Struct, frozen=True):
+    """The request failed for good; the same error is raised to the caller."""
+
+    error: ProviderError
+
+
+StreamEvent: TypeAlias = (
+    Delta
+    | StreamedReasoning
+    | StreamedToolCall
+    | StreamedPromptProgress
+    | StreamRetry
+    | Completed
+    | CompletedResponse
+    | Error
+)

@@ -1,4 +1,7 @@
-"""What becomes of the calls of a batch: their order, their running and results, and what they did to files."""
+"""What becomes of the calls of a batch: their order, their running and results, and what they did to files.
+
+The commands that the person runs themselves.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from msgspec import Struct
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext, WaitingFor
 from quorum.domain.calls.hook import HookPoint
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.fact import CallStage, CanonicalPlace, Fact
 from quorum.domain.review.questions import DecisionLabel
@@ -146,3 +149,42 @@ class StateMerged(Fact, frozen=True, kw_only=True, tag="state_merged"):
 
     batch_id: str
     changed: JsonObject
+
+
+class UserCommandStarted(Fact, frozen=True, kw_only=True, tag="own_command_started"):
+    """The person runs a `!` command, which nobody reviews. `told`: it is visible to the model."""
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    command_id: str
+    command: str
+    told: bool
+
+
+class UserCommandProgressed(Fact, frozen=True, kw_only=True, tag="own_command_progressed"):
+    """A command of the person's printed something: these are its last lines now."""
+
+    durable: ClassVar = False
+    command_id: str
+    text: str
+    styles: Styles = ()
+
+
+class UserCommandFinished(Fact, frozen=True, kw_only=True, tag="own_command_finished"):
+    """A command of the person's ended; `unknown`: the process that ran it did.
+
+    `exit_code` is negative for a signal. `output` is all that it printed, or both ends of it; the whole is
+    then in the stored output `blob_id`, of `size_bytes`. `remarks` are sentences about its ending; `note` is
+    what the model is to read of it, None where it is kept from it.
+    """
+
+    place: ClassVar = CanonicalPlace.BEFORE_CALLS
+    command_id: str
+    outcome: Outcome
+    exit_code: int | None
+    output: str
+    duration_secs: float
+    remarks: tuple[str, ...] = ()
+    blob_id: str | None = None
+    size_bytes: int = 0
+    note: str | None = None
+    styles: Styles = ()

@@ -34,18 +34,26 @@ from quorum.domain.events.calls import (
     OutputStored,
     PlannedLane,
     StateMerged,
+    UserCommandFinished,
+    UserCommandProgressed,
+    UserCommandStarted,
 )
-from quorum.domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed, ReviewerLooked
-from quorum.domain.events.debate import AnswerDefended, AnswerRevised, ObjectionsRaised, ObjectionsRuled
-from quorum.domain.events.exchanges import ContextReceived, ResultReceived
-from quorum.domain.events.panel import (
+from quorum.domain.events.panels import (
+    AnswerDefended,
     AnswerProgressed,
+    AnswerRevised,
+    ChangeReviewed,
+    FindingsTried,
+    ObjectionsRaised,
+    ObjectionsRuled,
     PanelAnswered,
     PanelConcluded,
     PanelEvent,
     PanelResumed,
     PanelReviewed,
     PanelStarted,
+    PartReviewed,
+    ReviewerLooked,
 )
 from quorum.domain.events.session import (
     ConsensusChanged,
@@ -69,7 +77,13 @@ from quorum.domain.events.session import (
     SystemPromptSet,
     ToolsListed,
 )
-from quorum.domain.events.subagents import SubagentFinished, SubagentProgressed, SubagentStarted
+from quorum.domain.events.subagents import (
+    ContextReceived,
+    ResultReceived,
+    SubagentFinished,
+    SubagentProgressed,
+    SubagentStarted,
+)
 from quorum.domain.events.turn import (
     AnswerBrokeOff,
     AttachmentLeftOut,
@@ -90,7 +104,6 @@ from quorum.domain.events.turn import (
     TurnStarted,
     UsageCounted,
 )
-from quorum.domain.events.user_commands import UserCommandFinished, UserCommandProgressed, UserCommandStarted
 from quorum.domain.fact import SCHEMA_VERSION, CallStage, CanonicalPlace, Fact
 from quorum.domain.instructions.instruction import InstructionScope
 from quorum.domain.mcp.server_question import ServerAction
@@ -98,7 +111,7 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.plan.plan import Plan
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.review.ballot import InScope
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.review.quorum_result import QuorumConcluded, VoteRecord
 from quorum.domain.struct_json import check_version

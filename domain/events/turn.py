@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
-from quorum.domain.conversation.spend_caps import SpendCap
 from quorum.domain.errors import ProviderErrorKind
 from quorum.domain.events.report import ReportedEnd
 from quorum.domain.fact import CanonicalPlace, Fact

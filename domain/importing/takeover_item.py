@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from quorum.domain.importing.translated_rule import TranslatedRule
+from quorum.domain.importing.foreign_rules import TranslatedRule
 
 
 class TakeoverKind(StrEnum):

@@ -1,14 +1,19 @@
-"""What the requests of a panel cost, as far as that can be known before the first of them."""
+"""What the requests of a panel cost, as far as that can be known before the first of them.
+
+Which requests a panel sends, and how long they can get: what is known before the first answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from msgspec import Struct
 
 from quorum.domain.conversation.cost import Price, PriceTable, compute_cost
 from quorum.domain.conversation.response import Usage
+from quorum.domain.panel.debate_record import MOST_OBJECTIONS
+from quorum.domain.panel.panel_answer import Participant
 from quorum.domain.struct_json import Amount
 
 
@@ -100,3 +105,111 @@ def _compute_most_cost(tokens: int, answer: int, price: Price) -> Decimal:
     """A request that is written to a cache where that is dearer, with the longest answer."""
     usages = (Usage(input=tokens, output=answer), Usage(cache_write=tokens, output=answer))
     return max(compute_cost(usage, price) for usage in usages)
+
+
+LONGEST_SHOWN_ANSWER = 60_000
+"""So many characters of an answer are shown to other models."""
+
+LONGEST_DEBATE_TEXT = 2_000
+"""So many characters of a claim, its evidence, a response and a ruling are kept."""
+
+_USUAL_CHARACTERS = 4  # in a token
+_INSTRUCTIONS = 1_000  # tokens of the instructions of a reviewer or moderator besides the texts that it judges
+_COMMENT = 1_000  # tokens of what one says of the answer of another
+
+
+class QuestionSize(Struct, frozen=True, kw_only=True):
+    """Tokens of a question: `whole` with all that goes with it to a participant, `bare` by itself."""
+
+    whole: int
+    bare: int
+
+
+def plan_reviewed_answers(
+    size: QuestionSize,
+    participants: Sequence[Participant],
+    moderator: str,
+    longest_answer: Callable[[str], int | None],
+) -> tuple[PlannedRequests, ...]:
+    """The requests where each participant answers and reviews the other answers, and a moderator reads it all.
+
+    A review and the moderator's text are asked for once more where they cannot be read. `longest_answer`
+    answers the tokens of a model's longest answer, None where that is not known.
+    """
+    shown = {each.label: _cap_answer(longest_answer(each.model)) for each in participants}
+    total = sum(shown.values())
+    has_reviews = len(participants) > 1
+    planned = []
+    for each in participants:
+        answer = longest_answer(each.model)
+        review = size.bare + _INSTRUCTIONS + total - shown[each.label]
+        planned.append(
+            PlannedRequests(
+                label=each.label,
+                model=each.model,
+                least=(size.whole, size.bare) if has_reviews else (size.whole,),
+                most=(size.whole, *ask_twice(review, answer)) if has_reviews else (size.whole,),
+            )
+        )
+    comments = len(participants) * (len(participants) - 1) * _COMMENT
+    last = size.bare + _INSTRUCTIONS + total + comments
+    return (
+        *planned,
+        PlannedRequests(
+            label="", model=moderator, least=(size.bare,), most=ask_twice(last, longest_answer(moderator))
+        ),
+    )
+
+
+def plan_debate(
+    size: QuestionSize,
+    participants: Sequence[Participant],
+    moderator: str,
+    longest_answer: Callable[[str], int | None],
+    *,
+    rounds: int,
+    all_object: bool,
+) -> tuple[PlannedRequests, ...]:
+    """The requests of a debate in which nobody is down: the first participant answers, responds and revises in
+    each round, the second or all others object, and the moderator rules. At least, nobody objects.
+    """
+    first, *others = participants
+    objectors = others if all_object else others[:1]
+    answer = _cap_answer(longest_answer(first.model))
+    in_a_round = len(objectors) * MOST_OBJECTIONS * 4 * LONGEST_DEBATE_TEXT // _USUAL_CHARACTERS
+    base = size.bare + _INSTRUCTIONS + answer
+    inputs = [base + in_a_round * number for number in range(1, rounds + 1)]
+
+    def repeat(model: str, lengths: Sequence[int]) -> tuple[int, ...]:
+        return tuple(each for tokens in lengths for each in ask_twice(tokens, longest_answer(model)))
+
+    planned = [
+        PlannedRequests(
+            label=first.label,
+            model=first.model,
+            least=(size.whole,),
+            most=(size.whole, *repeat(first.model, inputs), *repeat(first.model, inputs)),
+        )
+    ]
+    for each in others:
+        objects = each in objectors
+        planned.append(
+            PlannedRequests(
+                label=each.label,
+                model=each.model,
+                least=(size.bare,) if objects else (),
+                most=repeat(each.model, inputs) if objects else (),
+            )
+        )
+    return (*planned, PlannedRequests(label="", model=moderator, least=(), most=repeat(moderator, inputs)))
+
+
+def ask_twice(tokens: int, longest_answer: int | None) -> tuple[int, int]:
+    """A request of this length, and the one that asks again, which has the first answer in it."""
+    return tokens, tokens + _cap_answer(longest_answer)
+
+
+def _cap_answer(tokens: int | None) -> int:
+    """The most tokens of an answer that another request can have in it."""
+    shown = LONGEST_SHOWN_ANSWER // _USUAL_CHARACTERS
+    return shown if tokens is None else min(tokens, shown)

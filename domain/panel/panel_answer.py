@@ -1,14 +1,37 @@
-"""What one participant of a panel answered, or why it did not."""
+"""What one participant of a panel answered, or why it did not.
+
+What several models do with one question. What participants say of each other's answers: structured ballots, and
+the order that follows from them. What the answers of a panel come to: a conclusion, and who said what. A panel
+whose answer is not on record yet: what of it need not be asked for again. The choice among the plans that
+several models made: which one stands, and what was said of all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from fractions import Fraction
 from string import ascii_uppercase
 
 from msgspec import Struct, field
 
+from quorum.domain.code_review.review_result import PartReview, ReviewResult, Trial
 from quorum.domain.conversation.response import Usage
+from quorum.domain.panel.debate_record import DebateRecord
 from quorum.domain.struct_json import Amount
+
+
+class PanelForm(StrEnum):
+    """In a discussion a moderator makes one text of all answers; in an ensemble the best answer stands, with
+    what the others add; in a debate one answer is defended against objections; in a review models judge a
+    change to a program. Of plans the best one goes to the person; of drafts of a file a moderator makes one."""
+
+    DISCUSSION = "discussion"
+    ENSEMBLE = "ensemble"
+    DEBATE = "debate"
+    REVIEW = "review"
+    PLAN = "plan"
+    DRAFT = "draft"
 
 
 class Participant(Struct, frozen=True, kw_only=True):
@@ -60,3 +83,166 @@ def label_participants(models: tuple[str, ...]) -> tuple[Participant, ...]:
 def _format_letters(place: int) -> str:
     before, last = divmod(place, len(ascii_uppercase))
     return (_format_letters(before - 1) if before else "") + ascii_uppercase[last]
+
+
+BEST_SCORE = 10
+
+
+class Agreement(StrEnum):
+    """Whether a participant agrees with what another one answered."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+
+
+class AnswerReview(Struct, frozen=True, kw_only=True):
+    """What a participant says of the answer with this label. `score` is from 0 to BEST_SCORE; `dangers` are
+    what could go wrong with it, where it is a plan."""
+
+    answer: str
+    score: int
+    agreement: Agreement
+    comment: str
+    dangers: tuple[str, ...] = ()
+
+
+class PeerReview(Struct, frozen=True, kw_only=True):
+    """One participant's reviews of the other answers. Where it gave none, `error` says why."""
+
+    label: str
+    model: str
+    reviews: tuple[AnswerReview, ...] = ()
+    error: str = ""
+
+    def covers(self, labels: Iterable[str]) -> bool:
+        """Whether it has a review of each of these answers."""
+        return {review.answer for review in self.reviews}.issuperset(labels)
+
+
+class RankedAnswer(Struct, frozen=True, kw_only=True):
+    """An answer's place among the others. `score` is the mean of its scores, None where nobody gave one."""
+
+    label: str
+    score: float | None
+    scores: int
+
+
+def rank_answers(labels: Sequence[str], reviews: Sequence[PeerReview]) -> tuple[RankedAnswer, ...]:
+    """Sort answers by the mean of their scores, the best first; where that is the same, the order of `labels`
+    decides. An answer without a score comes last. A participant's review of its own answer does not count."""
+    given: dict[str, list[int]] = {label: [] for label in labels}
+    for peer in reviews:
+        for review in peer.reviews:
+            if review.answer != peer.label and review.answer in given:
+                given[review.answer].append(review.score)
+    means = {label: Fraction(sum(scores), len(scores)) for label, scores in given.items() if scores}
+    best_first = sorted(labels, key=lambda label: -means.get(label, Fraction(-1)))
+    return tuple(
+        RankedAnswer(
+            label=label,
+            score=float(means[label]) if label in means else None,
+            scores=len(given[label]),
+        )
+        for label in best_first
+    )
+
+
+def find_tied(ranked: Sequence[RankedAnswer]) -> tuple[str, ...]:
+    """The labels of the answers that share the best score; none where one has it alone, or nobody scored."""
+    best = ranked[0].score if ranked else None
+    tied = tuple(each.label for each in ranked if each.score == best)
+    return tied if best is not None and len(tied) > 1 else ()
+
+
+class Point(Struct, frozen=True, kw_only=True):
+    """Something that these answers, named by their labels, say."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+class Claim(Struct, frozen=True, kw_only=True):
+    """What these answers claim where others claim something else."""
+
+    text: str
+    answers: tuple[str, ...]
+
+
+class Disagreement(Struct, frozen=True, kw_only=True):
+    """A question on which the answers differ, with two claims or more."""
+
+    text: str
+    claims: tuple[Claim, ...]
+
+
+class Synthesis(Struct, frozen=True, kw_only=True):
+    """What a moderator makes of all answers. Each point is traced to the answers that it is from.
+
+    `left_out` says of each entry that could not be read where it stood, and why.
+    """
+
+    conclusion: str
+    key_points: tuple[Point, ...]
+    agreement: tuple[Point, ...]
+    disagreement: tuple[Disagreement, ...]
+    left_out: tuple[str, ...] = ()
+
+
+class PanelConclusion(Struct, frozen=True, kw_only=True):
+    """What a panel came to: a synthesis, a text that was `merged` of drafts, or else the label of the answer
+    that was `chosen`. `additions` are what others say beside it, `reason` why something of it is missing."""
+
+    synthesis: Synthesis | None = None
+    chosen: str | None = None
+    reason: str = ""
+    additions: tuple[Point, ...] = ()
+    merged: str = ""
+
+
+class OpenPanel(Struct, frozen=True, kw_only=True):
+    """What is recorded of it. `answers` and `reviews` are those that came, also the failed ones.
+
+    A code review has `parts`, what reviewers said of parts of the change, `trials` by the digest of what was
+    asked, and a `result` once all is counted; `debate` is what was said in a debate after the first answer.
+    It has a `conclusion` where the process ended before the answer that comes of it was recorded.
+    """
+
+    panel_id: str
+    question: str
+    participants: tuple[Participant, ...]
+    form: PanelForm = PanelForm.DISCUSSION
+    answers: tuple[PanelAnswer, ...] = ()
+    reviews: tuple[PeerReview, ...] = ()
+    parts: tuple[PartReview, ...] = ()
+    trials: Mapping[str, tuple[Trial, ...]] = field(default_factory=dict)
+    result: ReviewResult | None = None
+    debate: DebateRecord = field(default_factory=DebateRecord)
+    conclusion: PanelConclusion | None = None
+
+    @property
+    def given(self) -> tuple[PanelAnswer, ...]:
+        """The answers that are answers; the others are asked for again."""
+        return tuple(answer for answer in self.answers if answer.is_answer)
+
+
+class PlanChoice(Struct, frozen=True, kw_only=True):
+    """`panel` is the one that made the plans, each answer a plan as Markdown. `chosen` is the label of the plan
+    that stands, `additions` are what others have that it lacks, and `reason` says why these are not known."""
+
+    panel: OpenPanel
+    chosen: str
+    additions: tuple[Point, ...] = ()
+    reason: str = ""
+
+    @property
+    def plan(self) -> PanelAnswer:
+        """The plan that stands."""
+        return next(each for each in self.panel.given if each.label == self.chosen)
+
+    @property
+    def ranked(self) -> tuple[RankedAnswer, ...]:
+        """The places of all plans, the best first."""
+        labels = [each.label for each in self.panel.participants]
+        given = {each.label for each in self.panel.given}
+        return rank_answers([label for label in labels if label in given], self.panel.reviews)

@@ -1,4 +1,8 @@
-"""The phase of a session: whether a plan is being made, and the plan that was approved."""
+"""The phase of a session: whether a plan is being made, and the plan that was approved.
+
+The review of what an approved plan has led to. A round in which reviewers judged a plan before the person was
+asked about it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,28 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.code_review.change import ChangeBase
 from quorum.domain.code_review.review_result import ReviewResult
-from quorum.domain.plan.final_review import FinalReview
-from quorum.domain.plan.plan import Plan, PlanTask
-from quorum.domain.plan.reading import render_rule
+from quorum.domain.plan.plan import Plan, PlanTask, render_rule
 from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import Ballot, Verdict, Vote
 from quorum.domain.review.permissions import Answer, Rule
 from quorum.domain.review.plan_terms import PlanTerms
+from quorum.domain.review.quorum_result import QuorumConcluded
+
+
+class FinalReview(Struct, frozen=True, kw_only=True):
+    """A review that is due: all tasks of the plan are done.
+
+    `base` is the repository as it was when the plan was approved. There is a `result` from the end of the
+    review to the end of its turn.
+    """
+
+    plan: Plan
+    base: ChangeBase
+    result: ReviewResult | None = None
+
 
 UPDATE_TASK = "update_task"
 RUN_TASK = "run_task"
@@ -135,3 +153,32 @@ def _build_rules(task: PlanTask) -> tuple[Rule, ...]:
         for patterns, is_command in ((task.writes, False), (task.commands, True))
         for pattern in patterns
     )
+
+
+class PlanRound(Struct, frozen=True, kw_only=True):
+    """The judgement of one plan.
+
+    `number` counts the rounds from 1. `digest` is that of the packet that was voted on, and `plan_digest` that
+    of the plan as it was proposed: what is recorded of it may hide secrets. `ballots` are those that have
+    arrived, `concluded` is the count of all; None while some are missing.
+    """
+
+    number: int
+    context: ToolExecutionContext
+    plan: Plan
+    plan_digest: str
+    digest: str
+    ballots: tuple[Ballot, ...] = ()
+    concluded: QuorumConcluded | None = None
+
+    @property
+    def was_objected_to(self) -> bool:
+        """Whether the reviewers voted, did not approve the plan, and one of them at least was against it."""
+        return self.concluded is not None and is_objected_to(
+            self.concluded.verdict, [vote.counts_as for vote in self.concluded.votes]
+        )
+
+
+def is_objected_to(verdict: str, counted: list[str | None]) -> bool:
+    """Whether a plan with this verdict and these counted votes goes back to the model that made it."""
+    return verdict != Verdict.APPROVED and Vote.REJECT in counted

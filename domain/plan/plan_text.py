@@ -29,10 +29,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, field
 
-from quorum.domain.plan.plan import Plan, PlanTask, find_cycle
-from quorum.domain.plan.reading import (
+from quorum.domain.plan.plan import (
     MOST_TASKS,
     BadPlan,
+    Plan,
+    PlanTask,
+    find_cycle,
     find_id_problem,
     find_pattern_problem,
     normalize_text,

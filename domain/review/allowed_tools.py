@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.calls.tool_aliases import translate_tool_name
+from quorum.domain.calls.tool_traits import translate_tool_name
 from quorum.domain.review.permissions import Answer, BadRule, Rule, Subject, is_covered
 
 _ENTRY = re.compile(r"(?P<tool>[^()]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)

@@ -1,17 +1,71 @@
-"""Which paths are the workspace, which are protected from writing, which are sensitive even to read."""
+"""Which paths are the workspace, which are protected from writing, which are sensitive even to read.
+
+The folders of a workspace: the working directory, and those that the person adds while a session lasts. The
+paths that a command names to read, by its words alone.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import translate
 from functools import lru_cache
+from typing import overload
 
 from msgspec import Struct
 
+from quorum.domain.shell.command_line import CommandLine, SimpleCommand
+from quorum.domain.shell.command_spec import parse_use
+from quorum.domain.shell.git_commands import parse_git_use
+from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS
 from quorum.domain.text.paths import is_below_any
+
+
+class WorkspaceRoots(Sequence[str]):
+    """Canonical absolute paths, the working directory first. Whoever holds it sees what is added later.
+
+    Reading is safe from any thread: it looks at one state, never at half of a change.
+    """
+
+    def __init__(self, first: Iterable[str], added: Iterable[str] = ()) -> None:
+        """`first` are the folders that stay; there is one at least."""
+        self._first = tuple(first)
+        self._all = self._first
+        self.replace_added(added)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The folders beside those that stay, in the order in which they were added."""
+        return self._all[len(self._first) :]
+
+    def replace_added(self, folders: Iterable[str]) -> None:
+        """Have exactly these folders beside those that stay. One inside of another adds nothing."""
+        kept: list[str] = []
+        wanted = list(dict.fromkeys(folders))
+        for folder in wanted:
+            others = (*self._first, *(other for other in wanted if other != folder))
+            if not is_below_any(folder, others):
+                kept.append(folder)
+        self._all = (*self._first, *kept)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[str, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> str | tuple[str, ...]:
+        return self._all[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
 
 # What programs run or obey on their own: when a folder is entered or opened, at a commit or a push, or
 # when another agent starts. Build files, which run when the person builds, are not here.
@@ -399,3 +453,34 @@ def _compile(
             for *above, end in several
         ),
     )
+
+
+def list_named_reads(line: CommandLine, folder: str) -> tuple[str, ...]:
+    """The absolute paths that a command which starts in `folder` names to read, `cd` taken into account.
+
+    Nothing is looked at: a link is what it is called. The command must be one that by its words only reads.
+    Raises NotReadOnly for any other.
+    """
+    found: list[str] = []
+    for command in line.commands:
+        targets = [redirect.target for redirect in command.redirects if redirect.only_reads]
+        found += (_join(folder, path) for path in (*targets, *_list_paths(command)))
+        if command.name == "cd":
+            folder = _join(folder, command.words[1] if len(command.words) > 1 else "~")
+            found.append(folder)
+    return tuple(dict.fromkeys(found))
+
+
+def _list_paths(command: SimpleCommand) -> Iterator[str]:
+    name, rest = command.name, command.words[1:]
+    if name == "git":
+        use = parse_git_use(rest)
+        yield from use.folders
+        yield from (path.path for path in use.use.paths)
+    elif name in READ_ONLY_COMMANDS:
+        yield from (path.path for path in parse_use(READ_ONLY_COMMANDS[name], name, rest).paths)
+
+
+def _join(folder: str, path: str) -> str:
+    # Nobody knows here where the home is; it is outside of every workspace that matters.
+    return f"/{path}" if path.startswith("~") else posixpath.normpath(posixpath.join(folder, path))

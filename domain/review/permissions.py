@@ -1,5 +1,8 @@
 """Permission rules: what the person settled beforehand, as patterns of calls.
 
+Patterns of paths as permission rules write them: `src/**`, `*.md`, `/etc/hosts`, `~/notes/**`. A rule that the
+person made in a dialog and wanted kept.
+
     write_file(src/**)        a tool and the paths it touches
     run_command(git log *)    the words of every part of a shell command
     run_command(read-only)    every command that is proved to change nothing
@@ -15,6 +18,8 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from os.path import expanduser, realpath
 
 from msgspec import Struct, field
 
@@ -29,9 +34,107 @@ from quorum.domain.review.command_pattern import (
     match_command,
     split_pattern,
 )
-from quorum.domain.review.path_pattern import matches_path, never_matches
+from quorum.domain.review.questions import RuleScope
 from quorum.domain.shell.command_line import JudgedCommand, ShellVerdict
 from quorum.domain.text.json_value import JsonObject
+
+
+def matches_path(pattern: str, path: str, roots: Sequence[str], *, strict: bool) -> bool:
+    """Whether a canonical path fits a pattern.
+
+    `*` and `?` stay within one name, `**` crosses folders. A pattern that begins with a slash is a whole path,
+    one that begins with `~/` lies in the home folder of the person, and any other begins at a root of the
+    workspace. Strict matching is for rules that allow: exactly this path, and below the first root only, since
+    such a rule was made before others were added. Other matching is for rules that forbid: without regard to
+    case, at any depth where the pattern is a single name, and with all that lies below. `folder/**` is then the
+    folder, too: a search of it reads all that.
+    """
+    if not path.startswith("/"):
+        return False
+    if pattern.startswith("/"):
+        return bool(_compile(pattern.strip("/"), strict).fullmatch(path.strip("/")))
+    if is_at_home(pattern):
+        return _matches_at_home(pattern[2:].strip("/"), path, expanduser("~"), strict=strict)
+    inner = pattern.strip("/").removeprefix("./")
+    counting = roots[:1] if strict else roots
+    below = [path[len(root.rstrip("/")) + 1 :] for root in counting if path.startswith(root.rstrip("/") + "/")]
+    if any(_compile(inner, strict).fullmatch(name) for name in below):
+        return True
+    return not strict and "/" not in inner and bool(_compile(f"**/{inner}", strict).fullmatch(path.strip("/")))
+
+
+def _matches_at_home(inner: str, path: str, home: str, *, strict: bool) -> bool:
+    if not home.startswith("/"):  # it is not known: what forbids binds everywhere
+        return not strict and bool(_compile(f"**/{inner or '**'}", strict).fullmatch(path.strip("/")))
+    folder = _resolve(home).rstrip("/")
+    is_below = path.startswith(f"{folder}/") or (
+        not strict and f"{path}/".casefold().startswith(f"{folder}/".casefold())
+    )
+    if not is_below:
+        return False
+    rest = path[len(folder) :].strip("/")
+    return bool(_compile(inner, strict).fullmatch(rest)) or (not strict and inner in ("", "**"))
+
+
+@lru_cache(maxsize=8)
+def _resolve(folder: str) -> str:
+    return realpath(folder)
+
+
+@lru_cache(maxsize=1024)
+def _compile(pattern: str, strict: bool) -> re.Pattern[str]:
+    if not strict:
+        pattern = pattern.removesuffix("/**")
+    first, *others = _build_expressions_between_folders(pattern.split("/"))
+    text = first
+    if others:
+        # Where a part is found first is as good as anywhere later, and so nothing is tried twice: a strange
+        # folder may bring both the rule and the name.
+        text += "".join(f"(?>{_FOLDERS}?{part})" for part in others[:-1] if part) + _FOLDERS + others[-1]
+    text = text[:-1] if text.endswith("/") else f"{text}[^/]+"
+    return re.compile(text if strict else f"{text}(?:/.*)?", re.DOTALL if strict else re.DOTALL | re.IGNORECASE)
+
+
+_FOLDERS = "(?:[^/]+/)*"
+
+
+def _build_expressions_between_folders(names: Sequence[str]) -> list[str]:
+    """The expressions for what stands before, between and behind each `**`."""
+    parts = [""]
+    for name in names:
+        if name == "**":
+            parts.append("")
+        else:
+            parts[-1] += _translate_name(name) + "/"
+    return parts
+
+
+def _translate_name(name: str) -> str:
+    first, *others = ("".join(map(_translate_character, piece)) for piece in name.split("*"))
+    if not others:
+        return first
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1] if piece) + "[^/]*" + others[-1]
+
+
+def never_matches(pattern: str) -> bool:
+    """Whether a pattern is written in a way that fits no canonical path: with `.` and `..`."""
+    return bool({".", ".."} & set(pattern.removeprefix("./").split("/")))
+
+
+def expand_home(path: str) -> str:
+    """The path with the home folder in place of `~`, where that is known."""
+    home = expanduser("~")
+    return _resolve(home) + path[1:] if is_at_home(path) and home.startswith("/") else path
+
+
+def is_at_home(pattern: str) -> bool:
+    """Whether a pattern lies in the home folder."""
+    return pattern == "~" or pattern.startswith("~/")
+
+
+def _translate_character(character: str) -> str:
+    return "[^/]" if character == "?" else re.escape(character)
+
 
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\\]*)(?P<rest>.*)", re.DOTALL)
 _UPWARDS = re.compile(r"(?i)(^|[/\\])(\.|%2e){1,2}($|[/\\?#])")
@@ -285,3 +388,40 @@ def matches_argument(pattern: str, value: str, *, strict: bool) -> bool:
         and not _UPWARDS.search(address["rest"])
         and fits(address["rest"], wanted_address["rest"])
     )
+
+
+class SavedRule(Struct, frozen=True, kw_only=True):
+    """A rule with its scope, PROJECT or USER, and the examples that it is checked against when it is loaded.
+
+    `project` is the canonical path of the folder it holds in, None for one that holds everywhere. `saved` is
+    when it was made, in UTC, as ISO 8601. `must_not_match` are calls that it must not cover.
+    """
+
+    rule: Rule
+    project: str | None
+    saved: str
+    must_match: tuple[str, ...] = ()
+    must_not_match: tuple[str, ...] = ()
+
+    @property
+    def scope(self) -> RuleScope:
+        """How far it holds."""
+        return RuleScope.USER if self.project is None else RuleScope.PROJECT
+
+    def is_like(self, other: SavedRule) -> bool:
+        """Whether both say the same about the same calls."""
+        return (self.rule.id, self.project) == (other.rule.id, other.project)
+
+
+class HeldRule(Struct, frozen=True, kw_only=True):
+    """A rule as the person looks at it: how far it holds, and where it stands.
+
+    `scope` is None for one of the settings, which is changed there. `saved` is what is kept of it, if it is.
+    `unused` says why it is not in force though it is there; it is empty where it is.
+    """
+
+    rule: Rule
+    place: str
+    scope: RuleScope | None = None
+    saved: SavedRule | None = None
+    unused: str = ""

@@ -1,8 +1,54 @@
-"""What a decision about a call depends on of plans."""
+"""What a decision about a call depends on of plans.
+
+What a reviewer objects to in a plan. What several models planned, and said of each other's plans, beside the
+plan that is asked about.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
+
+from quorum.domain.review.severity import Severity
+from quorum.domain.struct_json import struct_to_json
+from quorum.domain.text.json_value import JsonObject
+
+
+class PlanObjection(Struct, frozen=True, kw_only=True):
+    """One thing that is wrong with a plan, and how bad it would be. `task` is the id of the task that it is
+    about, None where it is about the whole plan."""
+
+    claim: str
+    severity: Severity
+    task: str | None = None
+
+    def describe(self) -> str:
+        """The objection in one line: severity, task, claim."""
+        about = f"task {self.task}" if self.task is not None else "the plan"
+        return f"{self.severity.value}, {about}: {self.claim}"
+
+    def to_json(self) -> JsonObject:
+        """The objection in fields; `task` is null where it is about the whole plan."""
+        return struct_to_json(self)
+
+
+class ComparedPlan(Struct, frozen=True, kw_only=True):
+    """A plan as Markdown, of the model with this label. `score` is the mean of its scores, None where nobody
+    gave one; `remarks` are what the others say of it, in sentences."""
+
+    label: str
+    model: str
+    text: str
+    score: float | None
+    remarks: tuple[str, ...] = ()
+
+
+class PlanComparison(Struct, frozen=True, kw_only=True):
+    """`findings` are what the person reads first, in sentences: which plan stands and why, who is missing, the
+    dangers that others see in it, who does not agree, and what it lacks. `plans` are all, the best first."""
+
+    findings: tuple[str, ...]
+    plans: tuple[ComparedPlan, ...]
+
 
 CREATE_PLAN = "create_plan"
 

@@ -1,4 +1,7 @@
-"""What is put to a person, and what they may answer."""
+"""What is put to a person, and what they may answer.
+
+An answer to a review that is given from another process than the one that asks.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from msgspec import Struct
 
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.review.earlier_plan import EarlierPlan
-from quorum.domain.review.plan_comparison import PlanComparison
+from quorum.domain.review.plan_terms import PlanComparison
 from quorum.domain.text.json_value import JsonObject
 
 
@@ -180,3 +183,25 @@ ReviewAnswer: TypeAlias = (
     | RejectAndInterrupt
     | NobodyThere
 )
+
+
+class RemoteAnswer(Struct, frozen=True, kw_only=True):
+    """What somebody answered about the packet of this digest, in this session.
+
+    It is no part of the session's events: the process that writes the session reads it, and records the
+    decision. `answered_by` names person and machine; `reason` is why it is rejected, if said; `at_ms` is the
+    time in milliseconds since 1970.
+    """
+
+    session_id: str
+    digest: str
+    approves: bool
+    reason: str | None
+    answered_by: str
+    at_ms: int
+
+    def to_review_answer(self) -> ReviewAnswer:
+        """The answer as the asking process takes it."""
+        if self.approves:
+            return Approve(self.digest, by=self.answered_by)
+        return Reject(self.reason, by=self.answered_by)

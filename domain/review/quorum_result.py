@@ -12,7 +12,7 @@ from msgspec import Struct
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.fact import CallStage, Fact
 from quorum.domain.review.ballot import DecidedBy, InScope
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.struct_json import Amount
 from quorum.domain.text.json_value import JsonObject
 

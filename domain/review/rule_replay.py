@@ -1,14 +1,42 @@
-"""What permission rules would have decided about past calls, beside what was decided then."""
+"""What permission rules would have decided about past calls, beside what was decided then.
+
+A call of an earlier turn or session, with what became of its permission.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 
 from msgspec import Struct, field
 
+from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
-from quorum.domain.review.past_call import PastAnswer
 from quorum.domain.review.permissions import Answer
+from quorum.domain.text.json_value import JsonObject
+
+
+class PastAnswer(StrEnum):
+    """What became of a past call: the person's answer, or what was decided without one.
+
+    WITHHELD: it would have been asked about, and nobody was there. UNASKED: it was allowed without a question.
+    """
+
+    REJECTED = "rejected"
+    DENIED = "denied"
+    WITHHELD = "withheld"
+    APPROVED = "approved"
+    UNASKED = "unasked"
+
+
+class PastCall(Struct, frozen=True, kw_only=True):
+    """A call that was decided about once. `arguments` are those that it had when that was, after an edit."""
+
+    tool: str
+    arguments: JsonObject
+    risk: RiskLevel
+    answer: PastAnswer
+
 
 MOST_EXAMPLES = 5
 # What would run although somebody said no comes first, then what would be held up, then what changes nothing.

@@ -1,10 +1,15 @@
-"""Secrets that are known by value, in every form in which they commonly turn up."""
+"""Secrets that are known by value, in every form in which they commonly turn up.
+
+What may be hidden from the person who approves a call: what looks random, and acts as nothing else. What, at
+the end of a text that still grows, could become a secret: it is not shown before that is clear.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
+import string
 import sys
 import threading
 from bisect import bisect_right
@@ -13,8 +18,55 @@ from itertools import accumulate
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
-from quorum.domain.secrets.in_review import find_hideable_parts
-from quorum.domain.secrets.patterns import SecretSpan
+from quorum.domain.secrets.patterns import (
+    ASSIGNED,
+    BODY,
+    CREDENTIAL,
+    KEYS,
+    VALUE,
+    SecretSpan,
+    find_name_starts,
+    group_by_rare_character,
+    is_word_start,
+    looks_random,
+)
+
+_WORD = re.compile(r"[A-Za-z0-9][^\s|&;<>`$(){}'\",:=\\]{15,}(?:={1,2}(?=[\s|&;<>`)}'\",]|\Z))?+")
+_MOST_BEFORE = 200
+_COMMAND_STARTS = ("|", "&", ";", "$(", "`")
+_IN_PATHS = "/\\~"
+# What runs the file or program that its first operand names, perhaps behind options without a value.
+_RUNS_OPERAND = re.compile(
+    r"(?:^|[\s|&;(`/'\"])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|deno|bun|perl|ruby|php|lua|Rscript|source|\.|exec"
+    r"|env|sudo|doas|time|nohup|nice|timeout|setsid|xargs|command)"
+    r"(?:[ \t]+-[A-Za-z]{1,3}|[ \t]+[\d.]+[smhd]?)*\Z"
+)
+
+
+def find_hideable_parts(text: str, span: SecretSpan) -> Iterator[SecretSpan]:
+    """The parts of a span that may be hidden: all of it where it is one random word, else its random words,
+    such as the lines of a private key, between which anybody may have put something else."""
+    for word in _WORD.finditer(text, span.start, span.end):
+        part = SecretSpan(word.start(), word.end(), span.word)
+        if looks_random(word[0]) and not _acts_as_name(text, part):
+            yield part
+
+
+def _acts_as_name(text: str, span: SecretSpan) -> bool:
+    """Whether what stands around a word makes it a part of a path or a host, the name of a variable, or the
+    program of a command, however random it looks."""
+    before, after = text[span.start - 1 : span.start], text[span.end : span.end + 1]
+    if (before and before in f"{_IN_PATHS}@.") or (after and after in f"{_IN_PATHS}:="):
+        return True
+    if after == "@":
+        return before != ":"  # the password of an address
+    if after == ".":
+        return text[span.end + 1 : span.end + 2].isalnum()
+    line = text[text.rfind("\n", 0, span.start) + 1 : span.start].rstrip(" \t")
+    if not line:
+        return after in (" ", "\t")
+    return line.endswith(_COMMAND_STARTS) or _RUNS_OPERAND.search(line[-_MOST_BEFORE:]) is not None
+
 
 SHORTEST = 8
 """Characters; what is shorter turns up by chance and is not hidden."""
@@ -31,8 +83,8 @@ _WRAPPED = re.compile(
     r"(?:[A-Za-z0-9+/_-]{60,76}\r?\n)++[A-Za-z0-9+/_=-]*+"
 )  # as programs wrap base64 and hexadecimal
 _PIECE = 1 << 18  # characters: while an expression looks through a text, no other thread of Python continues
-_WORD = 4  # bytes
-_WINDOW = 2 * _WORD - 1  # bytes; wherever it stands, it covers a whole word
+_WORD_OF_SECRETS = 4  # bytes
+_WINDOW = 2 * _WORD_OF_SECRETS - 1  # bytes; wherever it stands, it covers a whole word
 _FULL_LINE_BYTES = b"x" * 60 + b"\n"
 _LINE_BYTES = re.sub(rb"[A-Za-z0-9+/_-]", b"x", bytes(range(256)))
 _MANY = 300  # beginnings; where there are more, a look at every place of a text costs less than one for each
@@ -120,7 +172,7 @@ class KnownSecrets:
             return True
         if _may_hold_full_line(content):
             return True
-        whole = len(content) // _WORD * _WORD
+        whole = len(content) // _WORD_OF_SECRETS * _WORD_OF_SECRETS
         return not self._words.isdisjoint(memoryview(content)[:whole].cast("I"))
 
     def find_spans(self, text: str, *, in_review: bool = False) -> list[SecretSpan]:
@@ -204,8 +256,8 @@ def _list_aligned_words(form: str) -> Iterator[int]:
     """
     data = form.encode("utf-8", "surrogatepass")
     start = (len(data) - _WINDOW) // 2
-    for place in range(start, start + _WORD):
-        yield int.from_bytes(data[place : place + _WORD], sys.byteorder)
+    for place in range(start, start + _WORD_OF_SECRETS):
+        yield int.from_bytes(data[place : place + _WORD_OF_SECRETS], sys.byteorder)
 
 
 def _lower_escapes(text: str) -> str:
@@ -271,3 +323,97 @@ def _find_each(form: str, name: str, text: str) -> Iterator[SecretSpan]:
     while place >= 0:
         yield SecretSpan(place, place + len(form), name)
         place = text.find(form, place + len(form))
+
+
+_ANCHORED = group_by_rare_character(KEYS)
+_NAMES = tuple(anchor for shape in KEYS for anchor in shape.anchors)
+_BEGINNINGS = frozenset(anchor[:length] for anchor in _NAMES for length in range(1, len(anchor) + 1))
+_WITHIN = frozenset("".join(_NAMES))
+_LONGEST_VALUE = 600
+_LONGEST_NAME = 64  # with all that stands around it
+_LONGEST_ANCHOR = max(map(len, _NAMES))
+_STARTS = re.compile(r"(?<![A-Za-z0-9_])[A-Za-z]")
+_IN_KEYS = string.ascii_letters + string.digits + "_.+/=-"
+_ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{0,{_LONGEST_VALUE}}}+)\Z")
+_PASSWORD = re.compile(r"://[^\s/:@\"'<>]*+:([^\s/@\"'<>]*+)\Z")
+_BEARER = re.compile(rf"earer[ \t]+({CREDENTIAL}*+)\Z")
+_SCHEMES = ("bearer", "basic", "token")
+_IN_CREDENTIALS = string.ascii_letters + string.digits + "._~+/=-"
+_FENCE = "-----BEGIN "
+_END = r"(?:-{1,6}(?:E|EN|END[ A-Z0-9]*+-{0,5})?)?"
+_PRIVATE_KEY = re.compile(rf"-----BEGIN [A-Z0-9 ]{{0,60}}+(?:-{{1,4}}|-----{BODY}*+{_END})?\Z")
+
+
+def find_unfinished(text: str) -> int:
+    """Where, at the end of a text, the first thing begins that more text could make a secret; else its length.
+
+    What stands before that place may be shown: no secret lies across it, unless one that is whole does.
+    """
+    line = text[text.rfind("\n") + 1 :]
+    before = len(text) - len(line)
+    return min(before + _find_in_line(line), _find_private_key(text))
+
+
+def _find_in_line(line: str) -> int:
+    """Only what reaches to the end of the line counts, and so most of it is looked for from there."""
+    place = min(len(line), _find_anchor_beginning(line), _find_key(line))
+    if "=" in line or ":" in line:
+        before = max(0, len(line) - _LONGEST_VALUE - _LONGEST_NAME)
+        for start in find_name_starts(line[before:]):
+            if match := _ASSIGNMENT.match(line, before + start):
+                place = min(place, match.start(3))
+    for anchor, expression in (("://", _PASSWORD), ("earer ", _BEARER)):
+        start = line.rfind(anchor)  # none of them continues over the next of its kind
+        if start >= 0 and (match := expression.match(line, start)):
+            place = min(place, match.start(1))
+    return min(place, _find_authorization(line))
+
+
+def _find_authorization(line: str) -> int:
+    """Where the credential of a header begins that reaches to the end of the line."""
+    named = line.find("uthorization"), line.find("UTHORIZATION")
+    first = min((start for start in named if start >= 0), default=len(line))
+    place = len(line.rstrip(_IN_CREDENTIALS))
+    scheme = line[first:place].rstrip(" \t")
+    is_one = first + len(scheme) < place and scheme.lower().endswith(_SCHEMES)
+    return place if is_one else len(line)
+
+
+def _find_anchor_beginning(line: str) -> int:
+    """Where the line ends with the beginning of an anchor."""
+    if line[-1:] not in _WITHIN:
+        return len(line)
+    for start in _STARTS.finditer(line, max(0, len(line) - _LONGEST_ANCHOR)):
+        if line[start.start() :] in _BEGINNINGS:
+            return start.start()
+    return len(line)
+
+
+def _find_key(line: str) -> int:
+    """Where a key begins that reaches to the end of the line."""
+    place = len(line)
+    run = line[len(line.rstrip(_IN_KEYS)) - place :] if line[-1:] in _IN_KEYS else ""
+    before = place - len(run)
+    for rare, anchored in _ANCHORED:
+        if rare in run:
+            for anchor, _ in anchored:
+                start = line.find(anchor, before)
+                while 0 <= start < place:
+                    if is_word_start(line, start):
+                        place = start
+                    start = line.find(anchor, start + 1)
+    return place
+
+
+def _find_private_key(text: str) -> int:
+    start = text.find(_FENCE)
+    while start >= 0:
+        if _PRIVATE_KEY.match(text, start):
+            return start
+        start = text.find(_FENCE, start + 1)
+    if text[-1:] not in _FENCE:
+        return len(text)
+    end = text[-len(_FENCE) :]
+    return next(
+        (len(text) - len(end) + start for start in range(len(end)) if _FENCE.startswith(end[start:])), len(text)
+    )

@@ -1,5 +1,8 @@
 """What secrets look like: keys with well-known beginnings, private keys, what stands behind a telling name.
 
+How secrets differ from words, names and paths, judging by their characters alone. Which environment variables
+and settings hold secrets, judging by their names.
+
 Each shape is only tried where one of its fixed parts stands, so that ordinary text costs next to nothing.
 """
 
@@ -7,9 +10,177 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
-from quorum.domain.secrets.forms import is_assigned_secret, is_mixed
+_RUNS = re.compile(r"[A-Za-z0-9]+")
+_TOKENS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_ALPHABET = re.compile(r"[A-Za-z0-9][A-Za-z0-9+/_-]*={0,2}\Z")
+_PRONOUNCED = re.compile(r"(?!.*(.)\1\1)(?=.*[aeiouy])[a-z]{3,}\Z", re.IGNORECASE)
+_PIECE = r"(?:[a-z]+|[A-Z]+|[A-Z][a-z]+)[0-9]{0,4}"
+_PART = rf"{_PIECE}(?:[_-](?:{_PIECE}|[0-9]{{1,4}}))*"
+_DOTTED = rf"(?:(?:{_PART}\.)+[A-Za-z]{{2,10}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})"
+_PORT_OR_PATH = r"(?::[0-9]{1,5})?(?:[:/][^@]*)?"
+_OPTION_OR_PATH = re.compile(rf"--?[A-Za-z]|[.~]{{0,2}}/|{_PART}(?:\.{_PART})*(?:/{_PART}(?:\.{_PART})*)+/?\Z")
+_HOST = re.compile(
+    rf"(?:[\w.+-]+@)?{_DOTTED}{_PORT_OR_PATH}\Z|[\w.+-]+@[\w-]+:[^@]*\Z|{_PART}:[0-9]{{1,5}}(?:/[^@]*)?\Z"
+)
+_VERSION = re.compile(
+    rf"(?:@?{_PART}(?:/{_PART})?(?:@|[=<>~!]=)v?[0-9]+(?:\.[0-9]+)*"
+    rf"|{_PART}(?:\.[0-9]+)+)\Z"
+)
+_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+_SHORTEST_RANDOM = 16
+_LONGEST_WORD = 6  # letters; what is longer and can be pronounced is a word
+_MOST_IN_TOKEN = 3  # characters on average
+_MOST_IN_WORDS = 1 / 2  # of all characters
+_NAMED = re.compile(r"[A-Za-z_]\w*(?:[.:-]+\w+)*\Z")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_STAND_IN = re.compile(
+    r"\A[$%&*<\[{#@/~.]|\.\.\.|\*\*\*|x{4}|0{6}|123456789|:\/\/"
+    r"|your|example|placeholder|change.?me|redacted|masked|dummy|not.?a.?real",
+    re.IGNORECASE,
+)
+
+
+def is_mixed(value: str) -> bool:
+    """Whether letters and digits are mixed as they are in keys, and not as in words that are joined."""
+    return (
+        any(character.isdigit() for character in value)
+        and max((len(run) for run in _RUNS.findall(value)), default=0) >= 10
+    )
+
+
+def is_random(value: str) -> bool:
+    """Whether nobody would have thought of this: letters and digits that take turns in one long run."""
+    run = max(_RUNS.findall(value), key=len, default="")
+    return len(run) >= 12 and sum(one.isdigit() != other.isdigit() for one, other in pairwise(run)) >= 3
+
+
+def looks_random(value: str) -> bool:
+    """Whether nobody reads anything in this: one run of the characters of keys, letters and digits that take
+    turns at every step, and no words among them. The id of a commit is none: a person can look it up.
+
+    Stricter than `is_random`: it tells what may be hidden from a person who has to read the rest.
+    """
+    if not (len(value) >= _SHORTEST_RANDOM and _ALPHABET.match(value) and is_random(value)):
+        return False
+    tokens = _TOKENS.findall(value)
+    words = [len(token) for token in tokens if _PRONOUNCED.match(token)]
+    size = sum(map(len, tokens))
+    return (
+        not _COMMIT.match(value)
+        and not any(map(_PRONOUNCED.match, value.split("/")))
+        and size <= _MOST_IN_TOKEN * len(tokens)
+        and max(words, default=0) <= _LONGEST_WORD
+        and sum(words) <= _MOST_IN_WORDS * size
+    )
+
+
+def is_plain_name(value: str) -> bool:
+    """Whether this is written as an option, a path of words, a file, a host, an account on one, or the version
+    of a package, and is not random."""
+    return not is_random(value) and any(shape.match(value) for shape in (_OPTION_OR_PATH, _HOST, _VERSION))
+
+
+def is_stand_in(value: str) -> bool:
+    """Whether this stands where a secret would: a variable, a path, a row of x, "your-key"."""
+    return _STAND_IN.search(value) is not None
+
+
+def is_assigned_secret(value: str, *, name: str, quoted: bool) -> bool:
+    """Whether a value behind a telling name is a secret, not code, a word or something that stands for one."""
+    if is_stand_in(value) or value.isalpha() or not any(character.isdigit() for character in value):
+        return False
+    if name.lower().startswith("pass"):
+        return quoted or name.isupper() or not _NAMED.match(value) or is_random(value)
+    if _UUID.match(value) or (not quoted and "." in value and _NAMED.match(value)):
+        return False
+    return is_random(value)
+
+
+CLOUD_KEYS = frozenset(
+    {
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_SECURITY_TOKEN",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "AZURE_OPENAI_API_KEY",
+        "AZURE_OPENAI_AD_TOKEN",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_AUTH_TOKEN",
+        "ANTHROPIC_FOUNDRY_API_KEY",
+        "ANTHROPIC_FOUNDRY_AUTH_TOKEN",
+        "ANTHROPIC_CUSTOM_HEADERS",
+        "OPENAI_API_KEY",
+        "OPENAI_ADMIN_KEY",
+        "OPENAI_CUSTOM_HEADERS",
+        "OPENAI_WEBHOOK_SECRET",
+        "COPILOT_GITHUB_TOKEN",
+        "GH_TOKEN",
+        "GITHUB_TOKEN",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    }
+)
+"""Variables that our providers and exporters, or the SDKs below them, read a key from by themselves."""
+
+_TELLING = re.compile(
+    r"(?:API|ACCESS|PRIVATE|SECRET|SIGNING|ENCRYPTION|MASTER|ACCOUNT|ADMIN)_?KEY(?:_ID|_BASE)?\Z"
+    r"|TOKEN\Z|SECRET|PASSW|PASSPHRASE|CREDENTIAL|CONNECTION_?STRING|_PWD\Z|_PASS\Z|_PAT\Z|_AUTH\Z|AUTH_?TOKEN"
+)
+_TELLING_IN_FILES = re.compile(_TELLING.pattern + r"|\AAUTH\Z|\APASS\Z|KEY\Z|\APWD\Z|DSN\Z|SALT\Z|PEPPER\Z")
+_HINTS = frozenset(
+    {
+        "KEY",
+        "KEYS",
+        "APIKEY",
+        "TOKEN",
+        "PWD",
+        "PASS",
+        "AUTH",
+        "CRED",
+        "CREDS",
+        "COOKIE",
+        "JWT",
+        "BEARER",
+        "SALT",
+    }
+)
+_PUBLIC = re.compile(r"PUBLIC|FINGERPRINT|CHECKSUM|SHA\d*\Z|HASH\Z|DIGEST|INTEGRITY|VERSION|_FILE\Z|_PATH\Z")
+
+
+def is_secret_name(variable: str) -> bool:
+    """Whether an environment variable of this name holds a secret."""
+    name = variable.upper()
+    return variable in CLOUD_KEYS or (_TELLING.search(name) is not None and _PUBLIC.search(name) is None)
+
+
+def holds_a_secret(variable: str, value: str) -> bool:
+    """Whether an environment variable does, by its name; or by a word in it, if its value looks random."""
+    if is_secret_name(variable):
+        return True
+    words = re.split(r"[^A-Z]+", variable.upper())
+    return (
+        len(value) >= _SHORTEST_RANDOM
+        and not _HINTS.isdisjoint(words)
+        and not is_public_name(variable)
+        and is_random(value)
+    )
+
+
+def is_secret_name_in_file(key: str) -> bool:
+    """Whether a key of this name holds a secret, in a file that is there to hold some."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|-", "_", key).upper()
+    return _TELLING_IN_FILES.search(name) is not None and _PUBLIC.search(name) is None
+
+
+def is_public_name(key: str) -> bool:
+    """Return whether the value of this key is meant to be public, however random it looks."""
+    return _PUBLIC.search(key.upper()) is not None
+
 
 MASK = re.compile(r"\[secret:[\w.:/@ -]{1,100}\]")
 """What stands in a text where a secret was."""
@@ -132,12 +303,12 @@ VALUE = r"[^\s\"'`,;<>(){}\[\]|\\…]"
 ASSIGNED = rf"(?i:({_NAME}))[\"'\\]{{0,2}}[ \t]{{0,4}}(?::=|=>|[:=])[ \t]{{0,4}}([\"'\\]{{0,2}})"
 """A telling name, first group, and all that stands between it and its value; the second group is a quote."""
 _LONGEST_VALUE = 500
-_PIECE = 1 << 18  # characters
+_PIECE_OF_TEXT = 1 << 18  # characters
 _LONGEST_NAME = 24  # with all that may stand between it and its value
 _ASSIGNED = re.compile(ASSIGNED)
 _ASSIGNMENT = re.compile(rf"{ASSIGNED}({VALUE}{{8,{_LONGEST_VALUE}}}+)(?=[\s\"'`,;)}}\]\\]|\Z)")
 _VALUE_RUN = re.compile(rf"{VALUE}*+")
-_TELLING = re.compile(rf"({_NAME})\Z", re.IGNORECASE)
+_TELLING_PATTERNS = re.compile(rf"({_NAME})\Z", re.IGNORECASE)
 _SMALL = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -156,7 +327,7 @@ def find_pattern_spans(text: str) -> list[SecretSpan]:
 
 def name_assigned_secret(name: str, value: str) -> str | None:
     """The word that hides this value of a field of this name; None where it is no secret."""
-    match = _TELLING.search(name)
+    match = _TELLING_PATTERNS.search(name)
     if (
         match is None
         or not _is_telling(name, match.start())
@@ -170,7 +341,9 @@ def name_assigned_secret(name: str, value: str) -> str | None:
 def find_name_starts(text: str) -> Iterator[int]:
     """Where a name may begin behind which a secret stands."""
     # piece by piece: no other thread of Python continues meanwhile
-    lowered = "".join(text[place : place + _PIECE].lower() for place in range(0, len(text), _PIECE))
+    lowered = "".join(
+        text[place : place + _PIECE_OF_TEXT].lower() for place in range(0, len(text), _PIECE_OF_TEXT)
+    )
     if len(lowered) != len(text):  # a few capitals are longer in small letters, and no place would fit
         lowered = text.translate(_SMALL)
     for stem in _STEMS:

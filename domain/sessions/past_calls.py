@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events.event import BatchPlanned, CallFinished, ReviewDecided, ReviewRequested
-from quorum.domain.review.past_call import PastAnswer, PastCall
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.rule_replay import PastAnswer, PastCall
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 

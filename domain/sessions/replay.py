@@ -9,10 +9,9 @@ from typing import TypeAlias, assert_never
 
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.cost import SpendCap, Spending
 from quorum.domain.conversation.history import Conversation, Message, Moment, ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock
-from quorum.domain.conversation.spend_caps import SpendCap
 from quorum.domain.errors import ConversationError
 from quorum.domain.events.event import (
     AttachmentLeftOut,
@@ -69,24 +68,20 @@ from quorum.domain.events.event import (
 from quorum.domain.events.masking import holds_mask
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.consensus import Consensus
-from quorum.domain.panel.open_panel import OpenPanel
+from quorum.domain.panel.panel_answer import OpenPanel
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.progress import drop_progress
 from quorum.domain.replacing import replace
-from quorum.domain.review.approved_call import ApprovedCall, GitApproval
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.review.questions import DecisionLabel
+from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.domain.sessions.replayed_calls import CallEvent, ReplayedCalls
+from quorum.domain.sessions.replayed_calls import CallEvent, ReplayedCalls, ReplayedJobs, ReplayedUserCommands
 from quorum.domain.sessions.replayed_exchanges import ReplayedExchanges
-from quorum.domain.sessions.replayed_jobs import ReplayedJobs
 from quorum.domain.sessions.replayed_panels import close_concluded, follow_panel
-from quorum.domain.sessions.replayed_phase import ReplayedPhase
-from quorum.domain.sessions.replayed_plan_rounds import ReplayedPlanRounds
-from quorum.domain.sessions.replayed_turns import ReplayedTurns
-from quorum.domain.sessions.replayed_undos import ReplayedUndos
-from quorum.domain.sessions.replayed_user_commands import ReplayedUserCommands
+from quorum.domain.sessions.replayed_plans import ReplayedPhase, ReplayedPlanRounds
+from quorum.domain.sessions.replayed_turns import ReplayedTurns, ReplayedUndos
 from quorum.domain.sessions.state import OpenCall, SessionState
 from quorum.domain.shell.sandbox import OFFERS_GIT, OPENS_GIT
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -1,4 +1,8 @@
-"""The calls of the last answer, and how far the recorded events lead with each of them."""
+"""The calls of the last answer, and how far the recorded events lead with each of them.
+
+The commands that a person ran themselves, replayed from the events of a session. The jobs of a session: which
+have no end, and whose end the model has not read yet.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +13,27 @@ from msgspec import Struct
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.hook import HookPoint
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.job import Job
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
+from quorum.domain.calls.user_command import UserCommand
 from quorum.domain.events.event import (
     BatchPlanned,
     CallFinished,
     CallStarted,
     HookRan,
+    JobEnded,
+    JobStarted,
     OutputStored,
     ReviewDecided,
     ReviewRequested,
     SubagentFinished,
     SubagentStarted,
+    UserCommandFinished,
+    UserCommandStarted,
 )
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
+from quorum.domain.replacing import replace
 from quorum.domain.sessions.state import CallEnd, OpenCall
 
 CallEvent: TypeAlias = (
@@ -197,3 +208,56 @@ def _note(
                 followed.request = None
         case _:
             assert_never(event)
+
+
+class ReplayedUserCommands:
+    """The user commands that still run or that the model has yet to read of, oldest first."""
+
+    def __init__(self) -> None:
+        self._commands: dict[str, UserCommand] = {}
+
+    @property
+    def left(self) -> tuple[UserCommand, ...]:
+        """The commands without an end, and those that the model has yet to read of."""
+        return tuple(self._commands.values())
+
+    def start(self, event: UserCommandStarted) -> None:
+        self._commands[event.command_id] = UserCommand(
+            command_id=event.command_id, command=event.command, visible_to_model=event.told
+        )
+
+    def finish(self, event: UserCommandFinished) -> None:
+        if (command := self._commands.pop(event.command_id, None)) is not None and event.note is not None:
+            self._commands[event.command_id] = replace(command, ended=True, note=event.note)
+
+    def mark_as_read(self, command_id: str) -> None:
+        self._commands.pop(command_id, None)
+
+
+class ReplayedJobs:
+    """The jobs that still run or whose end is yet to be reported, oldest first. `started` counts all jobs."""
+
+    def __init__(self) -> None:
+        self.started = 0
+        self._jobs: dict[str, Job] = {}
+
+    @property
+    def left(self) -> tuple[Job, ...]:
+        """The jobs without an end, and those whose end is still to be reported to the model."""
+        return tuple(self._jobs.values())
+
+    def start(self, event: JobStarted, turn: int) -> None:
+        """Note that a job began in the turn with this number."""
+        self.started += 1
+        self._jobs[event.job_id] = Job(
+            job_id=event.job_id, command=event.command, context=event.context, turn=turn
+        )
+
+    def end(self, event: JobEnded) -> None:
+        if (job := self._jobs.pop(event.job_id, None)) is not None and event.note is not None:
+            self._jobs[event.job_id] = replace(job, ended=True, note=event.note)
+
+    def mark_as_read(self, job_id: str) -> None:
+        """Note that the model has read of the end of a job."""
+        if (job := self._jobs.get(job_id)) is not None and job.ended:
+            del self._jobs[job_id]

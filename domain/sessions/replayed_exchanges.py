@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from quorum.domain.events.exchanges import ContextReceived, ResultReceived
+from quorum.domain.events.subagents import ContextReceived, ResultReceived
 
 
 class ReplayedExchanges:

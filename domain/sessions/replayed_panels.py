@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from quorum.domain.events.code_review import ChangeReviewed, FindingsTried, PartReviewed
-from quorum.domain.events.debate import follow_debate
-from quorum.domain.events.panel import PanelAnswered, PanelConcluded, PanelEvent, PanelReviewed, PanelStarted
-from quorum.domain.panel.open_panel import OpenPanel, PanelConclusion
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.events.panels import (
+    ChangeReviewed,
+    FindingsTried,
+    PanelAnswered,
+    PanelConcluded,
+    PanelEvent,
+    PanelReviewed,
+    PanelStarted,
+    PartReviewed,
+    follow_debate,
+)
+from quorum.domain.panel.panel_answer import OpenPanel, PanelConclusion, PanelForm
 from quorum.domain.replacing import replace
 
 

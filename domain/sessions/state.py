@@ -12,24 +12,20 @@ from quorum.domain.calls.effects import FileChange, FileState
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.job import Job
 from quorum.domain.calls.packet import ReviewPacket
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.calls.user_command import UserCommand
-from quorum.domain.conversation.cost import Spending
+from quorum.domain.conversation.cost import SpendCap, Spending
 from quorum.domain.conversation.history import Message, Moment, UserMessage
-from quorum.domain.conversation.spend_caps import SpendCap
-from quorum.domain.events.exchanges import ContextReceived
 from quorum.domain.events.session import ToolsListed
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
 from quorum.domain.instructions.custom_command import ExpandedCommand
 from quorum.domain.instructions.prompt_part import PromptPart
 from quorum.domain.panel.consensus import Consensus
-from quorum.domain.panel.open_panel import OpenPanel
-from quorum.domain.panel.plan_choice import PlanChoice
-from quorum.domain.plan.phase import SessionPhase
-from quorum.domain.plan.plan_round import PlanRound
-from quorum.domain.review.approved_call import ApprovedCall, GitApproval
+from quorum.domain.panel.panel_answer import OpenPanel, PlanChoice
+from quorum.domain.plan.phase import PlanRound, SessionPhase
 from quorum.domain.review.mode import Mode
+from quorum.domain.review.rule_offers import ApprovedCall, GitApproval
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 

@@ -13,8 +13,8 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.ledger_chain import ChainCheck, ChainedRecord, parse_payload, verify
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary, Verification
 from quorum.domain.sessions.redaction_log import RedactionEntry
+from quorum.domain.text.fuzzy import list_similar_names
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.nearest import list_similar_names
 
 _NAMED_AT_MOST = 5
 _TIME_LETTERS = 13  # 48 bits and a hyphen, as in a UUID of version 7

@@ -1,5 +1,7 @@
 """The git commands that only read, each with the options and operands for which that is so.
 
+Which shell texts change the repository, by the git commands that stand in them.
+
 What git runs besides itself is settled by a repository's own configuration, so these hold only where that is
 known to be harmless, and with the settings below laid over it.
 
@@ -332,3 +334,16 @@ def _list_path_uses(use: Use, name: str, *, names_contents: bool) -> list[PathUs
         # Before the colon stands a revision, behind it a path in it.
         paths.append(PathUse(path if colon else given.path, Reading.NAMES))
     return paths
+
+
+_CHANGING = re.compile(
+    r"(?:^|[\s;&|({`])(?:\S{0,200}/)?git(?:[ \t]+(?:-[cC][ \t]+\S+|-\S+)){0,20}[ \t]+"
+    r"(?:add|am|apply|branch|bisect|checkout|cherry-pick|clean|commit|fetch|merge|mv|notes|pull|push|rebase|reset"
+    r"|restore|revert|rm|stash|switch|tag|update-index|update-ref|gc)(?![\w-])"
+)
+
+
+def changes_repository(text: str) -> bool:
+    """Whether a text seems to run a git command that writes to `.git`. It proves nothing: it decides what an
+    approval of the text is asked to open, and only a person gives one."""
+    return _CHANGING.search(text) is not None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from quorum.domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
+from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python
 from quorum.domain.text.json_value import JsonObject, JsonValue
 
 _TOKEN = re.compile(

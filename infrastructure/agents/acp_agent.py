@@ -13,8 +13,16 @@ from quorum.application.ports.agents import (
     ReportedCall,
     ReportedDiff,
 )
-from quorum.domain.conversation.response import END_TURN, MAX_TOKENS, REFUSAL, StopKind, StopReason, Usage
-from quorum.domain.conversation.stream import Delta, StreamedReasoning
+from quorum.domain.conversation.response import (
+    END_TURN,
+    MAX_TOKENS,
+    REFUSAL,
+    Delta,
+    StopKind,
+    StopReason,
+    StreamedReasoning,
+    Usage,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind, ToolError
 from quorum.domain.events.agents import AgentConnected, AgentModeChanged, AgentPlanUpdated, AgentTask
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -22,7 +22,7 @@ from quorum.infrastructure.agents.acp_agent import DrivenAgent
 from quorum.infrastructure.agents.launch import AgentLaunch
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.debug_log.event_log import log_events
+from quorum.infrastructure.debug_log.log_file import log_events
 from quorum.infrastructure.execution.process_privacy import close_process_to_inspection
 from quorum.infrastructure.files.workspace import escape_path
 from quorum.infrastructure.gate.caller_tools import CallerWorld, build_caller_tool, draft_change

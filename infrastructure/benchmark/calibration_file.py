@@ -10,8 +10,7 @@ from typing import TypeGuard
 
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.review.reviewer_poll import fingerprint_reviewer
-from quorum.domain.benchmark.calibrate_reviewer import convert_rate
-from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.benchmark.reviewer_measure import Rate, convert_rate
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.calibration import Calibration, MeasuredShare, ReviewerCalibration
 from quorum.domain.text.json_value import JsonObject

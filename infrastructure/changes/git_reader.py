@@ -24,7 +24,7 @@ from quorum.domain.shell.git_commands import GIT_ENVIRONMENT
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS
+from quorum.infrastructure.execution.shell.programs import PROGRAM_FOLDERS
 
 _SECS = 120.0
 _MOST_BYTES = 64 * 1024 * 1024

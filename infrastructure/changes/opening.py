@@ -17,8 +17,7 @@ from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.review.ballot import QuorumRule
-from quorum.domain.review.lens import parse_lens
+from quorum.domain.review.ballot import QuorumRule, parse_lens
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.repository_changes import ReadChange, RepositoryChanges

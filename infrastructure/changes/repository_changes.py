@@ -13,9 +13,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.application.ports.changes import OpenTools
-from quorum.domain.code_review.change import Change, ChangeBase, FileDiff, FileStatus
-from quorum.domain.code_review.parts import leave_out_generated
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import (
+    Change,
+    ChangeBase,
+    CodeReviewRequest,
+    FileDiff,
+    FileStatus,
+    leave_out_generated,
+)
 from quorum.domain.code_review.unified_diff import BadDiff, parse_diff
 from quorum.domain.errors import AlreadyApproved, NothingToReview, ToolError
 from quorum.domain.events.masking import SecretMask
@@ -41,7 +46,7 @@ from quorum.infrastructure.changes.worktree_changes import (
     FileSide,
     find_worktree_changes,
 )
-from quorum.infrastructure.references.gh_program import decode_object, find_own_repository, run_gh
+from quorum.infrastructure.references.github import decode_object, find_own_repository, run_gh
 
 MOST_FILES = 5_000
 _LINES_AROUND = 5

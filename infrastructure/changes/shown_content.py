@@ -1,22 +1,69 @@
 """What reviewers of a change see of its files: nothing of sensitive ones, and no secret of the others.
 
+Implements the port ReviewedFiles with the repository that the working directory lies in.
+
 Lines stay where they are, so that what is said of a line is true of the real one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from quorum.domain.code_review.change import ChangeHunk, FileDiff
+from quorum.domain.errors import ToolError
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.text.amounts import format_size
+from quorum.infrastructure.changes.git_reader import GitReader
+from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.secrets.file_values import find_secrets
+
+_MOST_BYTES = 20_000_000
+
+
+class RepositoryFiles:
+    """`root` is the working directory. Where it lies in no repository, files are named from it."""
+
+    def __init__(self, root: Path, environ: Mapping[str, str]) -> None:
+        self._root = root
+        self._environ = environ
+
+    async def locate(self, file: str) -> str:
+        """The absolute path of a file that can be read; see the port."""
+        return await asyncio.to_thread(self._locate, file)
+
+    async def read(self, file: str) -> str:
+        """What the file holds; see the port. Raises ToolError for more than 20 MB, too."""
+        return await asyncio.to_thread(self._read, file)
+
+    def _open_workspace(self) -> Workspace:
+        """All of the repository, whichever of its folders the session works in."""
+        try:
+            return Workspace([GitReader(self._root, self._environ).top])
+        except ToolError:
+            return Workspace([self._root])
+
+    def _locate(self, file: str) -> str:
+        workspace = self._open_workspace()
+        location = workspace.locate(file)
+        with workspace.open_file(location):
+            return location.path
+
+    def _read(self, file: str) -> str:
+        workspace = self._open_workspace()
+        with workspace.open_file(workspace.locate(file)) as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ToolError(f"{file} is larger than {format_size(_MOST_BYTES)}: open it in your editor")
+        return content.decode("utf-8", "replace")
+
 
 SENSITIVE = "it is a sensitive file"
 _IN_COPY = b"quorum does not show this file to reviewers: it is sensitive\n"

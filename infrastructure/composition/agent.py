@@ -9,11 +9,9 @@ from quorum.application.context.context_gauge import ContextGauge
 from quorum.application.context.context_manager import ContextManager
 from quorum.application.context.summariser import Summariser
 from quorum.application.inbox.inbox import Inbox
-from quorum.application.instructions.custom_commands import CustomCommands
-from quorum.application.instructions.init_command import InitCommand
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.project_instructions import ProjectInstructions, PromptLimits
-from quorum.application.instructions.prompt_commands import PromptCommands
+from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.application.ports.subagents import SubagentSessions
 from quorum.application.session.agent_session import AgentSession
 from quorum.application.session.rewind import Rewind
@@ -34,19 +32,21 @@ from quorum.infrastructure import session_tools
 from quorum.infrastructure import settings_conversion as conversion
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.changes.opening import build_final_review
-from quorum.infrastructure.changes.repository_files import RepositoryFiles
+from quorum.infrastructure.changes.shown_content import RepositoryFiles
 from quorum.infrastructure.composition.answers import ModelParts
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.execution.commands.orphans import OrphanFinder
 from quorum.infrastructure.execution.commands.user_shell import UserShell
 from quorum.infrastructure.file_index.finder import WorkspaceFiles
-from quorum.infrastructure.instructions.command_files import CommandFiles
-from quorum.infrastructure.instructions.finder import TrustedInstructions, list_former_folders
+from quorum.infrastructure.instructions.instruction_files import (
+    TrustedInstructions,
+    find_instruction_files,
+    list_former_folders,
+)
 from quorum.infrastructure.instructions.memory_files import MemoryFiles
-from quorum.infrastructure.instructions.trust import find_instruction_files
-from quorum.infrastructure.instructions.trusted_commands import TrustedCommands
-from quorum.infrastructure.mcp.pins import open_pinned_tools
+from quorum.infrastructure.instructions.trusted_commands import CommandFiles, TrustedCommands
+from quorum.infrastructure.mcp.offer import open_pinned_tools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.permissions.session_rules import SessionRuleService

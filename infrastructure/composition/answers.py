@@ -17,7 +17,7 @@ from quorum.application.turn.reasoning_efforts import ReasoningEfforts, list_eff
 from quorum.application.turn.switchable_session import OpenExchange, SwitchableSession
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.panel.debate_record import DebatePolicy
-from quorum.domain.review.lens import list_unused_lenses
+from quorum.domain.review.ballot import list_unused_lenses
 from quorum.infrastructure.changes.folder_tools import build_draft_policy
 from quorum.infrastructure.composition.calls import CallParts
 from quorum.infrastructure.composition.decisions import ReviewParts

@@ -15,8 +15,7 @@ from quorum.application.plan.plan_service import PhaseTools, PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.turn.attachments import Attachments
-from quorum.application.turn.call_attachments import CallAttachments
+from quorum.application.turn.attachments import Attachments, CallAttachments
 from quorum.application.turn.steering import PendingMessages
 from quorum.domain.calls.planners import PLANNERS
 from quorum.domain.calls.tool import ToolSpec
@@ -29,10 +28,8 @@ from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.composition.decisions import ReviewParts
 from quorum.infrastructure.config.loading import is_flag
 from quorum.infrastructure.execution.sandbox.sandbox import EarlySearch
-from quorum.infrastructure.instructions.agent_catalog import AgentCatalog
-from quorum.infrastructure.instructions.agent_files import AgentFiles
-from quorum.infrastructure.instructions.skill_catalog import SkillCatalog
-from quorum.infrastructure.instructions.skill_folders import SkillFolders
+from quorum.infrastructure.instructions.agent_catalog import AgentCatalog, AgentFiles
+from quorum.infrastructure.instructions.skill_catalog import SkillCatalog, SkillFolders
 from quorum.infrastructure.tools.builtin.parts import ToolParts
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.tools.choice import choose_tools

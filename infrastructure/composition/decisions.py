@@ -46,9 +46,9 @@ from quorum.infrastructure.permissions.sample_file import open_sample_file
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.secrets.known import SessionSecrets, build_secret_test
 from quorum.infrastructure.session_paths import build_path_policy, list_own_paths
+from quorum.infrastructure.store.snapshots.cache import open_saved_index
 from quorum.infrastructure.store.snapshots.keeper import WorkspaceKeeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
-from quorum.infrastructure.store.snapshots.saved_index import open_saved_index
 
 
 class SubagentTerms(Struct, frozen=True, kw_only=True, eq=False):

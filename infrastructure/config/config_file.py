@@ -17,8 +17,13 @@ from msgspec import Struct
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.loading import LoadedSettings
 from quorum.infrastructure.config.paths import is_present
-from quorum.infrastructure.config.toml_file import TomlFile, escape_path
-from quorum.infrastructure.config.toml_statements import Statement, find_innermost, parse_statements
+from quorum.infrastructure.config.toml_file import (
+    Statement,
+    TomlFile,
+    escape_path,
+    find_innermost,
+    parse_statements,
+)
 from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, format_literal
 
 _TOKENS = re.compile(

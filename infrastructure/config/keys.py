@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import FieldInfo
 
-from quorum.domain.text.nearest import ALIKE, measure_likeness
+from quorum.domain.text.fuzzy import ALIKE, measure_likeness
 from quorum.infrastructure.config.about import DEFAULTS_ENTRY, About, ProjectRule
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import KeyPath, Position, format_key, shorten_text

@@ -15,8 +15,8 @@ from msgspec import Struct, field
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustItem, TrustQuestion
-from quorum.infrastructure.config.hook_table import describe_former_names
 from quorum.infrastructure.config.keys import Table, load_schema_tree
+from quorum.infrastructure.config.model_tables import explain_unreachable_rule
 from quorum.infrastructure.config.paths import (
     ConfigLocations,
     is_present,
@@ -27,6 +27,7 @@ from quorum.infrastructure.config.paths import (
 from quorum.infrastructure.config.policy_file import PolicyPlace, read_policy
 from quorum.infrastructure.config.policy_limits import PolicyLimits
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
+from quorum.infrastructure.config.program_tables import describe_former_names
 from quorum.infrastructure.config.project_trust import (
     WHY,
     Restrained,
@@ -34,7 +35,6 @@ from quorum.infrastructure.config.project_trust import (
     describe_passwords,
     restrict,
 )
-from quorum.infrastructure.config.quorum_table import explain_unreachable_rule
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import TomlFile
 from quorum.infrastructure.config.toml_text import KeyPath, escape_unprintable, format_key, parse_value

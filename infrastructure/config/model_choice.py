@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.loading import DEFAULT_ORIGIN, LoadedSettings
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_text import format_literal

@@ -14,9 +14,7 @@ from msgspec import Meta, Struct, field
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.mode import Mode
 from quorum.infrastructure.config.about import BARE_NAME, ProjectRule
-from quorum.infrastructure.config.guard_table import GuardName
 from quorum.infrastructure.config.keys import ANY_NAME, Key, find_node
-from quorum.infrastructure.config.mcp_table import SERVER_NAME
 from quorum.infrastructure.config.policy_table import (
     ALLOWED_MODELS,
     MIN_FAMILIES,
@@ -31,6 +29,7 @@ from quorum.infrastructure.config.policy_table import (
     ProviderIdentity,
     ServerIdentity,
 )
+from quorum.infrastructure.config.program_tables import SERVER_NAME, GuardName
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal, shorten_text
 from quorum.infrastructure.config.validation import (

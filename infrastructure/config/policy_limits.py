@@ -15,6 +15,7 @@ from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
 from quorum.domain.review.mode import Mode
 from quorum.infrastructure.config.about import ProjectRule
 from quorum.infrastructure.config.keys import find_key
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.policy_file import PATHS, RAISED, RULE, SWITCHES
 from quorum.infrastructure.config.policy_table import (
     MIN_FAMILIES,
@@ -25,7 +26,6 @@ from quorum.infrastructure.config.policy_table import (
     ManagedPolicy,
 )
 from quorum.infrastructure.config.project_trust import tighten_value
-from quorum.infrastructure.config.provider_table import ProviderTable
 from quorum.infrastructure.config.toml_text import (
     KeyPath,
     format_key,

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from quorum.domain.conversation.spend_caps import SpendCap
+from quorum.domain.conversation.cost import SpendCap
 from quorum.domain.review.ballot import guess_family
 from quorum.domain.review.mode import Mode
-from quorum.infrastructure.config.guard_table import GuardName
-from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.model_tables import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.program_tables import GuardName
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.infrastructure.config.validation import Assignment

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from quorum.domain.review.lens import list_unused_lenses
+from quorum.domain.review.ballot import list_unused_lenses
 from quorum.domain.sessions.trust import Standing
 from quorum.infrastructure.config.keys import find_key
 from quorum.infrastructure.config.loading import FLAG_ORIGIN, LoadedSettings, list_setting_values

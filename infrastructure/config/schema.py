@@ -18,24 +18,31 @@ from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.agents_table import AgentProgramTable
-from quorum.infrastructure.config.context_table import ContextTable
-from quorum.infrastructure.config.diagnostics_table import (
+from quorum.infrastructure.config.model_tables import (
+    MODEL_NAME,
+    PRICES,
+    ModelPriceTable,
+    ModelsTable,
+    ProviderTable,
+    QuorumTable,
+    build_repeat_check,
+    load_built_in_providers,
+)
+from quorum.infrastructure.config.program_tables import (
     DiagnosticsTable,
+    GuardTable,
+    HookTable,
+    McpTable,
+    find_foreign_setting,
+    find_program_problem,
     find_repeated_diagnostics,
+    find_repeated_guard,
     find_unfit_placeholder,
 )
-from quorum.infrastructure.config.guard_table import GuardTable, find_foreign_setting, find_repeated_guard
-from quorum.infrastructure.config.hook_table import HookTable, find_program_problem
-from quorum.infrastructure.config.mcp_table import McpTable
-from quorum.infrastructure.config.models_table import MODEL_NAME, ModelsTable, build_repeat_check
-from quorum.infrastructure.config.permission_table import PermissionTable
-from quorum.infrastructure.config.price_table import PRICES, ModelPriceTable
-from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
-from quorum.infrastructure.config.quorum_table import QuorumTable
+from quorum.infrastructure.config.session_tables import ContextTable, PermissionTable, WorkspaceTable
 from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.config.tui_table import TuiTable
 from quorum.infrastructure.config.web_address import is_web_address
-from quorum.infrastructure.config.workspace_table import WorkspaceTable
 from quorum.infrastructure.config.worktrees_table import WorktreesTable
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
 

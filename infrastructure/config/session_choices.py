@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct, field
 
 from quorum.application.events.event_bus import EventBus
-from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.session_kind import SessionKind

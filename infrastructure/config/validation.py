@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
-from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.keys import Key, Node, Table, find_nearest_key, find_node, load_schema_tree
 from quorum.infrastructure.config.toml_text import (
     KeyPath,

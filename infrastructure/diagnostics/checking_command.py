@@ -14,7 +14,7 @@ from quorum.application.cancellation import run_shielded
 from quorum.domain.calls.diagnostics import read_lines
 from quorum.domain.errors import DiagnosticsFailed, ToolError
 from quorum.domain.shell.sandbox import SandboxOn
-from quorum.infrastructure.config.diagnostics_table import FILES, DiagnosticsTable
+from quorum.infrastructure.config.program_tables import FILES, DiagnosticsTable
 from quorum.infrastructure.execution.commands.declared_program import (
     expand_declared_command,
     find_declared_program,

@@ -20,7 +20,7 @@ from quorum.infrastructure.config.model_choice import (
     StoredKey,
     find_no_stored_key,
 )
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.doctor.finding import Finding, fail, report_ok, warn
 from quorum.infrastructure.extras import is_installed, render_install_command

@@ -13,7 +13,6 @@ from msgspec import Struct
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files.file_metadata import MetadataNotKept
-from quorum.infrastructure.files.in_place import write_in_place
 from quorum.infrastructure.files.replacing import (
     is_bound_to_place,
     name_temporary,
@@ -22,6 +21,7 @@ from quorum.infrastructure.files.replacing import (
     require_unchanged,
     require_writable,
     sync_folder,
+    write_in_place,
     write_new_file,
 )
 from quorum.infrastructure.files.workspace import Location, Workspace, translate_os_errors

@@ -1,4 +1,7 @@
-"""The one path guard: what a model names is opened inside the workspace or not at all."""
+"""The one path guard: what a model names is opened inside the workspace or not at all.
+
+The roots of a workspace that are still what they were when they were added.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +15,20 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from quorum.application.calls.decided_access import is_decided_path, list_granted_paths
+from quorum.application.calls.batch_state import is_decided_path, list_granted_paths
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
-from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.files.held_files import refuse_held
 from quorum.infrastructure.files.opened_path import require_opened_at
+
+
+def list_standing_roots(roots: Sequence[str]) -> tuple[str, ...]:
+    """The roots of a workspace, links resolved, without added ones that are gone or lead elsewhere by now."""
+    first, *added = roots
+    standing = [folder for folder in added if os.path.isdir(folder) and os.path.realpath(folder) == folder]
+    return tuple(dict.fromkeys((os.path.realpath(first), *standing)))
+
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe put in a file's place must not block the opening, hence O_NONBLOCK.

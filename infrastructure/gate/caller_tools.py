@@ -23,9 +23,14 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.execution.commands.sealing import seal_command
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
 from quorum.infrastructure.tools.builtin.apply_patch import ApplyPatch
-from quorum.infrastructure.tools.builtin.drafting import Draft, build_seal, read_content
-from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
-from quorum.infrastructure.tools.builtin.matching import replace_text
+from quorum.infrastructure.tools.builtin.drafting import (
+    Draft,
+    build_seal,
+    decode_file,
+    encode_file,
+    read_content,
+)
+from quorum.infrastructure.tools.builtin.edit_file import replace_text
 from quorum.infrastructure.tools.builtin.reading import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 

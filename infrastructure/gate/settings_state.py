@@ -9,7 +9,7 @@ from pathlib import Path
 from quorum.infrastructure.config.paths import locate, locate_state_folder
 from quorum.infrastructure.config.policy_file import POLICY_PLACE
 from quorum.infrastructure.permissions.rule_file import FILE_NAME as RULES
-from quorum.infrastructure.trust.trust_file import FILE_NAME as TRUST
+from quorum.infrastructure.trust.decisions import FILE_NAME as TRUST
 
 _MOST_BYTES = 1 << 20
 

@@ -16,7 +16,7 @@ from typing import NoReturn, cast
 
 from msgspec import Struct, field
 
-from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import (
     Hook,
     HookSubject,
@@ -44,8 +44,8 @@ from quorum.domain.calls.hook import (
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError, HookFailure, QuorumError, ToolError
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.config.hook_table import HookTable, find_current_name
 from quorum.infrastructure.config.paths import locate_user_file
+from quorum.infrastructure.config.program_tables import HookTable, find_current_name
 from quorum.infrastructure.execution.commands.declared_program import (
     expand_declared_command,
     find_declared_program,

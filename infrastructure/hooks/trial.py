@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from quorum.application.calls.hook_chain import HookChain
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.hooks import HookSample, build_subject, copy_subject, encode_editable_field
 from quorum.application.events.event_bus import EventBus
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
+from quorum.domain.importing.foreign_rules import TranslatedRule, list_server_tools, name_server
 from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
-from quorum.domain.importing.translated_rule import TranslatedRule, list_server_tools, name_server
 from quorum.domain.review.permissions import Answer
 from quorum.domain.secrets.patterns import find_pattern_spans
-from quorum.infrastructure.config.mcp_table import SERVER_NAME
+from quorum.infrastructure.config.program_tables import SERVER_NAME
 from quorum.infrastructure.config.toml_text import escape_unprintable, hide_credentials, shorten_text
 from quorum.infrastructure.config.web_address import is_web_address
 

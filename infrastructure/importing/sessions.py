@@ -23,7 +23,9 @@ from quorum.domain.sessions.whole_session import WholeSession, chain_session
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.importing import claude_sessions, codex_sessions, opencode_sessions
+from quorum.infrastructure.importing import claude as claude_sessions
+from quorum.infrastructure.importing import codex as codex_sessions
+from quorum.infrastructure.importing import other_agents as opencode_sessions
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.session_files import ReadSource, SessionSource
 from quorum.infrastructure.secrets.known import SessionSecrets

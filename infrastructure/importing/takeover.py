@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from quorum.domain.importing.takeover_item import TakeoverItem
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
-from quorum.domain.review.permissions import Answer, Rule
-from quorum.domain.review.saved_rule import SavedRule
+from quorum.domain.review.permissions import Answer, Rule, SavedRule
 from quorum.infrastructure.config.about import DEFAULTS_ENTRY
 from quorum.infrastructure.config.config_file import ConfigFile
 from quorum.infrastructure.config.paths import is_present

@@ -12,7 +12,7 @@ from datetime import date
 from pathlib import Path
 
 from quorum.application.program_lookup import filter_environment, find_program
-from quorum.domain.instructions.environment import Environment, RepositoryState
+from quorum.domain.instructions.prompt_part import Environment, RepositoryState
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
 from quorum.domain.shell.sandbox import SandboxOn, SandboxState
 from quorum.domain.text.git_head import READ_BYTES, parse_git_file, parse_head

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.fuzzy import find_nearest_word
 
 if TYPE_CHECKING:
     import yaml

@@ -6,21 +6,35 @@ import os
 from pathlib import Path
 
 from quorum.domain.errors import ConfigError, MemoryRefused, StaleSeal, ToolError
-from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft, append_bullet
+from quorum.domain.instructions.instruction import (
+    Instruction,
+    InstructionFile,
+    InstructionScope,
+    MemoryDraft,
+    append_bullet,
+)
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustQuestion
-from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.encoding import UTF_8
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.instructions.files import LARGEST_FILE, NAMES, InstructionFiles
+from quorum.infrastructure.instructions.instruction_files import (
+    LARGEST_FILE,
+    NAMES,
+    InstructionFiles,
+    list_wanted,
+)
 from quorum.infrastructure.instructions.text_file import decode_text
-from quorum.infrastructure.instructions.trust import list_wanted
-from quorum.infrastructure.tools.builtin.drafting import Draft, carry_out, read_content
-from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
+from quorum.infrastructure.tools.builtin.drafting import (
+    Draft,
+    carry_out,
+    decode_file,
+    encode_file,
+    read_content,
+)
 from quorum.infrastructure.trust.decisions import TrustDecisions
 
 

@@ -8,13 +8,10 @@ from pathlib import Path
 from quorum.domain.instructions.offer_list import select_by_name
 from quorum.domain.sessions.trust import TrustContent
 from quorum.infrastructure.config.schema import Settings
-from quorum.infrastructure.instructions.agent_catalog import AGENTS
-from quorum.infrastructure.instructions.agent_files import AgentFiles
-from quorum.infrastructure.instructions.command_files import CommandFiles
-from quorum.infrastructure.instructions.skill_catalog import SKILLS
-from quorum.infrastructure.instructions.skill_folders import SkillFolders
-from quorum.infrastructure.instructions.trust import find_instruction_files, list_wanted
-from quorum.infrastructure.instructions.trusted_commands import list_wanted_commands
+from quorum.infrastructure.instructions.agent_catalog import AGENTS, AgentFiles
+from quorum.infrastructure.instructions.instruction_files import find_instruction_files, list_wanted
+from quorum.infrastructure.instructions.skill_catalog import SKILLS, SkillFolders
+from quorum.infrastructure.instructions.trusted_commands import CommandFiles, list_wanted_commands
 
 
 def list_wanted_contents(

@@ -1,5 +1,10 @@
 """What an MCP server answers in the forms of the protocol, so that one odd part of it costs only itself.
 
+Blocks of content from an MCP server: each as the protocol has it, or a text that names what it is. Entries of
+the lists of an MCP server, with the fields that are used; or why one cannot be. The output that an answer with
+structured content stands for: servers repeat it as text, or sum it up. Lists of an MCP server, which it gives
+page by page.
+
 The SDK drops a message that has a part it does not expect, and the call that it answers waits to its limit.
 """
 
@@ -7,20 +12,247 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from quorum.domain.calls.summary import describe_structure, extract_text, is_long
+from quorum.domain.text.json_text import is_json
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.output import OutputLimits, Stored, Structured, ToolOutput
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.mcp.answer_content import fit_blocks, fit_resource_content
-from quorum.infrastructure.mcp.answer_items import fit_prompt, fit_resource, fit_template, fit_tool
 from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText
 from quorum.infrastructure.tools.json_schema import find_mismatch
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
+
+
+_LONGEST_SHOWN = 2_000
+
+
+def fit_blocks(content: JsonValue) -> list[JsonObject]:
+    """The blocks of a content, which may also be one block or one text."""
+    if content is None:
+        return []
+    return [_fit_block(block) for block in (content if isinstance(content, list) else [content])]
+
+
+def _fit_block(block: JsonValue) -> JsonObject:
+    if not isinstance(block, Mapping):
+        return _make_text(block)
+    match block.get("type", "text" if "text" in block else None):
+        case "text" if block.get("text") is not None:
+            return _make_text(block["text"])
+        case "image" | "audio" as kind if isinstance(data := block.get("data"), str):
+            mime_type = block.get("mimeType")
+            return {
+                "type": kind,
+                "data": data,
+                "mimeType": mime_type if isinstance(mime_type, str) else "unknown",
+            }
+        case "resource_link" if isinstance(uri := block.get("uri"), str):
+            name = block.get("name")
+            return {"type": "resource_link", "uri": uri, "name": name if isinstance(name, str) else uri}
+        case "resource" if isinstance(resource := block.get("resource"), Mapping):
+            return {"type": "resource", "resource": fit_resource_content(resource)}
+        case "text" | "image" | "audio" | "resource_link" | "resource" as kind:
+            return _make_text(f"[{kind}, left out: it has not the fields of its type: {_show(block)}]")
+        case kind:
+            return _make_text(f"[a block of a type that is not known, {_show(kind)}: {_show(block)}]")
+
+
+def fit_resource_content(content: JsonValue) -> JsonObject:
+    """The content of a resource; one without text or data is a text that says so."""
+    if not isinstance(content, Mapping):
+        return {"uri": "", "text": content if isinstance(content, str) else _show(content)}
+    uri, mime_type = content.get("uri"), content.get("mimeType")
+    kind = {"mimeType": mime_type} if isinstance(mime_type, str) else {}
+    place: JsonObject = {"uri": uri if isinstance(uri, str) else "", **kind}
+    text, data = content.get("text"), content.get("blob")
+    if text is None and isinstance(data, str):
+        return {**place, "blob": data}
+    if text is None:
+        return {**place, "text": f"[it holds neither text nor data: {_show(content)}]"}
+    return {**place, "text": text if isinstance(text, str) else _show(text)}
+
+
+def _make_text(value: JsonValue) -> JsonObject:
+    return {"type": "text", "text": value if isinstance(value, str) else _show(value)}
+
+
+def _show(value: JsonValue) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+_NO_OBJECT = "it is no object"
+_NO_NAME = "it has no name"
+
+
+def fit_tool(item: JsonValue) -> JsonObject | str:
+    """A tool. One without a schema takes any arguments."""
+    if not isinstance(item, Mapping):
+        return _NO_OBJECT
+    if not isinstance(item.get("name"), str):
+        return _NO_NAME
+    schema = item.get("inputSchema")
+    if schema is not None and not isinstance(schema, Mapping):
+        return "the schema of its arguments is no object"
+    arguments = fit_arguments(schema or {})
+    if arguments is None:
+        return 'the schema of its arguments: its type is not "object"'
+    described = _choose_text(item, ("description", "title"))
+    return {"name": item["name"], **({"description": described} if described else {}), "inputSchema": arguments}
+
+
+def fit_arguments(schema: JsonObject) -> JsonObject | None:
+    """The schema of arguments with the outline that the protocol asks for; None where it is of no object."""
+    kind = schema.get("type")
+    if kind is not None and kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        return None
+    fitted = {key: value for key, value in schema.items() if key not in ("properties", "required", "$schema")}
+    fitted["type"] = "object"
+    properties, required, dialect = (schema.get(key) for key in ("properties", "required", "$schema"))
+    if isinstance(dialect, str):
+        fitted["$schema"] = dialect
+    if isinstance(properties, Mapping):
+        fitted["properties"] = {
+            key: value if isinstance(value, Mapping | bool) else {} for key, value in properties.items()
+        }
+    if isinstance(required, list):
+        fitted["required"] = [name for name in required if isinstance(name, str)]
+    return fitted
+
+
+def fit_prompt(item: JsonValue) -> JsonObject | str:
+    """A prompt; an argument without a name is left out."""
+    if not isinstance(item, Mapping):
+        return _NO_OBJECT
+    if not isinstance(item.get("name"), str):
+        return _NO_NAME
+    arguments = item.get("arguments")
+    parameters = [
+        {"name": each["name"], "required": each.get("required") in (True, "true")}
+        for each in (arguments if isinstance(arguments, list) else ())
+        if isinstance(each, Mapping) and isinstance(each.get("name"), str)
+    ]
+    return {**_select_texts(item, ("name", "description", "title")), "arguments": parameters}
+
+
+def fit_resource(item: JsonValue) -> JsonObject | str:
+    """A resource; without a name it is called by its address."""
+    return _fit_addressed(item, "uri")
+
+
+def fit_template(item: JsonValue) -> JsonObject | str:
+    """A template of resources; without a name it is called by its address."""
+    return _fit_addressed(item, "uriTemplate")
+
+
+def _fit_addressed(item: JsonValue, key: str) -> JsonObject | str:
+    if not isinstance(item, Mapping):
+        return _NO_OBJECT
+    if not isinstance(item.get(key), str):
+        return "it has no address"
+    return {"name": item[key], **_select_texts(item, (key, "name", "description", "mimeType"))}
+
+
+def _select_texts(item: JsonObject, keys: Sequence[str]) -> dict[str, JsonValue]:
+    return {key: value for key in keys if isinstance(value := item.get(key), str)}
+
+
+def _choose_text(item: JsonObject, keys: Sequence[str]) -> str:
+    return next((value for key in keys if isinstance(value := item.get(key), str) and value), "")
+
+
+_LIMITS = OutputLimits()
+
+
+def add_structure(text: str, value: JsonValue) -> str | ToolOutput:
+    """Return the output for an answer of this text and this structured content.
+
+    A text that says no more than the content gives way to it. Any other is the summary of the content, where it
+    is short enough for one, and else the whole answer: it is what the server wrote for models.
+    """
+    if not is_json(value) or _is_wrapped_text(text, value):
+        return text
+    structured = Structured(value)
+    if not text.strip() or _is_rendering(text, value):
+        return structured
+    if is_long(text, _LIMITS.summary_bytes):
+        return text
+    if is_long(written := extract_text(structured), _LIMITS.inline_bytes):
+        return Stored(structured, summary=f"{describe_structure(value)}\n{text}")
+    return f"{text}\n{written}"
+
+
+def _is_wrapped_text(text: str, value: JsonValue) -> bool:
+    """Whether the content is but that text under a key, as where a function returns a text."""
+    return isinstance(value, Mapping) and [*value.values()] == [text]
+
+
+def _is_rendering(text: str, value: JsonValue) -> bool:
+    """Whether the text is the same JSON, whole or entry by entry, maybe without the key that wraps it."""
+    wrapped = next(iter(value.values())) if isinstance(value, Mapping) and len(value) == 1 else value
+    parsed = _parse(text)
+    if parsed in (value, wrapped):
+        return True
+    lines = [_parse(line) for line in text.splitlines()]
+    return isinstance(wrapped, list) and lines == wrapped
+
+
+def _parse(text: str) -> object:
+    """The JSON of a text; the text itself where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+_MOST_PAGES = 200
+
+
+class Page(Protocol):
+    """A part of a list; `next_cursor` leads to the next one, and is empty at the end."""
+
+    @property
+    def next_cursor(self) -> str | None: ...
+
+
+_Page = TypeVar("_Page", bound=Page)
+
+
+async def iterate_pages(
+    fetch: Callable[[str | None], Awaitable[_Page]], notices: list[str]
+) -> AsyncIterator[_Page]:
+    """The pages that `fetch` answers for a cursor, None for the first; 200 at the most.
+
+    An end before the list's own goes to `notices`: pages that go in a circle, or one that fails after others.
+    """
+    from mcp.shared.exceptions import MCPError
+
+    cursor: str | None = None
+    seen: set[str] = set()
+    for count in range(_MOST_PAGES):
+        try:
+            page = await fetch(cursor)
+        except (MCPError, ValueError) as error:
+            if not count:
+                raise
+            notices.append(f"its list ends after {count} pages, for the next one failed: {error}")
+            return
+        yield page
+        cursor = page.next_cursor
+        if not cursor:
+            return
+        if cursor in seen:
+            notices.append(f"its list ends after {count + 1} pages, for the next one is one of them again")
+            return
+        seen.add(cursor)
+    notices.append(f"its list is longer than {_MOST_PAGES} pages, of which the first ones are read")
+
 
 RequestId: TypeAlias = int | str
 
@@ -82,7 +314,7 @@ class ServerAnswers:
         if isinstance(piece, list):  # a batch
             return [message for each in piece for message in self.read(each, answers=answers)]
         if not isinstance(piece, Mapping):
-            return [] if answers is None else [self.refuse(answers, "it is no message", _show(piece))]
+            return [] if answers is None else [self.refuse(answers, "it is no message", _show_value(piece))]
         if "method" in piece:
             return [{**piece, "jsonrpc": "2.0"}]
         request_id = self._find_request(piece.get("id"), answers)
@@ -95,11 +327,11 @@ class ServerAnswers:
             return [{**envelope, "error": _fit_error(error)}]
         if "result" not in piece:
             self._open[request_id] = request
-            return [self.refuse(request_id, "it holds neither a result nor an error", _show(piece))]
+            return [self.refuse(request_id, "it holds neither a result nor an error", _show_value(piece))]
         result = self._fit_result(request, piece["result"])
         if result is None:
             self._open[request_id] = request
-            return [self.refuse(request_id, "its result is no object", _show(piece))]
+            return [self.refuse(request_id, "its result is no object", _show_value(piece))]
         return [{**envelope, "result": result}]
 
     def refuse(self, request_id: RequestId, why: str, came: str) -> JsonObject:
@@ -207,7 +439,7 @@ class ServerAnswers:
         if structured is None and not content:
             others = {name: value for name, value in result.items() if name not in (*kept, "_meta")}
             if others:
-                content = [{"type": "text", "text": _show(others)}]
+                content = [{"type": "text", "text": _show_value(others)}]
         note = "" if is_error else self._find_mismatch(tool, structured)
         if isinstance(structured, Mapping) and not note and not is_error:
             return {**kept, "content": content, "structuredContent": structured}
@@ -230,18 +462,22 @@ class ServerAnswers:
 
 def _fit_error(error: JsonValue) -> JsonObject:
     if not isinstance(error, Mapping):
-        return {"code": _INTERNAL_ERROR, "message": error if isinstance(error, str) else _show(error)}
+        return {"code": _INTERNAL_ERROR, "message": error if isinstance(error, str) else _show_value(error)}
     code, message = error.get("code"), error.get("message")
     data = {"data": error["data"]} if "data" in error else {}
     if message is None:
         said = next((one for key in ("detail", "description", "reason") if (one := error.get(key))), None)
         message = "it gave no reason" if said is None else said
-    text = message if isinstance(message, str) else _show(message)
+    text = message if isinstance(message, str) else _show_value(message)
     if isinstance(code, int) and not isinstance(code, bool):
         return {"code": code, "message": text, **data}
     if isinstance(code, str) and re.fullmatch(r"-?\d{1,9}", code):
         return {"code": int(code), "message": text, **data}
-    return {"code": _INTERNAL_ERROR, "message": text if code is None else f"{_show(code)}: {text}", **data}
+    return {
+        "code": _INTERNAL_ERROR,
+        "message": text if code is None else f"{_show_value(code)}: {text}",
+        **data,
+    }
 
 
 def _fit_greeting(result: JsonObject) -> JsonObject:
@@ -279,7 +515,7 @@ def _as_list(value: JsonValue) -> Sequence[JsonValue]:
 
 
 def _as_text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else "" if value is None else _show(value)
+    return value if isinstance(value, str) else "" if value is None else _show_value(value)
 
 
 def _as_id(value: JsonValue) -> RequestId:
@@ -289,7 +525,7 @@ def _as_id(value: JsonValue) -> RequestId:
     return value if isinstance(value, int | str) else ""
 
 
-def _show(value: object) -> str:
+def _show_value(value: object) -> str:
     return (
         value
         if isinstance(value, str)

@@ -16,7 +16,6 @@ from mcp_types import (
 )
 
 from quorum.domain.errors import FormError, LoginError, QuorumError
-from quorum.domain.mcp.form_schema import read_form, read_text
 from quorum.domain.mcp.server_question import (
     FieldValue,
     ServerAction,
@@ -24,9 +23,11 @@ from quorum.domain.mcp.server_question import (
     ServerAnswer,
     ServerForm,
     ServerQuestion,
+    read_form,
+    read_text,
 )
-from quorum.infrastructure.mcp.oauth.safe_address import require_safe_address
-from quorum.infrastructure.mcp.open_calls import OpenCalls
+from quorum.infrastructure.mcp.connection import OpenCalls
+from quorum.infrastructure.mcp.oauth.login import require_safe_address
 
 AskPerson = Callable[[ServerQuestion], Awaitable[ServerAnswer]]
 """Puts a question to the person, and records the answer."""

@@ -1,18 +1,219 @@
-"""An MCP server that is reached over streamable HTTP."""
+"""An MCP server that is reached over streamable HTTP.
+
+What an MCP server answers over HTTP: each answer in the forms of the protocol, and its status in words.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import html
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
 from types import TracebackType
 
+import httpx2
 from mcp.client._transport import Transport, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import MCP_DEFAULT_SSE_READ_TIMEOUT, MCP_DEFAULT_TIMEOUT
 
-from quorum.infrastructure.mcp.answers import ServerAnswers
-from quorum.infrastructure.mcp.http_answers import LARGEST_ANSWER, AnswerClient
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.mcp.answers import RequestId, ServerAnswers
+from quorum.infrastructure.mcp.json_lines import Piece, UnreadableText, read_json
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
 from quorum.infrastructure.mcp.oauth.session_auth import SessionAuth
+
+LARGEST_ANSWER = 16 << 20
+"""The bytes of one answer, or of one event of a stream, at the most."""
+
+_SESSION = "mcp-session-id"
+_METHOD_NOT_FOUND = -32601
+_INTERNAL_ERROR = -32603
+_LONGEST_REASON = 500
+_TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+
+
+class AnswerClient(httpx2.AsyncClient):
+    """An HTTP client that reads what a server sends for `answers`.
+
+    `on_forgotten` is called where the server no longer knows the session of a request, which it has not done.
+    """
+
+    def __init__(
+        self,
+        answers: ServerAnswers,
+        *,
+        on_forgotten: Callable[[], None],
+        headers: Mapping[str, str],
+        auth: httpx2.Auth | None,
+    ) -> None:
+        timeout = httpx2.Timeout(MCP_DEFAULT_TIMEOUT, read=MCP_DEFAULT_SSE_READ_TIMEOUT)
+        super().__init__(headers=headers, auth=auth, timeout=timeout)
+        self._answers = answers
+        self._on_forgotten = on_forgotten
+
+    async def send(self, request: httpx2.Request, **options: object) -> httpx2.Response:
+        sent = _read_request(request)
+        self._answers.note_request(sent)
+        response = await super().send(request, **options)  # type: ignore[arg-type]
+        if response.is_redirect:
+            return response
+        request_id = sent.get("id") if "method" in sent else None
+        asked = request_id if isinstance(request_id, int | str) else None
+        kind = response.headers.get("content-type", "").lower()
+        if response.is_success and kind.startswith("text/event-stream"):
+            return _rebuild(response, stream=_FittedEvents(response, self._answers, asked))
+        if asked is None:
+            return response
+        body, fault = await _read_body(response)
+        text = body.decode("utf-8", "replace")
+        if response.status_code == 202 and not text.strip():
+            messages = [self._answers.refuse(asked, "HTTP 202 Accepted, and nothing else", text)]
+        elif response.is_success:
+            piece = UnreadableText(text) if fault else _read_piece(text)
+            messages = self._answers.read(piece, answers=asked)
+        else:
+            messages = [self._explain_status(request, response, text, asked)]
+        own = [message for message in messages if message.get("id") == asked]
+        message = own[0] if own else self._answers.refuse(asked, fault or "it is another message", text)
+        return _rebuild(response, content=json.dumps(message).encode())
+
+    def _explain_status(
+        self, request: httpx2.Request, response: httpx2.Response, text: str, asked: RequestId
+    ) -> JsonObject:
+        """The error that a status stands for, or that its body holds."""
+        piece = _read_piece(text)
+        error = piece.get("error") if isinstance(piece, Mapping) and "jsonrpc" in piece else None
+        status = response.status_code
+        if error is not None:
+            (message,) = self._answers.read({"error": error}, answers=asked)
+            code = _get_code(message)
+        else:
+            code = (
+                _METHOD_NOT_FOUND
+                if status in (404, 405) and _SESSION not in request.headers
+                else _INTERNAL_ERROR
+            )
+            words = _describe_status(response, text)
+            (message,) = self._answers.read({"error": {"code": code, "message": words}}, answers=asked)
+        is_unknown = status in (404, 410) and (error is None or code != _METHOD_NOT_FOUND)
+        if _SESSION in request.headers and (is_unknown or (status == 400 and "session" in text.lower())):
+            self._on_forgotten()
+        return message
+
+
+class _FittedEvents(httpx2.AsyncByteStream):
+    """The events of a stream, each with the messages of its data in the protocol's forms."""
+
+    def __init__(self, response: httpx2.Response, answers: ServerAnswers, asked: RequestId | None) -> None:
+        self._response = response
+        self._answers = answers
+        self._asked = asked
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        fields: list[bytes] = []
+        rest = b""
+        async for part in self._response.aiter_bytes():
+            *lines, rest = (rest + part).split(b"\n")
+            for line in lines:
+                fields.append(line.removesuffix(b"\r"))
+                if not fields[-1]:
+                    yield self._fit_event(fields)
+                    fields = []
+            if len(rest) + sum(map(len, fields)) > LARGEST_ANSWER:
+                yield self._end(fields, f"it is longer than {format_size(LARGEST_ANSWER)}")
+                return
+        fields.append(rest)
+        if any(field.startswith(b"data:") for field in fields):
+            yield self._fit_event(fields)
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+    def _fit_event(self, fields: list[bytes]) -> bytes:
+        data = [field[5:].removeprefix(b" ") for field in fields if field.startswith(b"data:")]
+        others = b"".join(field + b"\n" for field in fields if field and not field.startswith(b"data:"))
+        text = b"\n".join(data).decode("utf-8", "replace").strip()
+        if not text:
+            return others + (b"data:\n\n" if data else b"\n")
+        piece = _read_piece(text)
+        is_answer = not (isinstance(piece, Mapping) and "method" in piece)
+        messages = self._answers.read(piece, answers=self._asked if is_answer else None)
+        return b"".join(others + b"data: " + json.dumps(one).encode() + b"\n\n" for one in messages)
+
+    def _end(self, fields: list[bytes], why: str) -> bytes:
+        if self._asked is None:
+            return b""
+        came = b"\n".join(fields)[:LARGEST_ANSWER].decode("utf-8", "replace")
+        return b"data: " + json.dumps(self._answers.refuse(self._asked, why, came)).encode() + b"\n\n"
+
+
+def _read_request(request: httpx2.Request) -> JsonObject:
+    """The message that a request carries; empty where it carries none."""
+    try:
+        value = json.loads(request.content)
+    except (ValueError, httpx2.RequestNotRead):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _read_piece(text: str) -> Piece:
+    try:
+        return read_json(text.lstrip("\ufeff").strip())
+    except (ValueError, RecursionError):
+        return UnreadableText(text)
+
+
+async def _read_body(response: httpx2.Response) -> tuple[bytes, str]:
+    """As much of it as comes, and why that is not all; empty where it is."""
+    parts: list[bytes] = []
+    length = 0
+    try:
+        async for part in response.aiter_bytes():
+            parts.append(part)
+            length += len(part)
+            if length > LARGEST_ANSWER:
+                return b"".join(parts), f"it is longer than {format_size(LARGEST_ANSWER)}"
+    except httpx2.HTTPError as error:
+        return b"".join(parts), f"it was cut off ({str(error) or type(error).__name__})"
+    finally:
+        await response.aclose()
+    return b"".join(parts), ""
+
+
+def _rebuild(
+    response: httpx2.Response, *, content: bytes | None = None, stream: httpx2.AsyncByteStream | None = None
+) -> httpx2.Response:
+    kind = "text/event-stream" if content is None else "application/json"
+    session = {name: value for name, value in response.headers.items() if name.lower() == _SESSION}
+    return httpx2.Response(
+        200 if response.is_success else response.status_code,  # the SDK reads no answer under another
+        headers={"content-type": kind, **session},
+        content=content,
+        stream=stream,
+        request=response.request,
+    )
+
+
+def _describe_status(response: httpx2.Response, text: str) -> str:
+    """What a status and its body say, in one line."""
+    reason = response.reason_phrase
+    said = " ".join(html.unescape(_TAG.sub(" ", text)).split())
+    words = f"HTTP {response.status_code}{f' {reason}' if reason else ''}"
+    if said:
+        words += f": {make_printable(said, newlines=False)[:_LONGEST_REASON]}"
+    if wait := response.headers.get("retry-after"):
+        words += f" (it asks to wait: Retry-After {make_printable(wait, newlines=False)[:40]})"
+    if response.status_code >= 500:
+        words += "; whether the call took effect is not known"
+    return words
+
+
+def _get_code(message: JsonObject) -> JsonValue:
+    error = message.get("error")
+    return error.get("code") if isinstance(error, Mapping) else None
 
 
 class HttpTransport:

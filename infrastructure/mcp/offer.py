@@ -1,24 +1,240 @@
-"""What an MCP server offers: its tools, prompts and resources, as it lists them."""
+"""What an MCP server offers: its tools, prompts and resources, as it lists them.
+
+Prompts of an MCP server: the list of them, and the text of one as it is sent. A resource of an MCP server as it
+is attached to a prompt: whole lines of text, as many as fit. The tools of an MCP server whose names and schemas
+a session can use. What the person accepted of the tools of MCP servers: a digest for each, in a file of the
+state folder.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
-from msgspec import Struct
+import msgspec
+from msgspec import Meta, Struct
 
-from quorum.domain.errors import ToolError
-from quorum.domain.mcp.offered_prompt import OfferedPrompt
-from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.mcp.offered_tool import OfferedTool, make_offered_tool
+from quorum.domain.conversation.attachment import AttachedFile
+from quorum.domain.errors import ConfigError, ToolError
+from quorum.domain.mcp.offers import (
+    MOST_PROMPTS,
+    MOST_RESOURCES,
+    OfferedPrompt,
+    OfferedResource,
+    OfferedTool,
+    PromptParameter,
+    Selection,
+    make_offered_prompt,
+    make_offered_resource,
+    make_offered_tool,
+    select_tools,
+)
+from quorum.domain.text.amounts import format_size
+from quorum.domain.text.json_text import count_utf8_bytes
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.mcp.pages import iterate_pages
-from quorum.infrastructure.mcp.prompt import list_prompts
-from quorum.infrastructure.mcp.resource import list_resource_templates, list_resources
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.config.paths import is_present, locate_state_folder
+from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.files.private_file import OwnFile
+from quorum.infrastructure.mcp.answers import iterate_pages
+from quorum.infrastructure.mcp.argument_schema import adapt_schema
+from quorum.infrastructure.tools.json_schema import find_schema_problem
 
 if TYPE_CHECKING:
     from mcp import Client
+    from mcp_types import ContentBlock, GetPromptResult, ReadResourceResult
+
+
+_MOST_CHARACTERS = 100_000
+
+
+async def list_prompts(server: str, client: Client, notices: list[str]) -> tuple[OfferedPrompt, ...]:
+    """Those of the server, at most 100, one of each name; none where it does not say that it has any."""
+    if client.server_capabilities.prompts is None:
+        return ()
+    found: dict[str, OfferedPrompt] = {}
+    async for page in iterate_pages(lambda cursor: client.list_prompts(cursor=cursor), notices):
+        for each in page.prompts:
+            parameters = tuple(PromptParameter(one.name, bool(one.required)) for one in each.arguments or ())
+            prompt = make_offered_prompt(server, each.name, each.description or each.title or "", parameters)
+            found.setdefault(prompt.command, prompt)
+        if len(found) > MOST_PROMPTS or (len(found) == MOST_PROMPTS and page.next_cursor):
+            notices.append(f"of its prompts the first {MOST_PROMPTS} are offered")
+            break
+    return tuple(found.values())[:MOST_PROMPTS]
+
+
+def render_prompt(result: GetPromptResult) -> str:
+    """The text of its messages, with control sequences drawn, and cut at 100,000 characters."""
+    parts = [
+        f"[as an answer of the assistant]\n{text}" if message.role == "assistant" else text
+        for message in result.messages
+        if (text := _describe(message.content))
+    ]
+    whole = make_printable("\n\n".join(parts))
+    if (left_out := len(whole) - _MOST_CHARACTERS) > 0:
+        return f"{whole[:_MOST_CHARACTERS]}\n[{left_out:,} more characters are left out]"
+    return whole
+
+
+def _describe(block: ContentBlock) -> str:
+    from mcp_types import AudioContent, EmbeddedResource, ImageContent, ResourceLink, TextContent
+
+    match block:
+        case TextContent():
+            return block.text
+        case ImageContent() | AudioContent():
+            size = format_size(len(block.data) * 3 // 4)
+            return f"[{block.type}, {block.mime_type}, {size}: left out]"
+        case ResourceLink():
+            return f"[resource {block.uri}: {block.name}]"
+        case EmbeddedResource():
+            text = getattr(block.resource, "text", None)
+            place = str(block.resource.uri)
+            return f"[resource {place}]\n{text}" if isinstance(text, str) else f"[resource {place}: no text]"
+
+
+_NO_TEXT = "it is not text ({kind})"
+_NO_ROOM = "the context window has no room left for it"
+
+
+async def list_resources(server: str, client: Client, notices: list[str]) -> tuple[OfferedResource, ...]:
+    """The first 500 of the server; none where it does not say that it has any."""
+    if client.server_capabilities.resources is None:
+        return ()
+    found: list[OfferedResource | None] = []
+    async for page in iterate_pages(lambda cursor: client.list_resources(cursor=cursor), notices):
+        for each in page.resources:
+            found.append(make_offered_resource(server, each.uri, each.description or each.name))
+        if len(found) > MOST_RESOURCES or (len(found) == MOST_RESOURCES and page.next_cursor):
+            notices.append(f"of its resources the first {MOST_RESOURCES} are offered")
+            break
+    return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
+
+
+async def list_resource_templates(
+    server: str, client: Client, notices: list[str]
+) -> tuple[OfferedResource, ...]:
+    """The first 500 of the server; none where it does not say that it has resources."""
+    if client.server_capabilities.resources is None:
+        return ()
+    found: list[OfferedResource | None] = []
+    async for page in iterate_pages(lambda cursor: client.list_resource_templates(cursor=cursor), notices):
+        for each in page.resource_templates:
+            described = each.description or each.name
+            found.append(make_offered_resource(server, each.uri_template, described, is_template=True))
+        if len(found) > MOST_RESOURCES or (len(found) == MOST_RESOURCES and page.next_cursor):
+            notices.append(f"of its resources the first {MOST_RESOURCES} are offered")
+            break
+    return tuple(each for each in found if each is not None)[:MOST_RESOURCES]
+
+
+def attach_resource(name: str, found: ReadResourceResult, most_bytes: int) -> AttachedFile:
+    """Its texts, one after the other; or why nothing is attached. Escape sequences are drawn, not sent."""
+    texts = [text for each in found.contents if isinstance(text := getattr(each, "text", None), str)]
+    if not texts:
+        kinds = ", ".join(dict.fromkeys(each.mime_type or "of an unknown type" for each in found.contents))
+        kind = make_printable(kinds, newlines=False)[:80] or "nothing"
+        return AttachedFile(name=name, note=_NO_TEXT.format(kind=kind))
+    whole = "\n".join(texts)
+    lines = make_printable(whole).splitlines()
+    kept: list[str] = []
+    for line in lines:
+        most_bytes -= count_utf8_bytes(line) + 1
+        if most_bytes < 0:
+            break
+        kept.append(line)
+    if not kept:
+        return AttachedFile(name=name, note=_NO_ROOM if lines else "it is empty")
+    left_out = len(lines) - len(kept)
+    return AttachedFile(
+        name=name,
+        content="\n".join(kept),
+        first_line=1,
+        last_line=len(kept),
+        total_lines=len(lines),
+        size_bytes=count_utf8_bytes(whole),
+        note=f"{left_out} more lines are left out" if left_out else "",
+    )
+
+
+def select_usable_tools(server: str, tools: Sequence[OfferedTool], wanted: Sequence[str]) -> Selection:
+    """Those of `select_tools` whose arguments can be checked. Loads the validator: blocks."""
+    selection = select_tools(server, tools, wanted)
+    problems = list(selection.problems)
+    kept: list[OfferedTool] = []
+    for tool in selection.tools:
+        if (problem := find_schema_problem(adapt_schema(tool.input_schema).schema)) is None:
+            kept.append(tool)
+        else:
+            problems.append(f"the tool {tool.full_name} is not offered: the schema of its arguments: {problem}")
+    return Selection(tools=tuple(kept), problems=tuple(problems))
+
+
+FILE_NAME = "mcp-tools.json"
+_Digest = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+_CONTENT = msgspec.json.Decoder(dict[_Digest, dict[str, _Digest]])
+
+
+def compute_server_key(name: str, target: str) -> str:
+    """What the tools of a server are remembered under: another command or address is another server."""
+    return hashlib.sha256(f"{name}\0{target}".encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class PinnedTools:
+    """The digests of the tools that were accepted, by server and by the server's name of the tool.
+
+    Without a file, or with one that cannot be written, they hold for this run.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._file = None if folder is None else OwnFile(folder / FILE_NAME)
+        self._path = None if folder is None else folder / FILE_NAME
+        self._here: dict[str, dict[str, str]] = {}
+
+    def load(self, server: str) -> dict[str, str] | None:
+        """The tools of this server; None where it was never seen. Blocks. Raises ConfigError for a damaged
+        file: what is not known to be accepted is asked about."""
+        known = self._here.get(server)
+        return known if known is not None else self._read().get(server)
+
+    async def save(self, server: str, digests: Mapping[str, str]) -> str | None:
+        """Accept these from now on; a sentence where that cannot be remembered beyond this run."""
+        self._here[server] = dict(digests)
+        if self._file is None:
+            return None
+        try:
+            await run_in_thread(lambda _stop: self._write(server, digests))
+        except ConfigError as error:
+            return f"the tools of MCP servers are accepted in this session only: {error}"
+        return None
+
+    def _read(self) -> dict[str, dict[str, str]]:
+        if self._path is None or self._file is None or not is_present(self._path):
+            return {}
+        remedy = f"correct or remove {escape_path(self._path)}"
+        try:
+            if (danger := self._file.find_danger()) is not None:
+                raise ConfigError(f"{danger}; {remedy}")
+            return _CONTENT.decode(self._path.read_bytes())
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"{escape_path(self._path)} is damaged: {error}; {remedy}") from error
+        except OSError as error:
+            raise ConfigError(f"{escape_path(self._path)} cannot be read: {error.strerror}") from error
+
+    def _write(self, server: str, digests: Mapping[str, str]) -> None:
+        assert self._file is not None
+        self._file.change(lambda: json.dumps({**self._read(), server: dict(digests)}, indent=1) + "\n")
+
+
+def open_pinned_tools(environ: Mapping[str, str]) -> PinnedTools:
+    """Those of this machine's person; without a home folder, of this run."""
+    return PinnedTools(locate_state_folder(environ))
+
 
 _Entry = TypeVar("_Entry")
 

@@ -12,7 +12,7 @@ from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition
 from quorum.domain.errors import AttachmentError, StaleSeal, ToolError
-from quorum.domain.mcp.offered_tool import OfferedTool
+from quorum.domain.mcp.offers import OfferedTool
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import ToolOutput
@@ -89,7 +89,7 @@ class ServerTool:
             )
         if result.structured_content is None:
             return text
-        from quorum.infrastructure.mcp.structured_content import add_structure
+        from quorum.infrastructure.mcp.answers import add_structure
 
         return add_structure(text, result.structured_content)
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.mcp.offered_tool import OfferedTool, find_changed_tools
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.mcp.offers import OfferedTool, find_changed_tools
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.mcp.connection import ServerConnection
-from quorum.infrastructure.mcp.pins import PinnedTools, compute_server_key
+from quorum.infrastructure.mcp.offer import PinnedTools, compute_server_key, select_usable_tools
 from quorum.infrastructure.mcp.transports import describe_target, open_transport
-from quorum.infrastructure.mcp.usable_tools import select_usable_tools
 
 
 class ServerTrial(Struct, frozen=True, kw_only=True):

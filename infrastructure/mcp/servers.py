@@ -13,26 +13,34 @@ from msgspec import Struct, field
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.application.session.server_questions import ServerQuestions
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.errors import ConfigError, LoginError, ToolError
-from quorum.domain.mcp.argument_query import ArgumentQuery, choose_values
-from quorum.domain.mcp.offered_prompt import OfferedPrompt
-from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.mcp.offered_tool import OfferedTool, find_changed_tools, render_full_name
-from quorum.domain.mcp.server_status import ServerState, ServerStatus
+from quorum.domain.mcp.offers import (
+    ArgumentQuery,
+    OfferedPrompt,
+    OfferedResource,
+    OfferedTool,
+    ServerState,
+    ServerStatus,
+    choose_values,
+    find_changed_tools,
+    render_full_name,
+)
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.extras import is_installed, render_install_command
-from quorum.infrastructure.mcp.connection import ServerConnection
-from quorum.infrastructure.mcp.open_calls import OpenCalls
-from quorum.infrastructure.mcp.pins import PinnedTools, compute_server_key
-from quorum.infrastructure.mcp.prompt import render_prompt
-from quorum.infrastructure.mcp.resource import attach_resource
+from quorum.infrastructure.mcp.connection import OpenCalls, ServerConnection
+from quorum.infrastructure.mcp.offer import (
+    PinnedTools,
+    attach_resource,
+    compute_server_key,
+    render_prompt,
+    select_usable_tools,
+)
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 from quorum.infrastructure.mcp.server_tool import ServerTool
 from quorum.infrastructure.mcp.transports import describe_target, open_transport
-from quorum.infrastructure.mcp.usable_tools import select_usable_tools
 
 if TYPE_CHECKING:
     from mcp.client.session import ElicitationFnT

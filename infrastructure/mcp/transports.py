@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from quorum.application.program_lookup import explain_missing, filter_environment, find_program
 from quorum.domain.errors import ToolError
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 

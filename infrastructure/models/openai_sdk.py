@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, assert_nev
 import httpx2
 
 from quorum.application.ports.models import OnStreamEvent
-from quorum.domain.conversation.document import DocumentLimits
-from quorum.domain.conversation.image import ImageLimits
+from quorum.domain.conversation.attachment import DocumentLimits, ImageLimits
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError
 from quorum.domain.replacing import replace

@@ -12,8 +12,8 @@ from msgspec import Struct
 from quorum.application.events.event_bus import EventBus
 from quorum.application.instructions.system_prompt import SystemPrompt
 from quorum.application.panel.consensus_session import PromptPanels
-from quorum.application.panel.drafts import DraftPolicy
 from quorum.application.panel.panel import Panel
+from quorum.application.panel.participant_work import DraftPolicy
 from quorum.application.ports.changes import ChangeSource
 from quorum.application.ports.models import LlmExchange
 from quorum.application.turn.switchable_session import OpenExchange
@@ -64,8 +64,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def open_ensemble(self) -> Ensemble:
-        from quorum.application.panel.ensemble import Ensemble
-        from quorum.application.panel.ensemble_forms import ANSWERING_ROLE
+        from quorum.application.panel.ensemble import ANSWERING_ROLE, Ensemble
 
         return Ensemble(
             self.panel,
@@ -76,8 +75,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def open_plan_ensemble(self) -> PlanEnsemble:
-        from quorum.application.panel.plan_ensemble import PlanEnsemble
-        from quorum.application.panel.plan_ensemble_forms import PLANNING_ROLE
+        from quorum.application.panel.plan_ensemble import PLANNING_ROLE, PlanEnsemble
 
         return PlanEnsemble(
             self.panel,
@@ -89,8 +87,7 @@ class PanelForms(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def open_draft_ensemble(self) -> DraftEnsemble:
-        from quorum.application.panel.draft_ensemble import INSTRUCTION_FILE, DraftEnsemble
-        from quorum.application.panel.draft_ensemble_forms import DRAFTING_ROLE
+        from quorum.application.panel.draft_ensemble import DRAFTING_ROLE, INSTRUCTION_FILE, DraftEnsemble
 
         return DraftEnsemble(
             self.panel,

@@ -17,7 +17,7 @@ from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.models.shared.api_client import ApiClient, ProviderSettings
-from quorum.infrastructure.models.shared.effort_levels import list_efforts
+from quorum.infrastructure.models.shared.model_refusals import list_efforts
 from quorum.infrastructure.models.shared.provider import ApiProvider, Provider
 from quorum.infrastructure.provider_types import find_public_service
 
@@ -205,7 +205,7 @@ class ProviderRegistry:
                 assert_never(never)
         pace = None
         if settings.requests_per_minute:
-            from quorum.infrastructure.models.shared.pacing import RequestPace
+            from quorum.infrastructure.models.shared.retry import RequestPace
 
             pace = RequestPace(self._pacer, provider, RequestRate(settings.requests_per_minute))
         return ApiProvider(

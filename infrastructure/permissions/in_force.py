@@ -15,8 +15,8 @@ from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import Answer, Rule
 from quorum.infrastructure.config.paths import locate_user_file
-from quorum.infrastructure.config.permission_table import PermissionTable
 from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.config.session_tables import PermissionTable
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.permissions.rule_file import FILE_NAME, LoadedRules, RuleFile

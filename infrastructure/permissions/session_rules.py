@@ -7,18 +7,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from quorum.application.ports.samples import SampleStore
+from quorum.application.ports.rules import SampleStore
 from quorum.application.ports.tools import Tool, ToolSchemaPort
 from quorum.application.review.review import Review
 from quorum.application.review.rule_book import RuleBook
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import COMMAND_TOOL, Answer
+from quorum.domain.review.permissions import COMMAND_TOOL, Answer, HeldRule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.review.saved_rule import HeldRule
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.infrastructure.permissions.rule_file import RuleFile
-from quorum.infrastructure.permissions.rule_toml import PlacedRule
+from quorum.infrastructure.permissions.rule_file import PlacedRule, RuleFile
 from quorum.infrastructure.permissions.trial import try_call
 
 _CALL = re.compile(r"\s*(?P<tool>[A-Za-z0-9_-]+)\s*(?P<arguments>\{.*)", re.DOTALL)

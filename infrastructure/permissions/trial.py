@@ -9,10 +9,10 @@ from quorum.application.ports.tools import CommandTool, Tool, ToolSchemaPort
 from quorum.application.review.review import Review
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.permissions import Answer, Rule, Subject, find_matching_rules
+from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.nearest import find_nearest_word
 from quorum.infrastructure.config.toml_text import escape_unprintable
-from quorum.infrastructure.permissions.rule_toml import PlacedRule
+from quorum.infrastructure.permissions.rule_file import PlacedRule
 
 
 async def try_call(

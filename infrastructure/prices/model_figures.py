@@ -13,12 +13,11 @@ from importlib import resources
 import msgspec
 from msgspec import Struct
 
+from quorum.domain.conversation.context_size import find_output_limit
 from quorum.domain.conversation.cost import LongPrompt, Price, PriceTable, strip_date
-from quorum.domain.conversation.output_limits import find_output_limit
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.context_table import ModelWindowTable
-from quorum.infrastructure.config.price_table import ModelPriceTable
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ModelPriceTable, ProviderTable
+from quorum.infrastructure.config.session_tables import ModelWindowTable
 from quorum.infrastructure.provider_types import (
     DEFAULT_ANTHROPIC_OUTPUT_TOKENS,
     find_public_service,

@@ -10,9 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import unquote, urlsplit
 
-from quorum.domain.secrets.forms import is_plain_name, is_random, is_stand_in
-from quorum.domain.secrets.key_variables import is_public_name, is_secret_name_in_file
 from quorum.domain.secrets.known import LONGEST, NamedSecret
+from quorum.domain.secrets.patterns import (
+    is_plain_name,
+    is_public_name,
+    is_random,
+    is_secret_name_in_file,
+    is_stand_in,
+)
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.path_policy import PathPolicy, extract_last_names
-from quorum.domain.secrets.key_variables import CLOUD_KEYS, holds_a_secret
 from quorum.domain.secrets.known import NamedSecret
+from quorum.domain.secrets.patterns import CLOUD_KEYS, holds_a_secret
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.files.held_files import refuse_held

@@ -9,7 +9,7 @@ from quorum.application.ports.storage import BlobStore, OpenedSession, SessionAr
 from quorum.application.session.session_record import SessionRecord
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 

@@ -16,7 +16,7 @@ from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import ConfigError
 from quorum.domain.plan.phase import FAIL_TASK, RUN_TASK
-from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.own_code import find_name_conflict
 from quorum.infrastructure.tools.registration import ToolSource, check_tools

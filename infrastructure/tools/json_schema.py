@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, cast
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.tools.accepted_type import build_accepted_type, is_accepted
-from quorum.infrastructure.tools.argument_repair import build_example, explain_unknown_names, repair_arguments
+from quorum.infrastructure.tools.argument_repair import (
+    build_accepted_type,
+    build_example,
+    explain_unknown_names,
+    is_accepted,
+    repair_arguments,
+)
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.batch_state import hold_to_access
 from quorum.application.ports.workspace import MentionTarget
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.mention import LineRange, split_lines
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.workspace import Location, Workspace, escape_path
-from quorum.infrastructure.tools.builtin.file_page import PAGE_BYTES, BinaryFile, FilePage, PageReader
 from quorum.infrastructure.tools.builtin.list_directory import ListDirectory
+from quorum.infrastructure.tools.builtin.read_file import PAGE_BYTES, BinaryFile, FilePage, PageReader
 from quorum.infrastructure.tools.builtin.reading import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 

@@ -1,17 +1,196 @@
-"""What the person trusts, from earlier runs and in this one; nobody is asked twice about the same content."""
+"""What the person trusts, from earlier runs and in this one; nobody is asked twice about the same content.
+
+What the person trusts, in the state folder: `trust.toml` has a digest for each project's file, and `trusted-
+texts.json` the lines under each digest, so that a change can be shown.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import json
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct, field
 
 from quorum.application.ports.people import Approver
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import Standing, TrustContent, TrustItem, TrustQuestion
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.trust.trust_file import TrustedFiles, TrustFile, find_original, open_trust_file
+from quorum.infrastructure.blocking import run_in_thread
+from quorum.infrastructure.config.paths import is_present, locate_state_folder
+from quorum.infrastructure.config.toml_file import TomlFile, escape_path
+from quorum.infrastructure.config.toml_text import escape_unprintable, format_literal
+from quorum.infrastructure.files.private_file import PATIENCE_SECS, OwnFile
+
+FILE_NAME = "trust.toml"
+TEXTS_NAME = "trusted-texts.json"
+_PREAMBLE = """\
+# Project files that you trust, each with the SHA-256 of what it contained when you said so. Whatever else it
+# contains by now is asked about again. You may remove any of them; comments are not kept.
+# docs/trust.md explains them.
+"""
+
+
+class _TrustEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table as it stands in the file."""
+
+    file: Annotated[str, Meta(pattern=r"\A/")]
+    sha256: Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+
+
+class _Content(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    trusted: tuple[_TrustEntry, ...] = ()
+
+
+class TrustedFiles(Struct, frozen=True):
+    """The digest under which each file is trusted, and what is wrong with the record of it, if anything.
+
+    `worktrees` names the repository of each folder that is a worktree of one. Its files come from there, so
+    that what is trusted there is trusted in it, under the same name and with the same content.
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    warning: str | None = None
+    worktrees: Mapping[Path, Path] = field(default_factory=dict)
+
+    def find_standing(self, place: Path, digest: str) -> Standing:
+        """How this content stands with the person, at the place that `resolve_trusted_place` names."""
+        if self.digests.get(str(find_original(place, self.worktrees))) == digest:
+            return Standing.TRUSTED
+        known = self.digests.get(str(place))
+        if known is None:
+            return Standing.UNKNOWN
+        return Standing.TRUSTED if known == digest else Standing.CHANGED
+
+    def with_answer(self, question: TrustQuestion) -> TrustedFiles:
+        """The same once the person has said yes to this question."""
+        return replace(self, digests={**self.digests, **_list_digests(question)})
+
+
+def find_original(place: Path, worktrees: Mapping[Path, Path]) -> Path:
+    """The place in the repository of what lies in a worktree of it; of anything else the place itself."""
+    for folder, repository in worktrees.items():
+        if place.is_relative_to(folder):
+            return repository / place.relative_to(folder)
+    return place
+
+
+class TrustFile:
+    """Remembers what the person trusts, beyond the session."""
+
+    def __init__(self, path: Path, *, patience_secs: float = PATIENCE_SECS) -> None:
+        self._file = OwnFile(path, patience_secs=patience_secs)
+        self._path = path
+        self._texts = OwnFile(path.with_name(TEXTS_NAME), patience_secs=patience_secs)
+
+    def load(self) -> TrustedFiles:
+        """What is trusted. Never raises: where the file is damaged or not the person's own, it is nothing."""
+        try:
+            digests = self._read_digests()
+            danger = self._file.find_danger() if digests else None
+        except (ConfigError, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            remedy = f"no project's file is trusted until {escape_path(self._path)} is corrected or removed"
+            return TrustedFiles(warning=f"{reason} ({remedy})")
+        if danger is not None:
+            return TrustedFiles(
+                warning=f"{danger}, so no project's file is trusted; say chmod 600 {escape_path(self._path)}"
+            )
+        return TrustedFiles(digests)
+
+    async def trust(self, question: TrustQuestion) -> None:
+        """Remember that the answer was yes. Raises ConfigError, and then nothing is changed."""
+        await run_in_thread(lambda _stop: self._file.change(lambda: self._answer(question)))
+
+    def recall(self, places: Collection[str]) -> dict[str, tuple[str, ...]]:
+        """The lines that these files had when they were trusted, as far as they are known. Blocks."""
+        try:
+            texts = self._read_texts() if self._texts.find_danger() is None else {}
+            digests = self._read_digests()
+        except (ConfigError, OSError):
+            return {}  # what changed is not shown; whether something did, is known from elsewhere
+        return {place: tuple(texts[digests[place]]) for place in places if digests.get(place) in texts}
+
+    async def forget(self, places: Collection[Path]) -> tuple[Path, ...]:
+        """Trust none of these any more; those of them that were. Raises ConfigError."""
+        if not is_present(self._path):
+            return ()
+        forgotten: list[Path] = []
+
+        def without() -> str:
+            digests = self._read_digests()
+            forgotten.extend(place for place in places if digests.pop(str(place), None) is not None)
+            return _render_toml(digests)
+
+        await run_in_thread(lambda _stop: self._file.change(without))
+        if is_present(self._texts.path):
+            await run_in_thread(
+                lambda _stop: self._texts.change(lambda: self._render_texts(self._read_digests(), {}))
+            )
+        return tuple(forgotten)
+
+    def _answer(self, question: TrustQuestion) -> str:
+        """Keep what is trusted from now on, and return the text of the file that says that it is."""
+        digests = self._read_digests() | _list_digests(question)
+        rendered = _render_toml(digests)
+        texts = {item.digest: item.lines for item in question.items}
+        self._texts.change(lambda: self._render_texts(digests, texts))
+        return rendered
+
+    def _read_texts(self) -> Mapping[str, Sequence[str]]:
+        """The lines of contents by their digests. Raises OSError where there are none."""
+        try:
+            content = json.loads(self._texts.path.read_text(encoding="utf-8"))
+            return msgspec.convert(content, dict[str, list[str]])
+        except (ValueError, RecursionError):
+            return {}  # a damaged file costs a comparison, and is made anew
+
+    def _render_texts(self, digests: Mapping[str, str], added: Mapping[str, Sequence[str]]) -> str:
+        """The texts of what is trusted, and of nothing else."""
+        texts = {**(self._read_texts() if is_present(self._texts.path) else {}), **added}
+        return json.dumps({digest: texts[digest] for digest in sorted({*digests.values()} & texts.keys())})
+
+    def _read_digests(self) -> dict[str, str]:
+        if not is_present(self._path):
+            return {}
+        try:
+            content = msgspec.convert(TomlFile.read(self._path).data, _Content, strict=True)
+        except msgspec.ValidationError as problem:
+            raise ConfigError(
+                f"{escape_path(self._path)} is damaged: {escape_unprintable(str(problem))}"
+            ) from problem
+        return {entry.file: entry.sha256 for entry in content.trusted}
+
+
+def open_trust_file(environ: Mapping[str, str]) -> TrustFile | None:
+    """The file of what is trusted; None where there is no home folder."""
+    state = locate_state_folder(environ)
+    return TrustFile(state / FILE_NAME) if state is not None else None
+
+
+def _list_digests(question: TrustQuestion) -> dict[str, str]:
+    return {item.file: item.digest for item in question.items}
+
+
+def _render_toml(digests: Mapping[str, str]) -> str:
+    """The text of the file, which must be one that can be read again. Raises ConfigError."""
+    tables = (
+        f"\n[[trusted]]\nfile = {format_literal(file)}\nsha256 = {format_literal(digest)}\n"
+        for file, digest in sorted(digests.items())
+    )
+    text = "".join((_PREAMBLE, *tables))
+    try:
+        tomllib.loads(text)
+    except ValueError as error:
+        raise ConfigError(
+            "the name of the folder is not valid Unicode, so that it is trusted cannot be saved"
+        ) from error
+    return text
 
 
 class TrustDecisions:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.tool_calls import show_line
 from quorum.infrastructure.mcp.server_credentials import NO_CREDENTIALS, ServerCredentials
 
 ClientServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio

@@ -1,4 +1,7 @@
-"""One session of a client, from its opening to its end: one prompt at a time, each cancellable."""
+"""One session of a client, from its opening to its end: one prompt at a time, each cancellable.
+
+How a prompt ended, as the protocol says it and as quorum does.
+"""
 
 from __future__ import annotations
 
@@ -14,23 +17,68 @@ from acp.schema import (
     AvailableCommandsUpdate,
     Cost,
     PromptResponse,
+    StopReason,
     UnstructuredCommandInput,
+    Usage,
     UsageUpdate,
 )
 
 from quorum.acp_agent.client_approver import ClientApprover
 from quorum.acp_agent.config_options import ConfigOptions
-from quorum.acp_agent.endings import build_response
 from quorum.acp_agent.outbox import Outbox
 from quorum.acp_agent.prompt_blocks import PromptBlock, PromptBuilder
-from quorum.acp_agent.shown_text import show_line
+from quorum.acp_agent.tool_calls import convert_json, show_line
 from quorum.acp_agent.update_feed import UpdateFeed, build_message, build_notice
 from quorum.application.session.agent_session import AgentSession
+from quorum.domain.conversation.cost import SpendCap
+from quorum.domain.conversation.response import StopKind
 from quorum.domain.errors import AttachmentError, CommandRefused, ConversationError, LedgerError, QuorumError
-from quorum.domain.events.report import RunReport
+from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.instructions.custom_command import CustomCommand, parse_command
 from quorum.errors import complain
 from quorum.tui.keys.commands import PROMPT_COMMANDS, RESERVED_NAMES
+
+_TOKEN_STOPS = frozenset(
+    {StopKind.MAX_TOKENS.value, SpendCap.TOKENS.value, SpendCap.TURN_TOKENS.value},
+)
+_INTERNAL_ERROR = -32603
+
+
+def build_response(report: RunReport) -> PromptResponse:
+    """The answer to a prompt; `_meta` holds the object of `quorum run --output json` and its exit code.
+
+    Raises RequestError, with the same, where the provider failed.
+    """
+    ending = {"exit_code": report.exit_code, "report": convert_json(report.to_json())}
+    if report.provider_failed and report.status is RunStatus.FAILED:
+        raise RequestError(_INTERNAL_ERROR, report.error or "the provider failed", {"quorum": ending})
+    usage = report.usage
+    prompt_tokens = usage.input + usage.cache_read + usage.cache_write
+    return PromptResponse(
+        stop_reason=choose_stop_reason(report),
+        usage=Usage(
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            total_tokens=prompt_tokens + usage.output,
+            cached_read_tokens=usage.cache_read,
+            cached_write_tokens=usage.cache_write,
+            thought_tokens=usage.reasoning,
+        ),
+        field_meta={"quorum": ending},
+    )
+
+
+def choose_stop_reason(report: RunReport) -> StopReason:
+    """The nearest of the protocol's reasons to stop. What it has no word for is said in a message."""
+    match report.status:
+        case RunStatus.INTERRUPTED:
+            return "cancelled"
+        case RunStatus.REFUSED:
+            return "refusal"
+        case RunStatus.LIMIT:
+            return "max_tokens" if report.stop_reason in _TOKEN_STOPS else "max_turn_requests"
+        case RunStatus.COMPLETED | RunStatus.NEEDS_APPROVAL | RunStatus.FAILED:
+            return "end_turn"
 
 
 class OwnCommand(NamedTuple):
@@ -129,7 +177,7 @@ class SlashCommands:
         return "agents:\n" + "\n".join(lines)
 
 
-_INVALID_REQUEST, _INVALID_PARAMS, _INTERNAL_ERROR = -32600, -32602, -32603
+_INVALID_REQUEST, _INVALID_PARAMS, _CLIENT_SESSION_INTERNAL_ERROR = -32600, -32602, -32603
 _CLOSING_SECS = 20.0
 _LISTING_SECS = 2.0  # some clients know only the models of the answer that opens a session
 _PENDING = "a review is still open in this session: /retry asks again; any other prompt continues without it"
@@ -253,7 +301,7 @@ class ClientSession:
         except (AttachmentError, CommandRefused, ConversationError) as error:
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         except QuorumError as error:
-            raise RequestError(_INTERNAL_ERROR, str(error)) from error
+            raise RequestError(_CLIENT_SESSION_INTERNAL_ERROR, str(error)) from error
         if isinstance(done, str):
             self.outbox.put(build_message(done))
             await self.outbox.flush()

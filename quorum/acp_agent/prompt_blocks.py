@@ -20,7 +20,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from quorum.acp_agent.shown_text import fence, show_line
+from quorum.acp_agent.tool_calls import fence, show_line
 from quorum.acp_agent.unsaved_buffers import UnsavedBuffers
 from quorum.application.turn.attachments import Attachments
 from quorum.domain.conversation.attachment import Attachment

@@ -1,20 +1,39 @@
-"""Questions of MCP servers as permission requests, as far as a choice among a few options can answer them."""
+"""Questions of MCP servers as permission requests, as far as a choice among a few options can answer them.
+
+Questions of MCP servers as elicitations of the protocol, for a client that has forms, or opens addresses.
+"""
 
 from __future__ import annotations
 
-from acp.schema import PermissionOption
+import math
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
 
-from quorum.acp_agent.shown_text import show_line, show_text
-from quorum.acp_agent.tool_calls import CallContent, build_text_content
+from acp.schema import (
+    AcceptElicitationResponse,
+    ClientCapabilities,
+    CreateElicitationResponse,
+    DeclineElicitationResponse,
+    ElicitationFormSessionMode,
+    ElicitationSchema,
+    ElicitationUrlSessionMode,
+    PermissionOption,
+)
+
+from quorum.acp_agent.tool_calls import CallContent, build_text_content, show_line, show_text
 from quorum.domain.mcp.server_question import (
     FieldKind,
     FieldValue,
+    FormField,
     ServerAction,
     ServerAddress,
     ServerAnswer,
     ServerForm,
     ServerQuestion,
+    check_answer,
 )
+from quorum.errors import complain
 
 _MOST_OPTIONS = 8
 _DECLINE = "decline"
@@ -75,3 +94,106 @@ def _list_accepted(question: ServerQuestion) -> list[tuple[str, ServerAnswer]]:
             ]
         case ServerForm():
             return []
+
+
+_BOUNDS = {
+    FieldKind.TEXT: ("minLength", "maxLength"),
+    FieldKind.INTEGER: ("minimum", "maximum"),
+    FieldKind.NUMBER: ("minimum", "maximum"),
+    FieldKind.CHOICES: ("minItems", "maxItems"),
+}
+
+
+def can_elicit(question: ServerQuestion, client: ClientCapabilities | None) -> bool:
+    """Whether a client says that it can put this question. A form must not ask for a secret."""
+    elicitation = client.elicitation if client is not None else None
+    match question:
+        case ServerForm(fields=fields):
+            return bool(elicitation and elicitation.form) and not any(one.asks_for_secret for one in fields)
+        case ServerAddress():
+            return bool(elicitation and elicitation.url)
+
+
+def describe_question(question: ServerQuestion) -> str:
+    """Who asks, and the server's own words."""
+    where = f"\n\nIt leads to {show_line(question.host)}" if isinstance(question, ServerAddress) else ""
+    return f"{render_question_title(question)}:\n\n{show_text(question.message)}{where}"
+
+
+def build_elicitation(
+    question: ServerQuestion, session_id: str
+) -> ElicitationFormSessionMode | ElicitationUrlSessionMode:
+    """The question as the client shows it."""
+    match question:
+        case ServerForm(fields=fields):
+            schema = {
+                "type": "object",
+                "properties": {one.name: _build_property(one) for one in fields},
+                "required": [one.name for one in fields if one.is_required],
+            }
+            return ElicitationFormSessionMode(
+                session_id=session_id, requested_schema=ElicitationSchema.model_validate(schema)
+            )
+        case ServerAddress(address=address):
+            shown = {"sessionId": session_id, "elicitationId": str(uuid4()), "url": address}
+            return ElicitationUrlSessionMode.model_validate(shown)
+
+
+def read_answer(question: ServerQuestion, response: CreateElicitationResponse) -> ServerAnswer:
+    """What the person chose. A form with values that do not fit it decides nothing, and is complained of."""
+    match response, question:
+        case AcceptElicitationResponse(), ServerAddress():
+            return ServerAnswer(action=ServerAction.ACCEPT)
+        case AcceptElicitationResponse(content=content), ServerForm(fields=fields):
+            values = {
+                name: _convert_value(value, {one.name: one.kind for one in fields}.get(name))
+                for name, value in (content or {}).items()
+                if value is not None
+            }
+            if problems := check_answer(question, values):
+                asked = render_question_title(question)
+                complain(f"{asked}; the client's answer does not fit: {show_line(one)}" for one in problems)
+                return ServerAnswer(action=ServerAction.CANCEL)
+            return ServerAnswer(action=ServerAction.ACCEPT, values=values)
+        case DeclineElicitationResponse(), _:
+            return ServerAnswer(action=ServerAction.DECLINE)
+        case _:
+            return ServerAnswer(action=ServerAction.CANCEL)
+
+
+def _convert_value(value: Any, kind: FieldKind | None) -> FieldValue:
+    """The value as the field has it. Clients of JSON have one kind of number."""
+    if isinstance(value, list):
+        return tuple(map(str, value))
+    if kind is FieldKind.INTEGER and isinstance(value, float) and value.is_integer():
+        return int(value)
+    found: FieldValue = value
+    return found
+
+
+def _build_property(one: FormField) -> Mapping[str, object]:
+    choices = [{"const": choice.value, "title": show_line(choice.title)} for choice in one.choices]
+    match one.kind:
+        case FieldKind.TEXT:
+            own: dict[str, object] = {"type": "string", "format": one.format and one.format.value}
+        case FieldKind.INTEGER | FieldKind.NUMBER | FieldKind.BOOLEAN:
+            own = {"type": one.kind.value}
+        case FieldKind.CHOICE:
+            own = {"type": "string", "oneOf": choices}
+        case FieldKind.CHOICES:
+            own = {"type": "array", "items": {"anyOf": choices}}
+    own |= {"title": show_line(one.title), "description": show_text(one.description) or None}
+    own["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
+    return {name: value for name, value in (own | _build_bounds(one)).items() if value is not None}
+
+
+def _build_bounds(one: FormField) -> dict[str, object]:
+    """The bounds as the schema takes them: whole numbers but for a number, and no negative sizes."""
+    if one.kind not in _BOUNDS:
+        return {}
+    least, most = one.least, one.most
+    if one.kind is not FieldKind.NUMBER:
+        least, most = least and math.ceil(least), most and math.floor(most)
+    if one.kind in (FieldKind.TEXT, FieldKind.CHOICES):
+        least, most = least and max(0, least), most and max(0, most)
+    return dict(zip(_BOUNDS[one.kind], (least, most), strict=True))

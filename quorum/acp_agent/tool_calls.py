@@ -1,10 +1,15 @@
-"""Calls of tools as the protocol words them: kind, title, places, arguments, content and status."""
+"""Calls of tools as the protocol words them: kind, title, places, arguments, content and status.
+
+Text as it goes to a client: nothing in it acts on a terminal or hides, and no output closes its fence. A
+unified diff as the protocol words one: for each hunk the lines before and after.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from acp.schema import (
     ContentToolCallContent,
@@ -18,12 +23,105 @@ from acp.schema import (
     ToolKind,
 )
 
-from quorum.acp_agent.diff_blocks import render_diff, split_hunks
-from quorum.acp_agent.shown_text import fence, show_line, show_text
 from quorum.application.view.entries import Batch, Call, Entry, Kept, NoticeKind, Phase
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.text.json_value import JsonObject, JsonValue
+from quorum.domain.text.printable import make_printable
+from quorum.domain.text.unified_diff import DiffLine, parse_diff
+
+_BACKTICKS = re.compile(r"`{3,}")
+
+
+def show_text(text: str) -> str:
+    """The text without anything that could act or hide. Tabs stay: they may be part of code."""
+    return "\t".join(make_printable(part) for part in text.split("\t"))
+
+
+def show_line(text: str, longest: int = 200) -> str:
+    """The text on one line, and cut where it is longer."""
+    line = make_printable(text, newlines=False)
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def fence(text: str, language: str = "") -> str:
+    """The text as a code block of Markdown, in a fence that nothing in it closes."""
+    shown = show_text(text).removesuffix("\n")
+    ticks = "`" * max([3, *(len(found) + 1 for found in _BACKTICKS.findall(shown))])
+    return f"{ticks}{language}\n{shown}\n{ticks}"
+
+
+_FILE = re.compile(r"(?:---|\+\+\+) (?:[ab]/)?(?P<name>[^\t]+)")
+_NOWHERE = "/dev/null"
+
+
+class ChangedStretch(NamedTuple):
+    """A hunk: its file as the diff names it, its first line in the new file, and its text before and after.
+
+    `old` is None where the file is new.
+    """
+
+    file: str
+    line: int
+    old: str | None
+    new: str
+
+
+class _Hunk:
+    """The lines of one hunk, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.sides: dict[str, list[str]] = {"-": [], "+": []}
+        self.line = 0
+        self._written: tuple[list[str], ...] = ()
+
+    def add(self, line: DiffLine) -> None:
+        self._written = tuple(self.sides[sign] for sign in ("-", "+") if line.sign in (sign, " "))
+        for side in self._written:
+            side.append(f"{line.text}\n")
+        self.line = self.line or line.new or 0
+
+    def end_without_newline(self) -> None:
+        for side in self._written:
+            side[-1] = side[-1].removesuffix("\n")
+
+    def close(self, names: Mapping[str, str]) -> ChangedStretch:
+        file = names["+"] if names["+"] not in ("", _NOWHERE) else names["-"]
+        before = None if names["-"] == _NOWHERE else "".join(self.sides["-"])
+        return ChangedStretch(file, self.line, before, "".join(self.sides["+"]))
+
+
+def split_hunks(diff: str) -> Iterator[ChangedStretch]:
+    """Each hunk of a diff, in order."""
+    names = {"-": "", "+": ""}
+    hunk: _Hunk | None = None
+    for line in parse_diff(diff):
+        if hunk is not None and line.sign in ("-", "+", " "):
+            hunk.add(line)
+        elif hunk is not None and line.text.startswith("\\"):
+            hunk.end_without_newline()
+        else:
+            if hunk is not None:
+                yield hunk.close(names)
+            hunk = _Hunk() if line.sign == "@" else None
+            if (found := _FILE.match(line.text)) is not None:
+                names[line.text[0]] = found["name"]
+    if hunk is not None:
+        yield hunk.close(names)
+
+
+def render_diff(diff: str, cwd: str) -> list[FileEditToolCallContent]:
+    """What an editor draws as a diff; what could hide in it is visible."""
+    return [
+        FileEditToolCallContent(
+            type="diff",
+            path=str(PurePosixPath(cwd) / hunk.file),
+            old_text=None if hunk.old is None else show_text(hunk.old),
+            new_text=show_text(hunk.new),
+        )
+        for hunk in split_hunks(diff)
+    ]
+
 
 CallContent: TypeAlias = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 

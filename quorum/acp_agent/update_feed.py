@@ -20,18 +20,18 @@ from acp.schema import (
 
 from quorum.acp_agent.config_options import ConfigOptions
 from quorum.acp_agent.outbox import SessionUpdate
-from quorum.acp_agent.shown_text import show_line, show_text
 from quorum.acp_agent.tool_calls import (
     build_call_id,
     find_call,
     identify_call,
     report_progress,
+    show_line,
+    show_text,
     start_call,
     update_call,
 )
-from quorum.application.panel.code_review_text import render_review_result
+from quorum.application.panel.code_review import render_review_result
 from quorum.application.session.session_record import SessionRecord
-from quorum.application.view.endings import PROCESS_ENDED
 from quorum.application.view.entries import (
     AnswerEntry,
     Batch,
@@ -45,6 +45,7 @@ from quorum.application.view.entries import (
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.present import Step, StepStatus
 from quorum.application.view.session_view import SessionView
+from quorum.application.view.wording import PROCESS_ENDED
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.domain.code_review.review_result import ReviewResult

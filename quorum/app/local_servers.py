@@ -11,14 +11,14 @@ from quorum.command_line.options import StartOptions
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.config_file import ConfigFileEdit
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import KeyPath
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.provider_types import ProviderType
 from quorum.settings import load, open_own_file
-from quorum.tui.agent.local_servers import LocalServerProposal
+from quorum.tui.agent.services import LocalServerProposal
 
 _TYPE: ProviderType = "openai-chat"
 _MODEL: KeyPath = ("models", "decision")

@@ -27,7 +27,7 @@ from quorum.infrastructure.config.paths import locate
 from quorum.infrastructure.config.toml_file import TomlFile, escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, format_key, format_literal
 from quorum.settings import check_keys, load
-from quorum.tui.agent.settings_service import Setting, Target, Written
+from quorum.tui.agent.services import Setting, Target, Written
 
 PROJECT = "the project's file"
 _KEYS = ("tui", "keys")
@@ -122,8 +122,7 @@ def _build_setting(account: SettingAccount) -> Setting:
 
 def _list_keys(found: Sequence[Setting]) -> Iterator[Setting]:
     """A setting for each action that has keys, whether or not the person has others for it."""
-    from quorum.tui.keys.keymap import is_remappable, list_key_actions
-    from quorum.tui.keys.names import label_key
+    from quorum.tui.keys.keymap import is_remappable, label_key, list_key_actions
 
     present = {each.name: each for each in found if each.table == format_key(_KEYS)}
     listed: set[str] = set()

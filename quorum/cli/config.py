@@ -145,9 +145,9 @@ def _untrust(options: StartOptions, root: Path) -> int:
 
     from quorum.domain.text.printable import make_printable
     from quorum.infrastructure.config.paths import FILE_NAME, resolve_trusted_place
-    from quorum.infrastructure.instructions.files import NAMES as INSTRUCTION_FILES
+    from quorum.infrastructure.instructions.instruction_files import NAMES as INSTRUCTION_FILES
     from quorum.infrastructure.instructions.project_contents import list_wanted_contents
-    from quorum.infrastructure.trust.trust_file import open_trust_file
+    from quorum.infrastructure.trust.decisions import open_trust_file
 
     folders = [file.parent for file in _find_locations(options, root).project_search]
     places = [
@@ -201,7 +201,7 @@ def _render_keys(loaded: LoadedSettings) -> Iterator[str]:
 
 
 def _join_keys(keys: tuple[str, ...]) -> str:
-    from quorum.tui.keys.names import label_key
+    from quorum.tui.keys.keymap import label_key
 
     return ", ".join(map(label_key, keys))
 

@@ -15,7 +15,7 @@ from quorum.command_line.shared import PLACES
 from quorum.errors import UsageError, complain
 
 if TYPE_CHECKING:
-    from quorum.infrastructure.config.provider_table import ProviderTable
+    from quorum.infrastructure.config.model_tables import ProviderTable
     from quorum.infrastructure.secrets.key_ring import KeyRing
 
 INTERRUPTED = 130
@@ -131,7 +131,7 @@ def _read_key(name: str) -> str:
 
 def _check_name(name: str, tables: Mapping[str, ProviderTable]) -> None:
     from quorum.domain.errors import ConfigError
-    from quorum.domain.text.nearest import find_nearest_word
+    from quorum.domain.text.fuzzy import find_nearest_word
 
     if name not in tables:
         near = find_nearest_word(name, tuple(tables))

@@ -59,7 +59,7 @@ def find_nearest_name(word: str, names: Iterable[str]) -> str | None:
     """
     if not _BARE_WORD.fullmatch(word):
         return None
-    from quorum.domain.text.nearest import count_edits
+    from quorum.domain.text.fuzzy import count_edits
 
     distances = {name: count_edits(word.lower(), name) for name in names}
     near = {name: edits for name, edits in distances.items() if edits <= len(name) // _LETTERS_PER_EDIT}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.fleet.fleet_session import FleetSession, FleetState
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.domain.text.ages import format_wait
+from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table

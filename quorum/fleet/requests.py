@@ -14,7 +14,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.fleet.fleet_session import FleetRequest
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
-from quorum.infrastructure.references.open_pull_requests import OpenPullRequest, list_open_pull_requests
+from quorum.infrastructure.references.github import OpenPullRequest, list_open_pull_requests
 
 _FIELDS = ("prompt", "cwd", "name", "key")
 _MOST_BYTES = 64 << 20

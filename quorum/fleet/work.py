@@ -53,7 +53,7 @@ OF_PROVIDERS = {
 }
 """By the type of a provider in the settings."""
 
-_OF_BUCKETS = ("quorum.infrastructure.store.objects.former_contents", "obstore.store")
+_OF_BUCKETS = ("quorum.infrastructure.store.objects.object_store", "obstore.store")
 
 
 def fork_processes(options: StartOptions) -> ForkedWorker | int:

@@ -16,10 +16,14 @@ from quorum.domain.events.event import (
 from quorum.domain.events.report import usage_to_json
 from quorum.domain.panel.cost_estimate import CostEstimate
 from quorum.domain.panel.debate_record import DebateObjection, DebateRecord, ObjectionRuling
-from quorum.domain.panel.panel_answer import AnswerStatus, Participant
-from quorum.domain.panel.panel_form import PanelForm
-from quorum.domain.panel.peer_review import rank_answers
-from quorum.domain.panel.synthesis import Point, Synthesis
+from quorum.domain.panel.panel_answer import (
+    AnswerStatus,
+    PanelForm,
+    Participant,
+    Point,
+    Synthesis,
+    rank_answers,
+)
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.json_value import JsonObject, JsonValue
 

@@ -15,9 +15,7 @@ from contextlib import contextmanager
 from typing import assert_never
 
 from quorum.application.session.agent_session import AgentSession
-from quorum.application.view.debate_wording import describe_debate_step
-from quorum.application.view.endings import describe_unknown_stop
-from quorum.application.view.panel_wording import describe_panel_step
+from quorum.application.view.wording import describe_debate_step, describe_panel_step, describe_unknown_stop
 from quorum.command_line.options import OutputFormat
 from quorum.domain.calls.job import describe_job_end
 from quorum.domain.code_review.review_result import ReviewResult
@@ -58,7 +56,7 @@ from quorum.domain.events.event import (
     UnaskedCallReported,
 )
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_answer import PanelForm
 from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.amounts import format_duration
@@ -124,7 +122,7 @@ class FinalReviewReport:
         """The review as Markdown; empty where there is none."""
         if self._result is None:
             return ""
-        from quorum.application.panel.code_review_text import render_review_result
+        from quorum.application.panel.code_review import render_review_result
 
         return render_review_result(self._result)
 

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import QuorumError
 from quorum.rpc.approval import Hand
-from quorum.rpc.executions import describe_execution
 from quorum.rpc.json_rpc import build_invalid_params, make_refusal
-from quorum.rpc.panes import describe_pane, find_tab
+from quorum.rpc.panes import describe_execution, describe_pane, find_tab, name_of_screen
 from quorum.rpc.questions import open_question
-from quorum.rpc.screen_names import name_of_screen
 from quorum.rpc.wording import find_risk
 from quorum.tui.chat.chat_screen import ChatScreen
 from quorum.tui.keys.commands import NotACommand, find_action, find_prompt, is_command

@@ -1,9 +1,12 @@
-"""Pieces of HTML: whatever is put into a page is escaped here, and nothing else makes pages."""
+"""Pieces of HTML: whatever is put into a page is escaped here, and nothing else makes pages.
+
+Forms that browsers send.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from aiohttp import web
 
@@ -31,3 +34,17 @@ def render_page(title: str, body: Iterable[str], *, style: str, head: str = "") 
     )
     # A file's name may hold half a surrogate pair; `make_printable` shows those, this is the last resort.
     return web.Response(body=text.encode("utf-8", "replace"), content_type="text/html", charset="utf-8")
+
+
+_KIND = "application/x-www-form-urlencoded"
+
+
+async def read_form(request: web.Request) -> Mapping[str, str]:
+    """The fields of a form; of two with one name the first. Raises HTTPBadRequest for what is no form."""
+    if request.content_type != _KIND:
+        raise web.HTTPBadRequest(text="this is no form of this server")
+    try:
+        fields = await request.post()
+    except (ValueError, LookupError) as error:  # no text, or of an unknown encoding
+        raise web.HTTPBadRequest(text="this form cannot be read") from error
+    return {name: text for name in fields if isinstance(text := fields[name], str)}

@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.code_review.change import ChangeHunk
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
-from quorum.domain.code_review.finding import FindingStanding
+from quorum.domain.code_review.review_result import FindingStanding
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import NothingToReview, ProviderError
 from quorum.domain.events.event import (
@@ -17,8 +17,7 @@ from quorum.domain.events.event import (
     PartReviewed,
 )
 from quorum.domain.replacing import replace
-from quorum.domain.review.ballot import Verdict, Vote
-from quorum.domain.review.lens import Lens
+from quorum.domain.review.ballot import Lens, Verdict, Vote
 from quorum.domain.text.json_value import JsonValue
 from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis, trial
 from tests.support.fake_gateway import Answers

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
 from quorum.domain.conversation.context_size import estimate_bytes

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.application.calls import batch_state, call_run, tool_runtime
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.turn.agent_limits import AgentLimits
 from quorum.domain.calls.access import Access

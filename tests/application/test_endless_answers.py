@@ -11,7 +11,7 @@ from quorum.application.panel.debate import Debate
 from quorum.application.panel.discussion import Discussion
 from quorum.application.panel.ensemble import Ensemble
 from quorum.application.panel.panel_session import PanelSession
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from quorum.domain.events.event import ObjectionsRaised, PanelAnswered, PanelReviewed
 from quorum.domain.panel.panel_answer import AnswerStatus
 from tests.support.builders import a_call, calls_response

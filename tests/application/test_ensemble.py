@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.panel.consensus_choice import ConsensusChoice
-from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
+from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.ensemble import Ensemble
 from quorum.application.panel.panel_session import NoPanelAnswer
 from quorum.domain.calls.tool import ToolResultMessage

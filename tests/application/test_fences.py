@@ -12,8 +12,7 @@ from quorum.application.review.ballot_paper import render_question
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
 from quorum.domain.panel.debate_record import AnswerDefence, DebateRecord, ObjectionResponse, number_objections
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer
-from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview
+from quorum.domain.panel.panel_answer import Agreement, AnswerReview, AnswerStatus, PanelAnswer, PeerReview
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.severity import Severity
 from tests.support.builders import a_call, a_context

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookMatcher
+from quorum.application.calls.hook_chain import HookMatcher
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.calls.tool_runtime import ToolBatch
 from quorum.application.turn.agent_limits import AgentLimits

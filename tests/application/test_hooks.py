@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook, RequestDraft, ResultDraft
 from quorum.application.turn.agent_limits import AgentLimits
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
@@ -25,7 +25,7 @@ from quorum.domain.calls.hook import (
     TurnEndAnswer,
 )
 from quorum.domain.calls.planners import PLANNERS
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage
 from quorum.domain.conversation.response import LlmResponse

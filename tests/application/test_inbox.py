@@ -7,10 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from quorum.application.inbox.board import read_board
-from quorum.application.inbox.inbox import Inbox
+from quorum.application.inbox.inbox import Inbox, build_request, read_board
 from quorum.application.inbox.inbox_approver import InboxApprover
-from quorum.application.inbox.inbox_question import build_request
 from quorum.application.ports.people import ReviewContext, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
 from quorum.domain.calls.packet import ReviewPacket
@@ -34,10 +32,10 @@ from quorum.domain.review.questions import (
     DecisionLabel,
     NobodyThere,
     Reject,
+    RemoteAnswer,
     ReviewAnswer,
     ReviewRequest,
 )
-from quorum.domain.review.remote_answer import RemoteAnswer
 from quorum.domain.sessions.past_session import ContinuedSession, LedgerRecord, NewSession
 from quorum.tui.screens.review.hidden_parts import reveal_hidden
 from tests.support.builders import a_call, a_context, calls_response

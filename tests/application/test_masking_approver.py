@@ -10,10 +10,9 @@ from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import MaskedPacket, SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
-from quorum.domain.review.past_call import PastAnswer
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import Approve, Edit, Reject, ReviewAnswer, ReviewRequest, RuleOffer
-from quorum.domain.review.rule_replay import ReplayGroup, RuleReplay
+from quorum.domain.review.rule_replay import PastAnswer, ReplayGroup, RuleReplay
 from quorum.domain.text.json_value import JsonValue
 from tests.support.builders import a_call, a_context
 from tests.support.fake_ports import FakePerson

@@ -14,8 +14,7 @@ from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError, MemoryRefused
 from quorum.domain.events.event import ErrorOccurred, Event, MemoryAdded, MemoryApproved
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft
+from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.past_session import LedgerRecord

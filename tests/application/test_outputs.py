@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import Hook, ResultDraft
 from quorum.application.calls.outputs import Outputs
 from quorum.application.ports.storage import LineSource

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from quorum.application.conversation_session import ConversationSession
-from quorum.application.panel.consensus_choice import ConsensusChoice
-from quorum.application.panel.consensus_session import ConsensusSession, PromptPanels
-from quorum.application.panel.drafts import DraftPolicy
+from quorum.application.panel.consensus_session import ConsensusChoice, ConsensusSession, PromptPanels
 from quorum.application.panel.panel_session import PanelSession
-from quorum.application.panel.plan_choice_text import compare_plans
-from quorum.application.panel.plan_ensemble import PlanEnsemble
+from quorum.application.panel.participant_work import DraftPolicy
+from quorum.application.panel.plan_ensemble import PlanEnsemble, compare_plans
 from quorum.application.ports.changes import OnLook
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
@@ -32,8 +30,7 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.panel.consensus import Consensus, ConsensusLevel, Strategy
-from quorum.domain.panel.panel_answer import AnswerStatus
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelForm
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.plan.plan_text import parse_plan_text
 from quorum.domain.text.json_value import JsonObject, JsonValue

@@ -31,7 +31,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import NobodyThere, Reject
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.review.severity import Severity

@@ -21,11 +21,10 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import LedgerError, PlanRefused
 from quorum.domain.events.event import PlanApproved, PlanWithdrawn, StateMerged
 from quorum.domain.events.report import CallRecord, RunReport, RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.plan.phase import ApprovedPlan, PhaseScope
-from quorum.domain.plan.plan import Plan
+from quorum.domain.plan.plan import Plan, read_plan
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
-from quorum.domain.plan.reading import read_plan
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.sessions.state import OpenCall
 from quorum.domain.subagents.subagent_task import SubagentTask

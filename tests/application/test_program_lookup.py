@@ -14,7 +14,7 @@ from quorum.application.program_lookup import (
     name_own_command,
     note_writable,
 )
-from quorum.domain.review.workspace_roots import WorkspaceRoots
+from quorum.domain.review.path_policy import WorkspaceRoots
 
 
 @pytest.fixture(autouse=True)

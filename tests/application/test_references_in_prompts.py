@@ -11,9 +11,9 @@ from quorum.application.turn.mentions import (
     MOST_REFERENCES,
     Mentions,
 )
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.text.reference import Reference
+from quorum.domain.text.mention import Reference
 
 
 class FakeReferences:

@@ -11,8 +11,14 @@ from jsonschema import Draft202012Validator
 
 from quorum.application.export.review_annotations import render_annotations
 from quorum.application.export.review_sarif import build_sarif
-from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
-from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.code_review.review_result import (
+    CodeFinding,
+    FindingKind,
+    ReportedFinding,
+    ReviewResult,
+    Ruling,
+    Trial,
+)
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.review.severity import Severity
 

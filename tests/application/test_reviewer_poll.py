@@ -15,13 +15,11 @@ from quorum.application.review.reviewer_poll import MOST_FAILURES, PolledBallot,
 from quorum.application.spending.metered_gateway import MeteredGateway
 from quorum.application.spending.spend_limiter import SpendLimiter
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, LabelledCall
-from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.cost import PriceTable, SpendCap, SpendCaps
 from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
 from quorum.domain.errors import ConfigError, ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
-from quorum.domain.review.ballot import InScope, Vote
-from quorum.domain.review.lens import parse_lens
+from quorum.domain.review.ballot import InScope, Vote, parse_lens
 from tests.support.builders import a_call, calls_response
 from tests.support.fake_gateway import FakeGateway
 

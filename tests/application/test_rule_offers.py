@@ -26,7 +26,7 @@ from quorum.domain.review.questions import (
     ReviewRequest,
     RuleScope,
 )
-from quorum.domain.review.rule_examples import judge_by_words
+from quorum.domain.review.rule_offers import judge_by_words
 from quorum.domain.shell.command_line import ShellVerdict
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.application.calls.hook_chain import HookChain
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.events.event_bus import EventBus
 from quorum.application.jobs.background_jobs import BackgroundJobs
-from quorum.application.panel.consensus_choice import ConsensusChoice
+from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.plan.plan_service import PlanService
-from quorum.application.ports.background import BackgroundWork
+from quorum.application.ports.jobs import BackgroundWork
 from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.people import Observer
 from quorum.application.session.agent_session import AgentSession
@@ -40,11 +39,11 @@ from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
 from quorum.application.turn.tool_prefix import ToolPrefix
 from quorum.application.turn.user_commands import UserCommandRunner
-from quorum.application.view.endings import describe_ending
+from quorum.application.view.wording import describe_ending
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.planners import Planner, plan_serializable
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.cost import Price, PriceTable, SpendCaps
 from quorum.domain.conversation.history import AssistantMessage, Conversation, ToolResults, UserMessage
 from quorum.domain.conversation.response import (
     END_TURN,
@@ -60,7 +59,6 @@ from quorum.domain.conversation.response import (
     Usage,
 )
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.conversation.spend_caps import SpendCaps
 from quorum.domain.errors import NothingToReview, ProviderError, ProviderErrorKind, QuorumError
 from quorum.domain.events.event import (
     BatchPlanned,
@@ -75,8 +73,8 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.panel.consensus import Consensus
 from quorum.domain.replacing import replace
+from quorum.domain.review.path_policy import WorkspaceRoots
 from quorum.domain.review.questions import DecisionLabel, NobodyThere, Reject, RejectAndInterrupt
-from quorum.domain.review.workspace_roots import WorkspaceRoots
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import OutputLimits

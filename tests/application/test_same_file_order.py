@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import CallDraft, Hook
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext

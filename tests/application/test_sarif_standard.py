@@ -12,7 +12,7 @@ import pytest
 from jsonschema.validators import validator_for
 
 from quorum.application.export.review_sarif import build_sarif
-from quorum.domain.code_review.finding import FindingKind, Ruling, Severity
+from quorum.domain.code_review.review_result import FindingKind, Ruling, Severity
 from quorum.domain.text.json_value import JsonObject
 from tests.application.test_review_reports import SARIF, finding, result
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import LedgerError

@@ -16,10 +16,9 @@ from quorum.application.spending.metered_gateway import MeteredGateway
 from quorum.application.spending.spend_limiter import SpendLimiter
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
-from quorum.domain.conversation.cost import Price, PriceTable
+from quorum.domain.conversation.cost import Price, PriceTable, SpendCap, SpendCaps
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import LlmResponse, Usage
-from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
 from quorum.domain.errors import SpendCapReached
 from quorum.domain.events.event import ErrorOccurred, Event, SpendCapRaised, UsageCounted
 from quorum.domain.events.reading import event_from_json

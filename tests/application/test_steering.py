@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quorum.application.turn.agent_limits import AgentLimits
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import ToolResults, UserMessage, find_unpaired_call
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import LedgerError, ProviderError

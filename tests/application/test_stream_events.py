@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from quorum.application.events.stream_events import StreamEvents
-from quorum.domain.conversation.stream import Completed, Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import (
+    Completed,
+    Delta,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+)
 from quorum.domain.events.event import Event, ReasoningDelta, TextDelta, ToolCallDelta
 
 

@@ -30,9 +30,9 @@ from quorum.application.review.voting import Voting
 from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
+from quorum.domain.code_review.change import split_change
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
-from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding
-from quorum.domain.code_review.parts import split_change
+from quorum.domain.code_review.review_result import CodeFinding, FindingKind, ReportedFinding
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import ObjectionsRuled, PanelConcluded

@@ -11,8 +11,7 @@ import pytest
 from quorum.application.events.event_bus import EventBus
 from quorum.application.ports.people import Observer
 from quorum.application.ports.subagents import SubagentStopped
-from quorum.application.subagents.linked_ledger import LinkedLedger
-from quorum.application.subagents.subagent_runner import SubagentProgress, SubagentRunner
+from quorum.application.subagents.subagent_runner import LinkedLedger, SubagentProgress, SubagentRunner
 from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.response import Usage
@@ -28,7 +27,7 @@ from quorum.domain.events.event import (
     UsageCounted,
 )
 from quorum.domain.events.report import RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.subagents.subagent_task import SubagentTask
 from tests.support.builders import a_context
 from tests.support.fake_ledger import FakeLedger

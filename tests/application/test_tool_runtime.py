@@ -6,8 +6,7 @@ from contextlib import suppress
 
 import pytest
 
-from quorum.application.calls.hook_chain import HookChain
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import BatchResult, ToolBatch, ToolRuntime
 from quorum.application.calls.tool_set import ToolSet

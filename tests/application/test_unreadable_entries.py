@@ -7,8 +7,8 @@ import pytest
 from quorum.application.panel.code_review_forms import make_report_form
 from quorum.application.panel.debate_forms import make_objections_form
 from quorum.application.structured_answer import Unreadable
-from quorum.application.view.debate_wording import describe_debate_step
-from quorum.domain.code_review.parts import DiffPart
+from quorum.application.view.wording import describe_debate_step
+from quorum.domain.code_review.change import DiffPart
 from quorum.domain.events.event import ObjectionsRaised
 from quorum.domain.panel.panel_answer import Participant
 from quorum.domain.text.json_value import JsonObject

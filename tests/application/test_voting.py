@@ -16,9 +16,8 @@ from quorum.domain.conversation.response import MAX_TOKENS, REFUSAL, LlmResponse
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import UsageCounted, VoteCast
 from quorum.domain.replacing import replace
-from quorum.domain.review.ballot import DecidedBy, QuorumRule, Verdict, Vote
+from quorum.domain.review.ballot import DecidedBy, Lens, QuorumRule, Verdict, Vote, parse_lens
 from quorum.domain.review.calibration import NO_CALIBRATION, Calibration, MeasuredShare, ReviewerCalibration
-from quorum.domain.review.lens import Lens, parse_lens
 from quorum.domain.review.requested_scope import RequestedScope
 from quorum.domain.text.json_value import JsonObject
 from tests.support.builders import a_call, a_context, calls_response

@@ -14,8 +14,7 @@ from textual.dom import DOMNode
 
 import quorum.tui
 from docs.keys import PAGE, render
-from quorum.tui.keys.keymap import KEY_CONTEXTS, list_key_actions, load_nodes
-from quorum.tui.keys.names import label_key, parse_key
+from quorum.tui.keys.keymap import KEY_CONTEXTS, label_key, list_key_actions, load_nodes, parse_key
 
 
 def _classes() -> Iterator[type[DOMNode]]:

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.code_review.change import Change
 from quorum.domain.code_review.code_review_policy import CodeReviewPolicy
-from quorum.domain.code_review.finding import FindingStanding
+from quorum.domain.code_review.review_result import FindingStanding
 from quorum.domain.code_review.unified_diff import parse_diff
 from tests.benchmarks.seeded_defects import SEEDED_DEFECTS
 from tests.support.code_review_bench import DOWN, Bench, make_change, report, synthesis

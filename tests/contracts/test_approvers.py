@@ -23,9 +23,8 @@ from quorum.application.session.server_questions import ServerQuestions
 from quorum.application.spending.spend_limiter import SpendLimiter
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
-from quorum.domain.conversation.cost import PriceTable
+from quorum.domain.conversation.cost import PriceTable, SpendCap, SpendCaps, SpendQuestion
 from quorum.domain.conversation.response import Usage
-from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps, SpendQuestion
 from quorum.domain.errors import SpendCapReached
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.mcp.server_question import (

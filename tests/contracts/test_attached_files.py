@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.shown_attachments import replace_attachments, select_attachments_to_hide
 from quorum.domain.replacing import replace

@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.conversation.response import StreamRetry
 from quorum.domain.replacing import replace
 from tests.contracts.test_images import CONTENT, NO_IMAGES, OK, SHOT, WHOLE_REQUESTS, Line, _say, line
 from tests.support.copilot_rig import CopilotRig

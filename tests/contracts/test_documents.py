@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.conversation.response import StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.domain.replacing import replace
 from tests.contracts.test_images import OK, WHOLE_REQUESTS, Line, _say, line

@@ -9,12 +9,12 @@ import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, UserMessage
-from quorum.domain.conversation.response import StopKind
-from quorum.domain.conversation.stream import (
+from quorum.domain.conversation.response import (
     Completed,
     CompletedResponse,
     Delta,
     Error,
+    StopKind,
     StreamedToolCall,
     StreamEvent,
 )

@@ -10,11 +10,11 @@ import pytest
 from quorum.application.conversation_session import ConversationSession
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
 from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.models.shared.model_refusals import RefusedEfforts, list_efforts
 from quorum.infrastructure.provider_types import PROVIDER_TYPES
 from tests.support.copilot_rig import copilot_rig
 from tests.support.session_rigs import ServerRig, server_rig

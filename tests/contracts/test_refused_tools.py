@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.calls.execution import Outcome
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import ErrorOccurred
 from quorum.domain.events.report import RunStatus

@@ -44,7 +44,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.sessions.past_session import (
     ContinuedSession,
     LatestSession,

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.mcp.argument_query import choose_values, find_prompt_argument, find_template_argument
-from quorum.domain.mcp.offered_prompt import OfferedPrompt, PromptParameter, assign_arguments
-from quorum.domain.mcp.offered_resource import make_offered_resource
+from quorum.domain.mcp.offers import (
+    OfferedPrompt,
+    PromptParameter,
+    assign_arguments,
+    choose_values,
+    find_prompt_argument,
+    find_template_argument,
+    make_offered_resource,
+)
 
 PROMPT = OfferedPrompt(
     server="s", name="review", parameters=(PromptParameter("path", True), PromptParameter("depth"))

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from quorum.domain.code_review.parts import (
+from quorum.domain.code_review.change import (
+    Change,
+    ChangeHunk,
+    FileDiff,
+    FileStatus,
     leave_out_generated,
     list_hidden_characters,
     list_left_out,

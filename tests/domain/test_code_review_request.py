@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.code_review.request import CodeReviewRequest, parse_request
+from quorum.domain.code_review.change import CodeReviewRequest, parse_request
 
 
 @pytest.mark.parametrize(

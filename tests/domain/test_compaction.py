@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.compaction import (
     SummaryRoom,
     compact,

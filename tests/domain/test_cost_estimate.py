@@ -4,9 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.conversation.cost import Price, PriceTable
-from quorum.domain.panel.cost_estimate import PlannedRequests, estimate_cost, sum_estimates
+from quorum.domain.panel.cost_estimate import (
+    PlannedRequests,
+    QuestionSize,
+    estimate_cost,
+    plan_reviewed_answers,
+    sum_estimates,
+)
 from quorum.domain.panel.panel_answer import label_participants
-from quorum.domain.panel.request_plans import QuestionSize, plan_reviewed_answers
 from tests.support.examples import examples
 
 PRICE = Price(input=Decimal(3), output=Decimal(15), cache_read=Decimal("0.3"), cache_write=Decimal("3.75"))

@@ -2,12 +2,10 @@
 
 import pytest
 
-from quorum.domain.conversation.attachment import AttachmentLimits
+from quorum.domain.conversation.attachment import AttachmentLimits, Document, DocumentLimits, Image, ImageLimits
 from quorum.domain.conversation.context_account import ContextKind, split_into_pieces
 from quorum.domain.conversation.context_size import estimate_bytes
-from quorum.domain.conversation.document import Document, DocumentLimits
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.conversation.image import Image, ImageLimits
 from quorum.domain.conversation.shown_attachments import remove_attachments
 from quorum.domain.events.event import MessageAdded
 from quorum.domain.events.reading import event_from_json

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.code_review.change import Change, ChangeHunk, FileDiff, FileStatus
-from quorum.domain.code_review.finding import (
+from quorum.domain.code_review.review_result import (
     CodeFinding,
     FindingKind,
     FindingStanding,

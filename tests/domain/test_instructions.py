@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.instructions.environment import Environment, RepositoryState
 from quorum.domain.instructions.instruction import (
     Instruction,
     InstructionFile,
     InstructionScope,
     fit_instructions,
 )
+from quorum.domain.instructions.prompt_part import Environment, RepositoryState
 
 
 def a_file(text: str, folder: str = "/w", *imported: str) -> InstructionFile:

@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.domain.review.lens import LONGEST_LENS, find_lens, format_reviewer, list_unused_lenses, parse_lens
+from quorum.domain.review.ballot import LONGEST_LENS, find_lens, format_reviewer, list_unused_lenses, parse_lens
 
 
 @pytest.mark.parametrize("text", ["safety", "Scope", " correctness "])

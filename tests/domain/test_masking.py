@@ -39,8 +39,7 @@ from quorum.domain.events.event import (
     UsageCounted,
     UserCommandProgressed,
 )
-from quorum.domain.events.masking import SecretMask, holds_mask
-from quorum.domain.events.stream_masking import MaskedText, StreamMask
+from quorum.domain.events.masking import MaskedText, SecretMask, StreamMask, holds_mask
 from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.secrets import known as known_secrets
 from quorum.domain.secrets import patterns

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.events.masking import SecretMask
-from quorum.domain.events.stream_masking import MaskedText
-from quorum.domain.text.printable import make_printable
-from quorum.domain.text.terminal_sequences import SeenText
+from quorum.domain.events.masking import MaskedText, SecretMask
+from quorum.domain.text.printable import SeenText, make_printable
 from tests.support.examples import examples
 
 KEY = "ghp" + "_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

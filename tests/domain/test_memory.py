@@ -10,8 +10,12 @@ from quorum.domain.errors import MemoryRefused
 from quorum.domain.events.event import MemoryAdded, MemoryApproved
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.reading import event_from_json
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MOST_CHARACTERS, append_bullet, require_memory_line
+from quorum.domain.instructions.instruction import (
+    MOST_CHARACTERS,
+    InstructionScope,
+    append_bullet,
+    require_memory_line,
+)
 from tests.support.examples import examples
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.instructions.custom_command import parse_command
-from quorum.domain.mcp.offered_prompt import (
+from quorum.domain.mcp.offers import (
     OfferedPrompt,
     PromptParameter,
     assign_arguments,

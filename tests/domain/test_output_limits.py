@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.conversation.output_limits import find_output_limit
+from quorum.domain.conversation.context_size import find_output_limit
 
 
 @pytest.mark.parametrize(

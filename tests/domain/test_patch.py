@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.tool_dialects import is_offered
+from quorum.domain.calls.tool import is_offered
 from quorum.domain.text.patch import (
     AddFile,
     BadPatch,

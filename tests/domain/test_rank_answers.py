@@ -1,8 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.panel.panel_answer import label_participants
-from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview, rank_answers
+from quorum.domain.panel.panel_answer import (
+    Agreement,
+    AnswerReview,
+    PeerReview,
+    label_participants,
+    rank_answers,
+)
 
 LABELS = ("A", "B", "C", "D")
 

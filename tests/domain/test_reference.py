@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.domain.text.reference import MOST_IN_RANGE, find_references, find_repository
+from quorum.domain.text.mention import MOST_IN_RANGE, find_references, find_repository
 
 
 @pytest.mark.parametrize(

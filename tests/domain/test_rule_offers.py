@@ -13,8 +13,12 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.replacing import replace
 from quorum.domain.review.command_pattern import covers_part, is_reader
 from quorum.domain.review.permissions import Answer, Rule, Subject
-from quorum.domain.review.rule_examples import judge_by_words
-from quorum.domain.review.rule_offers import APPROVALS_BEFORE, APPROVALS_BEFORE_FAMILY, learn_rules
+from quorum.domain.review.rule_offers import (
+    APPROVALS_BEFORE,
+    APPROVALS_BEFORE_FAMILY,
+    judge_by_words,
+    learn_rules,
+)
 from quorum.domain.shell.command_families import find_family
 from quorum.domain.shell.command_line import CommandLine, JudgedCommand, Redirect, SimpleCommand
 from quorum.domain.shell.inline_code import holds_code

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.calls.seen_file import FileKnowledge, SeenFile, build_seen_file, collect_knowledge
+from quorum.domain.calls.run_state import FileKnowledge, SeenFile, build_seen_file, collect_knowledge
 
 
 def page(first: int, last: int, *, of: int = 9, sha256: str = "new", path: str = "/a") -> SeenFile:

@@ -7,9 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import FormError
-from quorum.domain.mcp.form_schema import MOST_CHOICES, MOST_FIELDS, read_form
-from quorum.domain.mcp.form_values import check_answer, check_value, parse_value, render_value
-from quorum.domain.mcp.server_question import FieldKind, FormField, ServerAddress, ServerForm
+from quorum.domain.mcp.server_question import (
+    MOST_CHOICES,
+    MOST_FIELDS,
+    FieldKind,
+    FormField,
+    ServerAddress,
+    ServerForm,
+    check_answer,
+    check_value,
+    parse_value,
+    read_form,
+    render_value,
+)
 from quorum.domain.text.json_value import JsonValue
 
 

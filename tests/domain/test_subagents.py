@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from quorum.application.subagents.subagent_ends import find_subagent_ends
+from quorum.application.subagents.subagent_runner import find_subagent_ends
 from quorum.application.turn.recovery import plan_recovery
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.calls.packet import ReviewPacket
@@ -28,7 +28,7 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.replacing import replace
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.requested_scope import RequestedScope

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.domain.plan.reading import read_plan
-from quorum.domain.plan.task_choice import TaskChoice
+from quorum.domain.plan.plan import TaskChoice, read_plan
 
 PLAN = read_plan(
     {

@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.shell.command_line import Redirect, SimpleCommand
 from quorum.domain.shell.command_spec import NotReadOnly, PathUse, Reading
-from quorum.domain.shell.xargs_command import parse_xargs_use
+from quorum.domain.shell.starting_readers import parse_xargs_use
 
 
 def pipe(text: str) -> list[SimpleCommand]:

@@ -15,7 +15,7 @@ from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.sessions.state import SessionState
 from quorum.infrastructure.store.ledger.opening import open_database
-from quorum.infrastructure.store.ledger.trouble import locate_marker
+from quorum.infrastructure.store.ledger.sqlite_file import locate_marker
 from tests.infrastructure.commands.command_bench import eventually
 from tests.support.headless_run import QUORUM, configure, environment, run
 from tests.support.long_lived_rig import LongLived

@@ -14,7 +14,7 @@ from quorum.domain.events.event import SessionResumed
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.sessions.past_session import LatestSession
 from quorum.infrastructure.execution.sandbox.guarded_files import find_guarded
-from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from tests.infrastructure.commands.command_bench import alive_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import needs_bubblewrap
 from tests.support.fake_ports import RecordingObserver

@@ -14,8 +14,7 @@ from quorum.application.events.event_bus import EventBus
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.compaction import ContextBudget
 from quorum.domain.conversation.history import Conversation, ToolResults, UserMessage
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.errors import ProviderError
 from quorum.domain.events.event import ConversationCompacted, ErrorOccurred
 from quorum.domain.text.json_value import JsonValue

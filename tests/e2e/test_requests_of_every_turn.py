@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import Hook
 from quorum.domain.calls.hook import ContinueWithMessages, Finish, TurnEndAnswer
 from quorum.domain.conversation.history import Message

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.text.reference import Reference
-from quorum.infrastructure.references import gh_program
+from quorum.domain.text.mention import Reference
+from quorum.infrastructure.references import github as gh_program
 from quorum.infrastructure.references.github import GitHubReferences
 
 ISSUE = {

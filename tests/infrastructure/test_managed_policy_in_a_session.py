@@ -8,10 +8,9 @@ import pytest
 
 from quorum.application.events.event_bus import EventBus
 from quorum.application.spending.spend_limiter import SpendLimiter
-from quorum.domain.conversation.cost import Price, PriceTable, Spending
+from quorum.domain.conversation.cost import Price, PriceTable, SpendCap, SpendCaps, Spending
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import Usage
-from quorum.domain.conversation.spend_caps import SpendCap, SpendCaps
 from quorum.domain.errors import ConfigError, ModeRefused, ProviderError, SpendCapReached
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Verdict, Vote, tally

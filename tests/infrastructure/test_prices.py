@@ -10,8 +10,7 @@ import pytest
 from quorum.domain.conversation.cost import Price
 from quorum.domain.conversation.response import Usage
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.price_table import ModelPriceTable
-from quorum.infrastructure.config.provider_table import ProviderTable, load_built_in_providers
+from quorum.infrastructure.config.model_tables import ModelPriceTable, ProviderTable, load_built_in_providers
 from quorum.infrastructure.config.report import show
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.prices.model_figures import build_price_table, load_published_prices, parse_prices

@@ -13,7 +13,7 @@ from quorum.application.program_lookup import note_writable
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.diagnostics.checking_command import CheckingCommand
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
 from quorum.infrastructure.hooks.registrations import CommandHook

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.prices.model_figures import build_price_table, load_published_prices
 from quorum.infrastructure.provider_types import PROVIDER_TYPES, ProviderType, get_traits
 

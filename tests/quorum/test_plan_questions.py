@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 
-from quorum.acp_agent.questions import describe_review, show_review
+from quorum.acp_agent.client_approver import describe_review, show_review
 from quorum.domain.calls.seal import Seal
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.earlier_plan import EarlierPlan
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.severity import Severity
-from quorum.rpc.votes import render_earlier_plans_json, render_votes_json
+from quorum.rpc.questions import render_earlier_plans_json, render_votes_json
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.review_contexts import a_ballot, a_review_context, voted
 

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.tui.agent.opening import OpenArchive
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.keys.key_sorter import TypingPace
+from quorum.tui.keys.keyboard_guard import TypingPace
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.screens.review.dialog import ReviewDialog
 from tests.support.fake_agent import ComposeFake, FakeAgent, Scene, composing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from quorum.domain.conversation.attachment import Image
 from quorum.domain.conversation.history import AssistantMessage, Message, UserMessage, find_unpaired_call
-from quorum.domain.conversation.image import Image
 from quorum.domain.events.event import (
     CallStarted,
     MessageAdded,

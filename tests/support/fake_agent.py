@@ -14,14 +14,14 @@ from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import ToolCall
+from quorum.domain.conversation.attachment import Image
 from quorum.domain.conversation.context_account import ContextAccount
+from quorum.domain.conversation.cost import CapStanding
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.exchanges import ContextExtent, SessionResult, SharedContext
 from quorum.domain.conversation.history import UserMessage
-from quorum.domain.conversation.image import Image
 from quorum.domain.conversation.response import LlmResponse, StopKind, StopReason, TextBlock, Usage
 from quorum.domain.conversation.session_kind import SessionKind
-from quorum.domain.conversation.spend_caps import CapStanding
 from quorum.domain.errors import (
     AnswerRefused,
     AttachmentError,
@@ -55,14 +55,10 @@ from quorum.domain.events.event import (
 )
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.events.report import MAX_TOOL_TURNS, CallRecord, RunReport, RunStatus
-from quorum.domain.instructions.agent_definition import AgentDefinition
 from quorum.domain.instructions.custom_command import CustomCommand, choose_names, index_commands, parse_command
-from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
-from quorum.domain.instructions.skill import Skill
-from quorum.domain.mcp.argument_query import ArgumentQuery
-from quorum.domain.mcp.offered_prompt import OfferedPrompt
-from quorum.domain.mcp.offered_resource import OfferedResource
-from quorum.domain.mcp.server_status import ServerStatus
+from quorum.domain.instructions.instruction import MemoryDraft, MemoryProposal
+from quorum.domain.instructions.offer_list import AgentDefinition, Skill
+from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource, ServerStatus
 from quorum.domain.panel.consensus import Consensus, ConsensusLevel, ConsensusRefused, Strategy, check_consensus
 from quorum.domain.plan.phase import PhaseScope, SessionPhase
 from quorum.domain.plan.progress import PlanProgress

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from quorum.domain.replacing import replace
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.sessions.redaction import redact_name
 
 

@@ -19,7 +19,7 @@ from quorum.domain.calls.found_file import FoundFile
 from quorum.domain.calls.seal import Seal, SealedFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.user_command import CommandRun
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.errors import StaleSeal
 from quorum.domain.events.event import Event
 from quorum.domain.mcp.server_question import (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from quorum.application.ports.samples import SampleStore
+from quorum.application.ports.rules import SampleStore
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, BadRule, Rule
+from quorum.domain.review.permissions import Answer, BadRule, HeldRule, Rule
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.domain.review.saved_rule import HeldRule
 
 
 class FakeRules:

@@ -11,8 +11,15 @@ from quorum.application.conversation_session import ConversationSession
 from quorum.application.ports.models import LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation, Message
-from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, TextBlock, ToolUseBlock
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
+from quorum.domain.conversation.response import (
+    Delta,
+    LlmResponse,
+    ReasoningBlock,
+    StreamedReasoning,
+    StreamedToolCall,
+    TextBlock,
+    ToolUseBlock,
+)
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
 

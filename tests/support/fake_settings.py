@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
-from quorum.tui.agent.settings_service import Setting, Target, Written
+from quorum.tui.agent.services import Setting, Target, Written
 
 OWN = Target("your own file", "/home/me/.config/quorum/quorum.toml")
 PROJECT = Target("the project's file", "/work/quorum.toml")

@@ -11,8 +11,7 @@ from quorum.application.panel.panel import Panel
 from quorum.application.panel.panel_session import PanelSession
 from quorum.domain.conversation.cost import PriceTable
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import LlmResponse, StreamEvent
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import PanelAnswered, ResponseCompleted
 from quorum.domain.panel.panel_answer import AnswerStatus

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import zlib
 
-from quorum.domain.conversation.document import Document
-from quorum.infrastructure.attachments.pdf import count_pages
+from quorum.domain.conversation.attachment import Document
+from quorum.infrastructure.attachments.headers import count_pages
 
 
 def pdf(pages: int = 1, *, is_packed: bool = False, trailer: str = "", padding: int = 0) -> bytes:

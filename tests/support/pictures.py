@@ -6,7 +6,7 @@ import hashlib
 import struct
 import zlib
 
-from quorum.domain.conversation.image import Image, MediaType
+from quorum.domain.conversation.attachment import Image, MediaType
 from quorum.infrastructure.attachments.headers import read_header
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.ports.storage import Ledger
 from quorum.application.session.agent_session import AgentSession
-from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.run_state import FileKnowledge
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import END_TURN, LlmResponse, TextBlock

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quorum.application.review.review import OpenReviewContext
-from quorum.application.review.vote_feed import VoteFeed
+from quorum.application.review.voting import VoteFeed
 from quorum.domain.review.ballot import Ballot, InScope, QuorumRule, Tally, Vote, are_independent
 from quorum.domain.review.escalation import Escalation, count_votes
 from quorum.domain.review.questions import RulePreview

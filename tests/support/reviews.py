@@ -15,7 +15,7 @@ from quorum.domain.review.guards import GuardSettings
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.permissions import Answer, Rule
-from quorum.domain.review.rule_examples import ReadCommand
+from quorum.domain.review.rule_offers import ReadCommand
 from tests.support.fake_gateway import Answers, FakeGateway
 
 

@@ -23,10 +23,10 @@ from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.sessions.restoration import RestorePlan, RestoreStep
 from quorum.domain.text.output import OutputLimits
 from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.store.snapshots.cache import SavedIndex
 from quorum.infrastructure.store.snapshots.keeper import KeepLimits, WorkspaceKeeper
 from quorum.infrastructure.store.snapshots.reading import FileReader
 from quorum.infrastructure.store.snapshots.restorer import WorkspaceRestorer
-from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.builders import a_context
 from tests.support.fake_contents import FakeContents

@@ -10,8 +10,7 @@ from random import Random
 
 from quorum.domain.calls.tool import ToolCall, ToolResultMessage
 from quorum.domain.conversation.history import Conversation, UserMessage, find_unpaired_call
-from quorum.domain.conversation.response import LlmResponse, TextBlock, Usage
-from quorum.domain.conversation.stream import Delta, StreamEvent
+from quorum.domain.conversation.response import Delta, LlmResponse, StreamEvent, TextBlock, Usage
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
 from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quorum.domain.instructions.agent_definition import AgentDefinition
 from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.offer_list import AgentDefinition
 from tests.support.app_stage import on_stage
 
 

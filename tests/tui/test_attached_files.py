@@ -3,7 +3,7 @@
 import pytest
 
 from quorum.application.view.entries import PromptEntry
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.entry_renderer import EntryRenderer
 

@@ -9,8 +9,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.cards import CardTarget, draw_batch
-from quorum.tui.transcript.draw.look_groups import LOOKS
+from quorum.tui.transcript.draw.cards import LOOKS, CardTarget, draw_batch
 from tests.tui.transcript_scenes import TranscriptApp, finished, planned
 
 LONG = (

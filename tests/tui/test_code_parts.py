@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.tui.transcript.kinds.code import colour_lines
+from quorum.tui.transcript.kinds.source import colour_lines
 
 DOCSTRING = [
     "    Takes the values as they are and returns them in order.",

@@ -7,8 +7,14 @@ from rich.cells import cell_len
 
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.session_view import SessionView
-from quorum.domain.code_review.finding import CodeFinding, FindingKind, ReportedFinding, Ruling, Trial
-from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.code_review.review_result import (
+    CodeFinding,
+    FindingKind,
+    ReportedFinding,
+    ReviewResult,
+    Ruling,
+    Trial,
+)
 from quorum.domain.events.event import (
     AnswerProgressed,
     ChangeReviewed,
@@ -18,8 +24,7 @@ from quorum.domain.events.event import (
     PanelStarted,
     TurnStarted,
 )
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, PanelForm, label_participants
 from quorum.domain.review.ballot import Verdict
 from quorum.domain.review.severity import Severity
 from quorum.tui.copying.stop_bar import CopyStop, build_piece

@@ -8,10 +8,9 @@ from textual import events
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.instructions.custom_command import CustomCommand
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.mcp.offered_prompt import OfferedPrompt, PromptParameter
-from quorum.domain.mcp.offered_resource import OfferedResource
+from quorum.domain.mcp.offers import OfferedPrompt, OfferedResource, PromptParameter
 from quorum.domain.review.mode import Mode
-from quorum.tui.completion.sources import find_offers
+from quorum.tui.completion.completion import find_offers
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, hold

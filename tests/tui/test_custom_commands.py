@@ -6,7 +6,7 @@ import pytest
 
 from quorum.domain.instructions.custom_command import CustomCommand
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.skill import Skill
+from quorum.domain.instructions.offer_list import Skill
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, after_gate, composing, hold, say

@@ -29,8 +29,7 @@ from quorum.domain.panel.debate_record import (
     RuledObjection,
     number_objections,
 )
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, PanelForm, label_participants
 from quorum.domain.review.severity import Severity
 from quorum.tui.copying.stop_bar import CopyStop, build_piece
 from quorum.tui.transcript.cells.palette import TERMINAL

@@ -8,7 +8,7 @@ from quorum.application.export.account import Account, CallCard, ExportRemark, S
 from quorum.application.export.narration import build_account
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.events.event import (

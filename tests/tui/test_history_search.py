@@ -3,8 +3,8 @@
 import pytest
 from textual import events
 
+from quorum.tui.prompt_box.completing import PastSearch
 from quorum.tui.prompt_box.history import History, locate_history
-from quorum.tui.prompt_box.searchable import PastSearch
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import hold
 

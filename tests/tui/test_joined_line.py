@@ -7,7 +7,7 @@ from textual.content import Content
 
 from quorum.domain.events import event as ev
 from quorum.tui.chat.header import SessionLabel
-from quorum.tui.chat.joined_line import join_line
+from quorum.tui.chat.status_bar import join_line
 from tests.support.app_stage import on_stage
 from tests.support.builders import a_context
 from tests.support.fake_agent import hold

@@ -14,16 +14,19 @@ from textual import events
 from textual.screen import Screen
 
 import quorum.tui
-from quorum.tui.keys.key_sorter import (
+from quorum.tui.keys.keyboard_guard import (
+    CAME_TOO_EARLY,
     ENTER_DID_NOTHING,
     ESC_AGAIN,
     NO_USE,
     WENT_TO_PROMPT,
+    Guarded,
+    KeyboardGuard,
     KeySorter,
     OpenQuestion,
     TypingPace,
+    mark_as_pasted,
 )
-from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard, mark_as_pasted
 from tests.support.examples import examples
 
 PACE = TypingPace()

@@ -1,8 +1,7 @@
 import pytest
 
-from quorum.tui.app.palette import PaletteScreen
-from quorum.tui.keys.keymap import build_keymap, find_problems
-from quorum.tui.keys.names import label_key, parse_key
+from quorum.tui.app.app import PaletteScreen
+from quorum.tui.keys.keymap import build_keymap, find_problems, label_key, parse_key
 from quorum.tui.screens.help import HelpScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import a_command, a_request, review

@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorum.application.view.entries import Batch, Call, Phase
 from quorum.domain.calls.execution import Outcome
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.lanes import describe_course, draw_lane, find_last_awaited, find_span
+from quorum.tui.transcript.draw.rows import describe_course, draw_lane, find_last_awaited, find_span
 
 Q, ASKED, RUN, END = Phase.QUEUED, Phase.REVIEWED, Phase.RUNNING, Phase.FINISHED
 

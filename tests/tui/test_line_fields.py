@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from textual import events
 from textual.widgets import Input
 
-from quorum.domain.mcp.form_schema import read_form
+from quorum.domain.mcp.server_question import read_form
 from quorum.domain.replacing import replace
 from quorum.domain.review.questions import RulePreview
-from quorum.tui.keys.key_sorter import TYPING_PACE, WENT_TO_PROMPT
-from quorum.tui.keys.keyboard_guard import mark_as_pasted
+from quorum.tui.keys.keyboard_guard import TYPING_PACE, WENT_TO_PROMPT, mark_as_pasted
 from quorum.tui.keys.line_fields import LINE_BREAK_IGNORED, LINES_JOINED, fit_to_field
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.widgets.dialog_parts import LineInput

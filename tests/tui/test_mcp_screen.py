@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.mcp.server_status import ServerState, ServerStatus
+from quorum.domain.mcp.offers import ServerState, ServerStatus
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent
 

@@ -2,16 +2,17 @@
 
 import pytest
 
-from quorum.tui.completion.sources import find_offers
-from quorum.tui.keys.command_groups import GROUPS, list_groups
+from quorum.tui.completion.completion import find_offers
 from quorum.tui.keys.commands import (
     _ANSWERS,
     _MEANINGS,
     COMMANDS,
+    GROUPS,
     NotACommand,
     find_action,
     find_command,
     find_synonym,
+    list_groups,
     suggest_command,
 )
 

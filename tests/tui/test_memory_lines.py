@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import MemoryRefused
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
+from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft, MemoryProposal
 from quorum.tui.agent.memory import parse_memory
 from quorum.tui.prompt_box.prompt_text import escape_command, is_prompt
 from quorum.tui.screens.memory.dialog import MemoryDialog

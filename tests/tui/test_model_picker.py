@@ -7,8 +7,14 @@ from quorum.domain.conversation.effort import Effort
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.tui.keys.choices import EFFORTS
 from quorum.tui.keys.commands import find_action, list_actions
-from quorum.tui.screens.model_picker.catalogue import Catalogue, Heading, ModelOffer, ModelRemark, find_best_row
-from quorum.tui.screens.model_picker.model_picker import ModelPicker
+from quorum.tui.screens.model_picker.model_picker import (
+    Catalogue,
+    Heading,
+    ModelOffer,
+    ModelPicker,
+    ModelRemark,
+    find_best_row,
+)
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import a_command, a_request, hold, review, say, wait_for_retry
 

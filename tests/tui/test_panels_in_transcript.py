@@ -23,12 +23,18 @@ from quorum.domain.events.event import (
     TurnStarted,
 )
 from quorum.domain.panel.cost_estimate import CostEstimate
-from quorum.domain.panel.panel_answer import AnswerStatus, PanelAnswer, label_participants
-from quorum.domain.panel.peer_review import Agreement, AnswerReview, PeerReview
-from quorum.domain.panel.synthesis import Synthesis
+from quorum.domain.panel.panel_answer import (
+    Agreement,
+    AnswerReview,
+    AnswerStatus,
+    PanelAnswer,
+    PeerReview,
+    Synthesis,
+    label_participants,
+)
 from quorum.domain.replacing import replace
 from quorum.tui.copying.stop_bar import CopyStop, build_piece, list_stops
-from quorum.tui.finding.search import list_passages
+from quorum.tui.finding.finder import list_passages
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.panels import draw_panel, speak_panel
 

@@ -2,19 +2,19 @@
 
 import json
 
-from quorum.acp_agent.questions import describe_review, show_review
+from quorum.acp_agent.client_approver import describe_review, show_review
 from quorum.application.ports.people import ReviewQuestion
 from quorum.application.review.masking_approver import MaskingApprover
 from quorum.domain.calls.seal import Seal
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Ballot, Vote
-from quorum.domain.review.plan_comparison import ComparedPlan, PlanComparison
+from quorum.domain.review.plan_terms import ComparedPlan, PlanComparison
 from quorum.domain.review.questions import Approve, ReviewRequest
-from quorum.rpc.votes import render_comparison_json
+from quorum.rpc.questions import render_comparison_json
 from quorum.tui.screens.review.earlier import NOTHING
 from quorum.tui.screens.review.text.facts import collect_facts
-from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.plan import render_all_votes
 from quorum.tui.screens.review.text.rows import Row, fold
 from tests.support.fake_agent import a_packet, a_request
 from tests.support.fake_ports import FakePerson

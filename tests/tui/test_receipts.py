@@ -1,7 +1,7 @@
 from quorum.application.view.entries import Restoration
 from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line, draw_restored
+from quorum.tui.transcript.draw.cards import draw_receipt, draw_receipt_line, draw_restored
 
 
 def _effects(*changes: tuple[str, ChangeKind, bool], complete: bool = True) -> Effects:

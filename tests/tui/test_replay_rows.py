@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.review.past_call import PastAnswer
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import ReviewRequest, RulePreview
-from quorum.domain.review.rule_replay import ReplayGroup, RuleReplay
+from quorum.domain.review.rule_replay import PastAnswer, ReplayGroup, RuleReplay
 from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
-from quorum.tui.screens.review.replay_rows import render_replay
+from quorum.tui.screens.review.forms import render_replay
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request
 from tests.support.review_contexts import a_review_context

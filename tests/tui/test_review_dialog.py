@@ -7,7 +7,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
-from quorum.application.review.vote_feed import VoteFeed
+from quorum.application.review.voting import VoteFeed
 from quorum.domain.calls.seal import Seal
 from quorum.domain.events.event import TextDelta
 from quorum.domain.events.masking import SecretMask

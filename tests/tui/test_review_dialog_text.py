@@ -12,7 +12,7 @@ from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import Vote
 from quorum.domain.review.earlier_plan import EarlierPlan
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import ApproveRest, Edit
 from quorum.domain.review.severity import Severity
 from quorum.domain.text.unified_diff import parse_diff
@@ -20,15 +20,14 @@ from quorum.tui.screens.review.earlier import NOTHING, Earlier, EarlierAnswers
 from quorum.tui.screens.review.editing import EditedPart, NotEditable, apply_edit, render_editable
 from quorum.tui.screens.review.text.facts import collect_facts, list_calls, list_details
 from quorum.tui.screens.review.text.objections import collect_quotes
-from quorum.tui.screens.review.text.plan import find_plan
-from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.plan import find_plan, render_all_votes
 from quorum.tui.screens.review.text.rows import Line, clean_line, fold
 from quorum.tui.screens.review.text.substance import render_substance
 from quorum.tui.screens.review.text.title import build_request_title, build_title
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.kinds import code
+from quorum.tui.transcript.kinds import source as code
 from quorum.tui.transcript.kinds.changes import draw_diff
-from quorum.tui.transcript.kinds.code import LazyCode
+from quorum.tui.transcript.kinds.source import LazyCode
 from tests.support.fake_agent import a_command, a_packet, a_request, an_edit
 from tests.support.no_folder import NO_FOLDER
 from tests.support.review_contexts import a_ballot, a_review_context, voted

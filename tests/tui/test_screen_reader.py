@@ -8,7 +8,7 @@ import pytest
 
 from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus

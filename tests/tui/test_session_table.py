@@ -8,7 +8,7 @@ from quorum.cli.sessions.table import (
     compute_id_length,
     render_table,
 )
-from quorum.domain.text.ages import format_age
+from quorum.domain.text.amounts import format_age
 from quorum.text_table import fit_text, measure_text_cells
 from tests.support.past_sessions import START_MS, a_summary
 

@@ -8,7 +8,7 @@ from quorum.app.settings_service import FileSettingsService
 from quorum.command_line.options import StartOptions
 from quorum.command_line.reading import parse
 from quorum.domain.errors import ConfigError
-from quorum.tui.agent.settings_service import Setting, Target
+from quorum.tui.agent.services import Setting, Target
 from tests.support.command_line import run_command
 from tests.support.settings_machine import Machine
 

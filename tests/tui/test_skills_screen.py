@@ -3,7 +3,7 @@
 import pytest
 
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.skill import Skill
+from quorum.domain.instructions.offer_list import Skill
 from tests.support.app_stage import on_stage
 
 

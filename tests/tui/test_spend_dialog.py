@@ -12,8 +12,8 @@ import pytest
 
 from quorum.application.ports.people import Approver, Observer
 from quorum.application.view.status import Book
+from quorum.domain.conversation.cost import CapStanding, SpendCap, SpendQuestion
 from quorum.domain.conversation.response import Usage
-from quorum.domain.conversation.spend_caps import CapStanding, SpendCap, SpendQuestion
 from quorum.domain.events.event import UsageCounted
 from quorum.domain.review.quorum_result import SparedVote
 from quorum.rpc.approval import Hand

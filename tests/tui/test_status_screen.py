@@ -4,7 +4,7 @@ import pytest
 
 from quorum.domain.code_review.change import ChangeBase
 from quorum.domain.events.event import InstructionsLoaded, LoadedInstruction, OfferedSkill
-from quorum.domain.mcp.server_status import ServerState, ServerStatus
+from quorum.domain.mcp.offers import ServerState, ServerStatus
 from quorum.domain.plan.phase import SessionPhase
 from quorum.domain.plan.plan import Plan, PlanTask
 from tests.support.app_stage import on_stage

@@ -10,7 +10,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import LedgerError
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorum.application.view.entries import Call
 from quorum.domain.text.json_value import JsonValue
-from quorum.tui.transcript.draw.status import shorten_arguments
+from quorum.tui.transcript.draw.rows import shorten_arguments
 
 PROMPT = "find out how the errors of the payment service are handled, and report the callers\nand the tests"
 

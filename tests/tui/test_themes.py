@@ -13,8 +13,7 @@ from textual.color import Color
 from textual.constants import DIM_FACTOR
 from textual.widgets import TextArea
 
-from quorum.tui.screens.review.choice_bar import ChoiceBar
-from quorum.tui.screens.review.keys import ReviewOffer
+from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.widgets import Rows, ScrollableText
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.terminal.indexed_colours import IndexedColours

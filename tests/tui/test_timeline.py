@@ -11,9 +11,9 @@ from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.questions import DecisionLabel
-from quorum.tui.screens.timeline import chart, drawing
-from quorum.tui.screens.timeline.axis import Axis
-from quorum.tui.screens.timeline.drawing import Columns
+from quorum.tui.screens.timeline import chart
+from quorum.tui.screens.timeline import chart as drawing
+from quorum.tui.screens.timeline.chart import Axis, Columns
 from quorum.tui.screens.timeline.timeline_screen import TimelineScreen
 from tests.support.app_stage import on_stage
 from tests.support.fake_agent import hold, say

@@ -2,7 +2,7 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.events import event as ev
-from quorum.tui.transcript.cells.links import find_addresses, is_web
+from quorum.tui.transcript.cells.lines import find_addresses, is_web
 from tests.support.app_stage import on_stage
 from tests.tui.transcript_scenes import TranscriptApp, completed, finished, planned, started
 

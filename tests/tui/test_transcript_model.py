@@ -14,7 +14,7 @@ from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.conversation.attached_file import AttachedFile
+from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.conversation.response import (
     MAX_TOKENS,

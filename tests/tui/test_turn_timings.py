@@ -17,7 +17,7 @@ from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import ToolResults, UserMessage
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
-from quorum.tui.screens.timeline.rows import list_rows
+from quorum.tui.screens.timeline.chart import list_rows
 from tests.tui.transcript_scenes import Clock, asked, completed, finished, planned, started, turn_finished
 
 READ = ("read_file", {"path": "a.py"}, RiskLevel.LOW, ())

@@ -9,8 +9,7 @@ from textual import events
 
 from quorum.application.ports.people import SandboxQuestion
 from quorum.domain.review.questions import Approve, Reject
-from quorum.tui.keys.key_sorter import ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
-from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY
+from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, ENTER_DID_NOTHING, TYPING_PACE, WENT_TO_PROMPT
 from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, review

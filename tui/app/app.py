@@ -1,5 +1,7 @@
 """The full-screen app: its keys, and the life of the agents behind its tabs.
 
+The palette: every command, key and skill, to be found by typing a part of it.
+
 Nothing but Textual's core is imported before the first frame is painted; the rest follows while the person
 may already type.
 """
@@ -12,26 +14,29 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from textual import events, on
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
+from textual.markup import escape
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.widgets import Input, TextArea
+from textual.worker import Worker
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.start_failure import StartFailure
 from quorum.tui.app.gated_app import GatedApp
-from quorum.tui.app.palette import PaletteScreen, list_commands, list_custom_entries
 from quorum.tui.chat.chat_screen import ChatScreen
-from quorum.tui.keys.key_sorter import TYPING_PACE, KeySorter, TypingPace
-from quorum.tui.keys.keyboard_guard import Guarded
+from quorum.tui.keys.commands import Command, list_actions
+from quorum.tui.keys.keyboard_guard import TYPING_PACE, Guarded, KeySorter, SecondPress, TypingPace
 from quorum.tui.keys.keyed_app import KeyedApp
-from quorum.tui.keys.second_press import SecondPress
+from quorum.tui.keys.keymap import label_key, list_own_bindings
 from quorum.tui.tabs.session_host import SessionHost
 from quorum.tui.tabs.tab import Tab
 from quorum.tui.tabs.tabbed_app import PATIENCE_SECS
@@ -39,12 +44,59 @@ from quorum.tui.tabs.tabs import Tabs
 from quorum.tui.tabs.waiting_reviews import wait_for_reviews_alone
 from quorum.tui.terminal.shutdown import Shutdown
 from quorum.tui.themes.looks import Looks
+from quorum.tui.widgets.dialog_parts import ClosesItself
 
 if TYPE_CHECKING:
-    from quorum.domain.instructions.skill import Skill
+    from quorum.domain.instructions.offer_list import Skill
     from quorum.domain.sessions.past_session import SessionChoice
     from quorum.tui.agent.opening import ComposeAgent, OpenArchive
     from quorum.tui.session.session import Session
+
+
+_LEFT_OUT = ("open_palette", "quit", "show_help", "toggle_fold")
+
+
+class PaletteScreen(ClosesItself, CommandPalette):
+    """Textual's palette, but for what it makes of keys that come at once."""
+
+    def _action_command_list(self, action: str) -> None:
+        try:
+            super()._action_command_list(action)
+        except KeyError:  # Textual's list knows the places of its lines only once it has been drawn
+            self.app.bell()
+
+    def run_worker(self, *args: Any, **options: Any) -> Worker[Any]:
+        """A search that outlives the palette finds its list no more, which is no reason to end the app."""
+        return super().run_worker(*args, **{**options, "exit_on_error": False})
+
+
+def list_commands(app: KeyedApp, chat: Screen[None]) -> Iterable[SystemCommand]:
+    for title, does, action in list_actions():
+        yield SystemCommand(title, does, partial(chat.run_action, action))
+    for node in (chat, app):
+        keys: dict[tuple[str, str], list[str]] = {}
+        for binding in list_own_bindings(type(node)):
+            if binding.action not in _LEFT_OUT:
+                present = app.keymap.get(binding.id or "", binding.key)
+                keys.setdefault((binding.description, binding.action), []).extend(present.split(","))
+        for (does, action), bound in keys.items():
+            shown = ", ".join(map(label_key, dict.fromkeys(bound)))
+            yield SystemCommand(does, shown, partial(node.run_action, action))
+
+
+def list_custom_entries(
+    commands: Iterable[Command], skills: Iterable[Skill], begin: Callable[[str], None]
+) -> Iterable[SystemCommand]:
+    """The custom slash commands and the trusted skills. Chosen, one begins the prompt: nothing is sent before
+    the person has seen it there."""
+    for command in commands:
+        yield SystemCommand(f"/{command.name}", escape(command.does), partial(begin, f"/{command.name} "))
+    for skill in skills:
+        does = escape(make_printable(skill.description, newlines=False))
+        yield SystemCommand(
+            f"Use the skill {skill.name}", does, partial(begin, f"Use the skill {skill.name}: ")
+        )
+
 
 _LONG_TURN_SECS = 20.0
 _HUNG_UP = 128 + signal.SIGHUP

@@ -11,8 +11,14 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
-from quorum.tui.keys.key_sorter import WENT_TO_PROMPT, KeySorter, OpenQuestion, SortedKeys
-from quorum.tui.keys.keyboard_guard import Guarded, is_line_break
+from quorum.tui.keys.keyboard_guard import (
+    WENT_TO_PROMPT,
+    Guarded,
+    KeySorter,
+    OpenQuestion,
+    SortedKeys,
+    is_line_break,
+)
 from quorum.tui.keys.line_fields import fit_to_field
 from quorum.tui.tabs.tabbed_app import TabbedApp
 

@@ -38,11 +38,11 @@ from quorum.tui.chat.controllers.writing import PromptSources, WritingController
 from quorum.tui.chat.tab_bar import TabBar
 from quorum.tui.keys.choices import CYCLED_MODES
 from quorum.tui.keys.keyed_app import KeyedApp
+from quorum.tui.prompt_box.history import Recall
 from quorum.tui.prompt_box.prompt import Prompt
-from quorum.tui.prompt_box.recall import Recall
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.transcript.layout.view import TranscriptView
-from quorum.tui.widgets.drawn_once import DrawnOnce
+from quorum.tui.widgets.dialog_parts import DrawnOnce
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession

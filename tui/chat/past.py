@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from quorum.tui.transcript.layout.replaying import replay_events
+from quorum.tui.transcript.layout.view import replay_events
 
 if TYPE_CHECKING:
     from quorum.application.session.session_record import SessionRecord
@@ -21,7 +21,7 @@ async def replay_into(record: SessionRecord, transcript: TranscriptView, panel: 
     """
     if not record.past:
         return
-    from quorum.application.view.endings import PROCESS_ENDED, RECORD_ENDS
+    from quorum.application.view.wording import PROCESS_ENDED, RECORD_ENDS
 
     cut = RECORD_ENDS if record.in_use else PROCESS_ENDED
     await replay_events(record.past, record.past_at, transcript, cut=cut)

@@ -161,7 +161,7 @@ class Welcome(VerticalGroup):
 
     def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
         if self._last is not None:
-            from quorum.domain.text.ages import format_age
+            from quorum.domain.text.amounts import format_age
 
             title = make_printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
             when = format_age(self._last.updated_ms, int(time.time() * 1000))

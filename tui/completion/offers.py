@@ -12,9 +12,7 @@ from quorum.tui.keys.commands import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from quorum.domain.mcp.argument_query import ArgumentQuery, TypedArgument
-    from quorum.domain.mcp.offered_prompt import OfferedPrompt
-    from quorum.domain.mcp.offered_resource import OfferedResource
+    from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource, TypedArgument
 
 
 @dataclass(frozen=True, slots=True)

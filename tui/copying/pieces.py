@@ -9,8 +9,8 @@ from itertools import islice
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Kept, PromptEntry
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.text.amounts import format_amount
-from quorum.tui.transcript.draw.status import shorten_arguments
-from quorum.tui.transcript.model.tokens import make_parser
+from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.model.blocks import make_parser
 
 KINDS = ("answer", "code", "output", "prompt")
 

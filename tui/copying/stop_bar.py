@@ -16,7 +16,7 @@ from quorum.tui.copying.pieces import Piece, build_output_piece, find_code
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.transcript.draw.panels import render_panel
 from quorum.tui.transcript.layout.folds import set_open
-from quorum.tui.transcript.layout.surface import Patch
+from quorum.tui.transcript.layout.pane import Patch
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from quorum.tui.transcript.layout.view import TranscriptView
 

@@ -1,4 +1,8 @@
-"""What can be typed after a slash. Each command is an action, so that keys and palette share it."""
+"""What can be typed after a slash.
+
+Each command is an action, so that keys and palette share it. The slash commands by what one wants to do, as the
+menu and the help list them.
+"""
 
 from __future__ import annotations
 
@@ -454,7 +458,7 @@ def _list_answers() -> Iterator[tuple[str, str]]:
 def _find_mistyped(word: str, answers: dict[str, str]) -> str:
     """The answer of the word that one letter in four of may be wrong, of a short one a letter; else of one that
     begins as it does. A command comes before a synonym."""
-    from quorum.domain.text.nearest import count_edits
+    from quorum.domain.text.fuzzy import count_edits
 
     edits = {
         each: count_edits(word[:_LONGEST], each.lower()) for each in answers if len(each) >= _LEAST_LETTERS
@@ -479,3 +483,27 @@ def _find_described(word: str) -> str:
 
 def _has_same_beginning(one: str, other: str) -> bool:
     return one.startswith(other.lower()) or other.lower().startswith(one)
+
+
+GROUPS: tuple[tuple[str, str], ...] = (
+    ("Work", "plan ensemble strategy fast mode model image steer retry compact init"),
+    ("Undo", "undo rewind redo diff"),
+    ("Ask", "ask discuss debate review findings"),
+    ("Look", "status context cost timeline board jobs inbox find copy output export fold clear"),
+    ("Sessions", "new resume fork tab worktree result close"),
+    ("Set up", "permissions config mcp skills agents add-dir read-calls"),
+    ("App", "help theme layout quit"),
+)
+"""The title of each group, and its commands in the order in which they are listed."""
+
+_LAST = GROUPS[-1][0]
+
+
+def list_groups() -> Iterator[tuple[str, tuple[Command, ...]]]:
+    """The title of each group and its commands. The last one has those, too, that no group names."""
+    listed = {command.name: command for command in COMMANDS if command.is_listed}
+    grouped = {name for _, names in GROUPS for name in names.split()}
+    for title, names in GROUPS:
+        own = tuple(listed[name] for name in names.split())
+        others = tuple(each for name, each in listed.items() if name not in grouped) if title == _LAST else ()
+        yield title, (*own, *others)

@@ -16,7 +16,7 @@ def fill_in_keys(hint: str, app: App[object]) -> str:
     keymap = app.keymap if isinstance(app, KeyedApp) else {}
     if not keymap:
         return fill_in_usual_keys(hint)
-    from quorum.tui.keys.names import label_key
+    from quorum.tui.keys.keymap import label_key
 
     return _KEY.sub(lambda key: label_key(keymap[key[1]].split(",")[0]) if key[1] in keymap else key[2], hint)
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 if TYPE_CHECKING:
-    from quorum.tui.agent.local_servers import OpenLocalServers
-    from quorum.tui.agent.settings_service import OpenSettings
-    from quorum.tui.agent.worktrees import OpenWorktrees
+    from quorum.tui.agent.services import OpenLocalServers, OpenSettings, OpenWorktrees
 
 
 class KeyedApp(App[None]):

@@ -1,7 +1,11 @@
-"""All keys of the app by the names of what they do, and what a person may put in their place."""
+"""All keys of the app by the names of what they do, and what a person may put in their place.
+
+What keys are called: as a person writes them, as Textual knows them, as they are shown.
+"""
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +15,85 @@ from typing import NamedTuple, TypeAlias
 
 from textual.binding import Binding
 from textual.dom import DOMNode
+from textual.keys import Keys
 
-from quorum.tui.keys.names import is_printable, label_key, parse_key
+MODIFIERS = ("alt", "ctrl", "hyper", "meta", "shift", "super")
+_ALIASES = {
+    "esc": "escape",
+    "return": "enter",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+    "page_up": "pageup",
+    "page_down": "pagedown",
+    "del": "delete",
+    "ins": "insert",
+    "option": "alt",
+    "control": "ctrl",
+    "cmd": "super",
+}
+# A terminal sends the same for both.
+_SAME = {
+    "ctrl+i": "tab",
+    "ctrl+m": "enter",
+    "ctrl+left_square_bracket": "escape",
+    "ctrl+h": "backspace",
+    "ctrl+space": "ctrl+at",
+}
+_NAMED = frozenset(key.value for key in Keys if "+" not in key.value and not key.value.startswith("<"))
+_SHORT = {"escape": "esc", "pageup": "pgup", "pagedown": "pgdn"}
+
+
+def parse_key(text: str) -> str | None:
+    """The key that a person means, as Textual calls it; None where there is no such key."""
+    *modifiers, base = _split_parts(text.strip())
+    base = base if len(base) == 1 else _ALIASES.get(base.lower(), base.lower())
+    modifiers = [_ALIASES.get(each.lower(), each.lower()) for each in modifiers]
+    if set(modifiers) - set(MODIFIERS) or len(set(modifiers)) < len(modifiers):
+        return None
+    if len(base) == 1:
+        if not base.isprintable() or base == " ":
+            return "space" if base == " " and not modifiers else None
+        if modifiers == ["shift"] and base.isalpha():
+            return base.upper()
+        name = _name_character(base.lower() if modifiers else base)
+    elif base in _NAMED or base in _list_characters():
+        name = base
+    else:
+        return None
+    whole = "+".join((*sorted(modifiers), name))
+    return _SAME.get(whole, whole)
+
+
+def label_key(key: str) -> str:
+    """A key as it is shown: `ctrl+o`, `?`, `pgup`."""
+    *modifiers, base = key.split("+")
+    return "+".join((*modifiers, _SHORT.get(base) or _list_characters().get(base, base)))
+
+
+def is_printable(key: str) -> bool:
+    """Whether a key writes a character where something is typed."""
+    return "+" not in key and (key == "space" or key not in _NAMED)
+
+
+def _split_parts(text: str) -> list[str]:
+    """The modifiers and the key: a plus sign may itself be the key."""
+    if text == "+" or text.endswith("++"):
+        return [*(part for part in text[:-1].split("+") if part), "+"]
+    return text.split("+")
+
+
+@cache
+def _list_characters() -> dict[str, str]:
+    """The signs on a keyboard that have names, by these."""
+    return {_name_character(sign): sign for sign in string.punctuation}
+
+
+def _name_character(character: str) -> str:
+    if character == ",":  # which stands between keys for Textual
+        return "comma"
+    (bound,) = Binding.make_bindings([(character, "any")])
+    return bound.key
+
 
 Wishes: TypeAlias = "Mapping[str, str | Sequence[str]]"
 """The keys a person wants, by the names of what they do."""
@@ -75,12 +156,12 @@ KEY_CONTEXTS = (
     KeyContext("In the spend dialog", ("quorum.tui.screens.spending.dialog:SpendDialog",), "spend"),
     KeyContext(
         "In a form of an MCP server",
-        ("quorum.tui.screens.server_question.form_dialog:ServerFormDialog",),
+        ("quorum.tui.screens.server_question.dialogs:ServerFormDialog",),
         "form",
     ),
     KeyContext(
         "Before an address of an MCP server is opened",
-        ("quorum.tui.screens.server_question.address_dialog:ServerAddressDialog",),
+        ("quorum.tui.screens.server_question.dialogs:ServerAddressDialog",),
         "address",
     ),
     KeyContext(
@@ -102,7 +183,7 @@ KEY_CONTEXTS = (
     KeyContext("In the timeline", ("quorum.tui.screens.timeline.timeline_screen:TimelineScreen",), "timeline"),
     KeyContext("In the list of turns", ("quorum.tui.screens.rewind.turn_list:TurnList",), "turns"),
     KeyContext("While undoing a turn", ("quorum.tui.screens.rewind.restore_screen:RestoreScreen",), "restore"),
-    KeyContext("While redoing an undo", ("quorum.tui.screens.rewind.redo_screen:RedoScreen",), "redo"),
+    KeyContext("While redoing an undo", ("quorum.tui.screens.rewind.restore_screen:RedoScreen",), "redo"),
     KeyContext(
         "In the changes of the session", ("quorum.tui.screens.rewind.changes_screen:ChangesScreen",), "changes"
     ),
@@ -231,7 +312,7 @@ def find_problems(wishes: Wishes) -> Iterator[tuple[str, str]]:
 
 
 def _explain_unknown(name: str, known: Sequence[str]) -> str:
-    from quorum.domain.text.nearest import find_nearest_word  # only a mistake needs it
+    from quorum.domain.text.fuzzy import find_nearest_word  # only a mistake needs it
 
     near = find_nearest_word(name, known)
     hint = f"did you mean {near}?" if near else "`quorum config keys` lists the names"

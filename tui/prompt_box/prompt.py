@@ -20,7 +20,7 @@ from quorum.tui.widgets.empty_prompt import PLACEHOLDER
 
 if TYPE_CHECKING:
     from quorum.tui.completion.offers import Known
-    from quorum.tui.prompt_box.recall import Recall
+    from quorum.tui.prompt_box.history import Recall
     from quorum.tui.prompt_box.vim_keys import VimKeys
     from quorum.tui.vim.editor import VimMode
 

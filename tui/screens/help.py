@@ -16,13 +16,10 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from quorum.tui.keys.command_groups import list_groups
-from quorum.tui.keys.commands import COMMANDS, Command, find_command
+from quorum.tui.keys.commands import COMMANDS, Command, find_command, list_groups
 from quorum.tui.keys.keyed_app import KeyedApp
-from quorum.tui.keys.keymap import KeyAction, group_by_context
-from quorum.tui.keys.names import label_key
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame, QueryInput
+from quorum.tui.keys.keymap import KeyAction, group_by_context, label_key
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInput
 
 _KEY_CELLS = 24
 _WIDEST, _AROUND = 84, 7  # of which border, padding and the scroll bar take some

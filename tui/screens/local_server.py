@@ -9,8 +9,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from quorum.domain.errors import QuorumError
-from quorum.domain.text.ages import shorten_home
-from quorum.tui.agent.local_servers import LocalServerProposal, LocalServers
+from quorum.domain.text.amounts import shorten_home
+from quorum.tui.agent.services import LocalServerProposal, LocalServers
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line

@@ -14,13 +14,10 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from quorum.tui.keys.keyboard_guard import CAME_TOO_EARLY, Guarded, KeyboardGuard
-from quorum.tui.screens.review.choice_bar import ChoiceBar
-from quorum.tui.screens.review.cramped import Cramped, fit_to_screen, is_cramped
-from quorum.tui.screens.review.keys import ReviewOffer
+from quorum.tui.screens.review.choice_bar import ChoiceBar, ReviewOffer
 from quorum.tui.screens.review.text.rows import Line, Row, fold
-from quorum.tui.screens.review.widgets import Rows
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.screen_behind import SeeThroughScreen
+from quorum.tui.screens.review.widgets import Cramped, Rows, fit_to_screen, is_cramped
+from quorum.tui.widgets.dialog_parts import ClosesItself, SeeThroughScreen
 
 _QUIET_SECS = 0.4
 _WIDEST = 110

@@ -17,7 +17,7 @@ from quorum.application.ports.people import (
     ReviewQuestion,
     SandboxQuestion,
 )
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.mcp.server_question import ServerAddress, ServerAnswer, ServerForm
 from quorum.domain.review.questions import RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.sessions.trust import TrustQuestion
@@ -150,8 +150,7 @@ class ScreenApprover:
         return dialog
 
     async def _answer_server(self, question: ServerForm | ServerAddress) -> ServerAnswer:
-        from quorum.tui.screens.server_question.address_dialog import ServerAddressDialog
-        from quorum.tui.screens.server_question.form_dialog import ServerFormDialog
+        from quorum.tui.screens.server_question.dialogs import ServerAddressDialog, ServerFormDialog
 
         dialog: ServerFormDialog | ServerAddressDialog
         match question:

@@ -1,4 +1,7 @@
-"""What header, status bar and commands tell of a session, in words."""
+"""What header, status bar and commands tell of a session, in words.
+
+The words that `/plan` takes besides what is to be planned.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,11 @@ from quorum.application.view.status import Book, SessionStatus
 from quorum.domain.conversation.effort import Effort, format_model
 from quorum.domain.errors import ProviderErrorKind
 from quorum.domain.events.event import RetryScheduled
-from quorum.tui.screens.accounts.spending import format_cost, render_spending
+from quorum.tui.screens.accounts.sheet import format_cost, render_spending
+
+LEAVE, DROP = "off", "drop"
+PLAN_WORDS = frozenset({LEAVE, DROP})
+
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
 _IN_SHORT = {

@@ -17,14 +17,12 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS
-from quorum.tui.session.facts import SessionFacts
-from quorum.tui.session.plan_words import DROP, LEAVE
+from quorum.tui.session.facts import DROP, LEAVE, SessionFacts
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive
     from quorum.application.session.agent_session import AgentSession
-    from quorum.application.view.entries import Call
-    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.application.view.entries import Call, FollowedSubagent
     from quorum.application.view.session_view import SessionView
     from quorum.domain.code_review.review_result import ReviewResult
     from quorum.domain.events.event import CallLeaked, InstructionsLoaded
@@ -39,8 +37,7 @@ if TYPE_CHECKING:
     from quorum.tui.screens.permissions.permissions_screen import PermissionsScreen
     from quorum.tui.screens.rewind.changes_screen import ChangesScreen
     from quorum.tui.screens.rewind.file_plan_screen import TakeBack
-    from quorum.tui.screens.rewind.redo_screen import RedoScreen
-    from quorum.tui.screens.rewind.restore_screen import RestoreScreen
+    from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
     from quorum.tui.screens.rewind.turn_list import TurnList
     from quorum.tui.screens.session_picker.session_picker import SessionPicker
     from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
@@ -279,7 +276,7 @@ class Session:
 
     def redo_screen(self, undo: PastUndo, take_back: TakeBack) -> RedoScreen:
         """What redoing this undo would change."""
-        from quorum.tui.screens.rewind.redo_screen import RedoScreen
+        from quorum.tui.screens.rewind.restore_screen import RedoScreen
 
         return RedoScreen(self.agent, undo, take_back, cwd=self._cwd)
 
@@ -337,6 +334,6 @@ class Session:
 
     async def build_pager(self, call: Call) -> PagerScreen:
         """The whole output of a call. Raises BlobError where it is gone."""
-        from quorum.tui.screens.pager.opening import open_pager
+        from quorum.tui.screens.pager.pager_screen import open_pager
 
         return await open_pager(call, self.agent)

@@ -11,7 +11,7 @@ from quorum.tui.keys.keyed_app import KeyedApp
 from quorum.tui.themes.looks import Looks
 
 if TYPE_CHECKING:
-    from quorum.tui.agent.settings_service import SettingsService, Target
+    from quorum.tui.agent.services import SettingsService, Target
     from quorum.tui.session.session import Session
     from quorum.tui.terminal.notifications import NotifyBy
 

@@ -1,30 +1,170 @@
-"""The screen of `/config`: every setting with its value and where it comes from, to be searched and changed."""
+"""The screen of `/config`: every setting with its value and where it comes from, to be searched and changed.
+
+The lines of the settings screen: settings below the tables they stand in, and the description of one. Where the
+value of one setting is edited.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import VerticalGroup
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from quorum.domain.errors import QuorumError
+from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
-from quorum.tui.agent.settings_service import Setting, SettingsService
-from quorum.tui.settings.effects import write_setting
-from quorum.tui.settings.rows import Row, describe_setting, find_best_place, list_rows, render_row
-from quorum.tui.settings.value_entry import ValueEntry
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame, QueryInput
+from quorum.tui.agent.services import Setting, SettingsService
+from quorum.tui.settings.effects import is_immediate, write_setting
+from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame, LineInput, QueryInput
 
 if TYPE_CHECKING:
     from quorum.tui.session.session import Session
+
+
+_NAME_SHARE = 0.4
+_QUIET = "$foreground 60%"
+
+
+@dataclass(frozen=True, slots=True)
+class TableHeading:
+    """The name of a table."""
+
+    table: str
+
+
+Row: TypeAlias = TableHeading | Setting
+
+
+def list_rows(settings: Sequence[Setting], query: str) -> list[Row]:
+    """The settings in which all words of the query are, each below the heading of its table."""
+    words = query.lower().split()
+    rows: list[Row] = []
+    table: str | None = None
+    for setting in settings:
+        text = f"{setting.key} {setting.value} {setting.description} {setting.origin}".lower()
+        if not all(word in text for word in words):
+            continue
+        if setting.table != table:
+            table = setting.table
+            rows.append(TableHeading(table))
+        rows.append(setting)
+    return rows
+
+
+def find_best_place(rows: Sequence[Row], query: str) -> int | None:
+    """Where the setting is that the query names best: in its own name rather than in what is said of it."""
+    wanted = query.strip().lower()
+    places = [place for place, row in enumerate(rows) if isinstance(row, Setting)]
+
+    def rate(place: int) -> tuple[bool, bool, bool]:
+        row = rows[place]
+        assert isinstance(row, Setting)
+        key, name = row.key.lower(), row.name.lower()
+        return wanted in (key, name), name.startswith(wanted), wanted in key
+
+    return max(places, key=rate, default=None)
+
+
+def render_row(row: Row, width: int) -> Content:
+    """One line. A setting that something sets has a sign, so that it differs from a default without colours."""
+    if isinstance(row, TableHeading):
+        return Content(f"[{make_printable(row.table, newlines=False)}]").stylize("bold $text-accent")
+    name_cells = max(16, int(width * _NAME_SHARE))
+    name = Content(make_printable(row.name, newlines=False)).truncate(name_cells - 1, ellipsis=True)
+    gap = Content(" " * (name_cells - name.cell_length))
+    room = max(1, width - name_cells - 4)
+    value = Content(make_printable(row.value, newlines=False)).truncate(room, ellipsis=True)
+    if row.is_default:
+        return Content("   ") + name + gap + value.stylize(_QUIET)
+    line = Content(" ● ") + name.stylize("bold") + gap + value
+    source = Content(f"  {make_printable(row.origin.rpartition('/')[2], newlines=False)}")
+    room = width - line.cell_length - source.cell_length - 1
+    return line + Content(" " * room) + source.stylize(_QUIET) if room > 0 else line
+
+
+def describe_setting(setting: Setting) -> Content:
+    """What there is to say of one: its meaning, where the value comes from, what fits, when a change counts."""
+    facts = _list_facts(setting)
+    return Content("\n").join(Content.assemble((left, _QUIET), make_printable(right)) for left, right in facts)
+
+
+def _list_facts(setting: Setting) -> Iterator[tuple[str, str]]:
+    yield "", setting.description
+    default = f"  ·  default {setting.default}" if setting.default and not setting.is_default else ""
+    yield "from  ", f"{shorten_home(setting.origin)}{default}"
+    counts = "at once" if is_immediate(setting.key) else "with the next session (/new)"
+    yield "takes ", f"{setting.expected}  ·  a change counts {counts}"
+    if setting.fixed:
+        yield "", f"It {setting.fixed}."
+
+
+class ValueEntry(VerticalGroup):
+    """Takes a value. `choices` are the words that Up and Down go through, if it is one of a few."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    ValueEntry {
+        margin-top: 1;
+        & > #label { height: auto; max-height: 2; text-style: bold; }
+        & > #value { background: $panel; border: none; height: 1; padding: 0; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._choices: tuple[str, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        """What is edited and where it goes to, and its value."""
+        yield Static(id="label", markup=False)
+        yield LineInput(select_on_focus=False, id="value")
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one("#value", Input)
+
+    def open(self, setting: Setting, choices: tuple[str, ...], path: str) -> None:
+        """Begin with the present value, which is to go to this file, and take the focus."""
+        self._choices = choices
+        self.name_file(setting, path)
+        self._put(_strip_quotes(setting.value))
+        self._input.focus()
+
+    def name_file(self, setting: Setting, path: str) -> None:
+        """Say what is edited, and which file it goes to."""
+        hint = f"  ↑ ↓ choose among {len(self._choices)}" if self._choices else ""
+        origin = f"{hint}  → {make_printable(path, newlines=False)}"
+        key = make_printable(setting.key, newlines=False)
+        self.query_one("#label", Static).update(
+            Content.assemble(f"{key} =", (origin, "not bold $foreground 60%"))
+        )
+
+    def turn(self, step: int) -> None:
+        """Take the next of the choices, or the one before."""
+        if self._choices:
+            text = self._input.value
+            place = self._choices.index(text) + step if text in self._choices else 0
+            self._put(self._choices[place % len(self._choices)])
+
+    def _put(self, text: str) -> None:
+        self._input.value = text
+        self._input.cursor_position = len(text)
+
+
+def _strip_quotes(value: str) -> str:
+    """A value as it is typed: a text without the quotes that TOML needs, where it holds nothing special."""
+    inner = value[1:-1]
+    return inner if value.startswith('"') and '"' not in inner and "\\" not in inner else value
+
 
 _HINT = "type to search names, values and meanings"
 

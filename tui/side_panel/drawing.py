@@ -26,11 +26,16 @@ from quorum.tui.transcript.cells.lines import (
     wrap_words,
 )
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.draw.ballots import draw_awaited, draw_votes
-from quorum.tui.transcript.draw.lanes import draw_lane, find_span
-from quorum.tui.transcript.draw.remarks import choose_sign
-from quorum.tui.transcript.draw.rows import WORTH_TELLING_SECS, choose_verb
-from quorum.tui.transcript.draw.status import describe_state, measure_seconds, shorten_arguments
+from quorum.tui.transcript.draw.remarks import choose_sign, draw_awaited, draw_votes
+from quorum.tui.transcript.draw.rows import (
+    WORTH_TELLING_SECS,
+    choose_verb,
+    describe_state,
+    draw_lane,
+    find_span,
+    measure_seconds,
+    shorten_arguments,
+)
 
 
 @dataclass(frozen=True, slots=True)

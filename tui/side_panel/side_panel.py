@@ -15,7 +15,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from quorum.tui.transcript.cells.palette import Palette, name_component_class, read_palette, render_role_styles
-from quorum.tui.transcript.layout.pace import Pace
+from quorum.tui.transcript.layout.pane import Pace
 from quorum.tui.widgets.layout import Arrangement
 
 if TYPE_CHECKING:

@@ -6,16 +6,14 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from quorum.application.inbox.board import SessionBoard, read_board
+from quorum.application.inbox.inbox import SessionBoard, read_board
 from quorum.domain.sessions.past_session import NamedSession
-from quorum.domain.text.ages import shorten_home
-from quorum.domain.text.amounts import format_duration, format_elapsed
+from quorum.domain.text.amounts import format_duration, format_elapsed, shorten_home
 from quorum.tui.chat.controllers.views import list_subagents
-from quorum.tui.screens.board.board_screen import BoardScreen
-from quorum.tui.screens.board.rows import BoardRow, BoardSection, GoThere, make_lines
+from quorum.tui.screens.board.board_screen import BoardRow, BoardScreen, BoardSection, GoThere, make_lines
 
 if TYPE_CHECKING:
-    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.application.view.entries import FollowedSubagent
     from quorum.application.view.jobs import JobView
     from quorum.tui.session.session import Session
     from quorum.tui.tabs.tab import Tab

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quorum.domain.conversation.session_kind import SessionKind
     from quorum.domain.sessions.past_session import NamedSession, SessionChoice
     from quorum.tui.agent.opening import Wanted
-    from quorum.tui.screens.board.rows import GoThere
+    from quorum.tui.screens.board.board_screen import GoThere
     from quorum.tui.tabs.tab_exchanges import TabExchanges
 
 PATIENCE_SECS = 3.0
@@ -202,7 +202,7 @@ class TabbedApp(KeyedApp):
 
     async def action_review(self, change: str = "") -> None:
         """Open a tab in which several models review a change: `#12`, `main..HEAD`, or what is not committed."""
-        from quorum.domain.code_review.request import parse_request
+        from quorum.domain.code_review.change import parse_request
         from quorum.domain.conversation.session_kind import SessionKind
 
         await self.open_tab(SessionKind.REVIEW, parse_request(change).text)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from quorum.domain.sessions.past_session import SessionChoice
     from quorum.domain.text.json_value import JsonObject
     from quorum.domain.worktrees.worktree import OpenedWorktree
-    from quorum.tui.agent.worktrees import WorktreesPort
+    from quorum.tui.agent.services import WorktreesPort
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.keys.keyed_app import KeyedApp
     from quorum.tui.screens.question_card import QuestionCard
@@ -177,8 +177,7 @@ class WorktreeTabs:
         return session.agent.mask.mask_text(text) if session is not None else text
 
     def _open_pager(self, name: str, text: str, *, is_diff: bool) -> None:
-        from quorum.tui.screens.pager.opening import KeptLines
-        from quorum.tui.screens.pager.pager_screen import PagerScreen
+        from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
 
         size = format_size(len(text.encode("utf-8", "replace")))
         self._app.push_screen(

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-from quorum.tui.transcript.cells.links import is_web
+from quorum.tui.transcript.cells.lines import is_web
 
 _PATIENCE_SECS = 20.0
 # Python knows the browsers of each system, and looks them up on PATH: so in a process whose PATH is safe. It

@@ -13,8 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from quorum.tui.themes.own import THEMES
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame, MarkedOptions
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, MarkedOptions
 
 _SAMPLE = Content("\n").join(
     [

@@ -1,19 +1,97 @@
-"""What dialogs are made of: the frame, a line to type in, the line that filters a list, and the list."""
+"""What dialogs are made of: the frame, a line to type in, the line that filters a list, and the list.
+
+How screens close: once, and no other than themselves. A screen whose first frame is drawn once, and as a whole.
+What shows through a transparent screen.
+"""
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
+from textual._context import visible_screen_stack
+from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Region
+from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.keys.line_fields import run_binding_around
+
+
+class ClosesItself:
+    """A screen that can be closed at any time, also twice and also while another covers it."""
+
+    _closes_in_sight: tuple[Any] | None = None
+
+    def dismiss(self, result: Any = None) -> AwaitComplete:
+        """Close, if it is on top: Textual would close what is on top instead.
+
+        In a tab behind it closes when it is on top there again; covered in the one in front it stays.
+        """
+        assert isinstance(self, Screen)
+        if self.app.screen is self:
+            return Screen.dismiss(self, result)
+        behind = (stack for stack in self.app._screen_stacks.values() if self.app.screen not in stack)
+        if any(self in stack for stack in behind):
+            self._closes_in_sight = (result,)
+        return AwaitComplete()
+
+    def on_screen_resume(self) -> None:
+        """Come into sight: close, if that was to be."""
+        if self._closes_in_sight is not None:
+            (result,), self._closes_in_sight = self._closes_in_sight, None
+            self.dismiss(result)
+
+
+class DrawnOnce(Screen[None]):
+    """While an app starts, Textual draws each layout and throws it away; what is seen first are the parts that
+    changed after the last of them."""
+
+    def _compositor_refresh(self) -> None:
+        """Draw nothing that would not be shown; all of it is still to be drawn then."""
+        if not self.app._batch_count:
+            super()._compositor_refresh()
+
+
+_Result = TypeVar("_Result")
+
+
+class SeeThroughScreen(ModalScreen[_Result]):
+    """A dialog with a transparent ground. It draws of the screen behind it the lines that are in sight.
+
+    Textual's own way draws all of them whenever one has changed, and sends each through a console of Rich.
+    """
+
+    cover: Widget | None = None
+    """A child as wide as the screen, through which nothing is to be seen."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """These lines of the screen behind, without what could be clicked in them."""
+        try:
+            compositor = visible_screen_stack.get().pop()._compositor
+        except LookupError:  # none is drawn behind it
+            return super().render_lines(crop)
+        covered = range(self.cover.region.y, self.cover.region.bottom) if self.cover is not None else ()
+        chops = compositor._render_chops(crop, lambda y: y not in covered)
+        blank = Strip.blank(crop.width, self.rich_style)
+        return [
+            blank if y in covered or y >= len(chops) else self._crop_line(chops[y].values(), crop)
+            for y in crop.line_range
+        ]
+
+    def _crop_line(self, chops: Iterable[Strip | None], crop: Region) -> Strip:
+        """A line as wide as the crop: the screen behind may have the size of a moment ago."""
+        drawn = Strip.join(chop for chop in chops if chop is not None)
+        return drawn.crop(*crop.column_span).discard_meta().adjust_cell_length(crop.width, self.rich_style)
+
 
 _SIGN = "›"
 _BETWEEN_KEYS = " · "

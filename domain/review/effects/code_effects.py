@@ -16,10 +16,9 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
-from quorum.domain.review.hazards.other_code import list_effects_of_code
+from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code
 from quorum.domain.review.hazards.places import governs_agents
-from quorum.domain.review.hazards.python_code import NestedShell
-from quorum.domain.secrets.key_variables import is_secret_name
+from quorum.domain.secrets.patterns import is_secret_name
 
 _TEXT = re.compile(r"\"((?:\\.|[^\"\\])*)\"|'((?:\\.|[^'\\])*)'|`((?:\\.|[^`\\])*)`", re.DOTALL)
 _BARE = re.compile(r"(?<![\w'\"])(~?/[\w./*~-]+)")

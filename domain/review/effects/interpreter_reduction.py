@@ -10,12 +10,11 @@ from msgspec import Struct
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.places import find_secret, is_system_program, is_wide
-from quorum.domain.review.effects.program_effects import parse_words
+from quorum.domain.review.effects.program_effects import PYTHON, SHELL, SUBSTITUTION, parse_words
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
 from quorum.domain.review.effects.python_effects import reduce_python
 from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum, EffectKind
 from quorum.domain.review.effects.surroundings import Output, Scope
-from quorum.domain.review.effects.used_program import PYTHON, SHELL, SUBSTITUTION
 from quorum.domain.review.hazards.invocation import Invocation
 from quorum.domain.review.hazards.program_table import list_harmful_uses
 from quorum.domain.text.paths import is_below_any

@@ -1,13 +1,21 @@
-"""A row of the table of programs: which words are files, texts and addresses, and what becomes of them."""
+"""A row of the table of programs: which words are files, texts and addresses, and what becomes of them.
+
+Programs that give out credentials, and by which of their words. A program as it is used: its words by their
+roles, and the data that come to it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
-from quorum.domain.review.effects.side_effect import DataKind
+from quorum.domain.review.effects.side_effect import NO_DATA, Data, DataKind, Datum
+from quorum.domain.review.effects.surroundings import Scope
+from quorum.domain.review.hazards.invocation import Invocation
+from quorum.domain.secrets.patterns import is_secret_name
 
 
 class Operand(StrEnum):
@@ -112,3 +120,104 @@ def parse_words(arguments: Sequence[str], row: ProgramEffects) -> ParsedWords:
                 values.append((f"-{word[end]}", arguments[place]))
                 place += 1
     return ParsedWords(tuple(operands), tuple(values))
+
+
+_GIVES_SECRETS = {
+    "security": r"find-\w+-password|dump-\w+|export",
+    "gcloud": r"print-(access|identity)-token|secrets versions access|print-refresh",
+    "aws": r"export-credentials|get-session-token|get-secret-value|configure get|ecr get-login\S*|"
+    r"assume-role\S*|get-parameter\S* .*--with-decryption|create-access-key|get-password-data",
+    "az": r"get-access-token|keyvault secret (show|download)|keys? list|create-for-rbac",
+    "kubectl": r"get\s+(\S+\s+)*secrets?\b.*(-o|--output)|config view.*--raw|create token",
+    "oc": r"whoami -t|get secrets?\b.*-o",
+    "vault": r"\b(read|kv get|print token|token)\b",
+    "op": r"\b(read|item get|get item|inject)\b",
+    "pass": r"^(show|-c)?\s*\S+",
+    "bw": r"\b(get|list|export)\b",
+    "lpass": r"\b(show|export)\b",
+    "secret-tool": r"\b(lookup|search)\b",
+    "kwallet-query": r"",
+    "gpg": r"--export-secret-\S+",
+    "heroku": r"\bconfig\b",
+    "doppler": r"\bsecrets\b",
+    "ansible-vault": r"\b(view|decrypt)\b",
+    "sops": r"-d\b|\bdecrypt\b",
+    "terraform": r"\bstate (pull|show)|output .*-(raw|json)",
+    "git": r"credential(-\w+)? (fill|get)|config .*(token|password|extraheader)",
+    "gh": r"auth (token|status .*-t)",
+    "npm": r"token list|config get .*_auth",
+    "docker": r"inspect .*Env",
+    **dict.fromkeys(("rails", "rake"), r"\b(credentials|secrets|encrypted):(show|edit)\b"),
+    "nmcli": r"-s\b|--show-secrets",
+    "netsh": r"key=clear",
+    "wg": r"show\b.*(private|preshared)|showconf",
+    "cmdkey": r"/list",
+    "pbpaste": r"",
+    "wl-paste": r"",
+    "xclip": r"-o\b|-out\b",
+    "xsel": r"-o\b|--output|-b\b",
+}
+_PATTERNS = {program: re.compile(words) for program, words in _GIVES_SECRETS.items()}
+
+
+def find_given_secret(run: Invocation) -> Datum | None:
+    """The credentials that a program prints."""
+    if run.program == "printenv":
+        named = next(filter(is_secret_name, run.operands), None)
+        return Datum(DataKind.SECRET, f"${named}") if named else None
+    pattern = _PATTERNS.get(run.program)
+    found: re.Match[str] | None = pattern.search(" ".join(run.arguments)) if pattern else None
+    if found is None:
+        return None
+    return Datum(DataKind.SECRET, f"the credentials of {run.program} {found[0]}".strip())
+
+
+SUBSTITUTION = re.compile(r"\$\(|`|[<>]\(")
+WHOLE_SUBSTITUTION = re.compile(r"\$\(.*\)|`[^`]*`", re.DOTALL)
+VARIABLE = re.compile(r"\$(?:\{[!#]?([A-Za-z_]\w*|[1-9@*])[^}]*\}|([A-Za-z_]\w*|[1-9@*]))")
+SHELL = re.compile(r"(ba|da|z|k|a|fi|c|tc|mk|pdk|rba)?sh[0-9.]*")
+PYTHON = re.compile(r"(python|pypy|ipython)[0-9.]*")
+REMOTE = re.compile(
+    r"(?!/|\.|[A-Za-z]:\\)([\w.+$-]+@)?[\w.${}-]+::?(?!//)[^:]*"
+    r"|(rsync|scp|sftp|ftp|s3|gs|azure|b2|oss|https?|cos|r2)://.*"
+)
+"""A place on another machine, as programs that copy files name it."""
+
+
+class UsedProgram(Struct, frozen=True):
+    """`piped` comes in by the input, `substituted` by what stands in the words for the output of programs."""
+
+    run: Invocation
+    row: ProgramEffects
+    words: ParsedWords
+    piped: Data
+    substituted: Data
+    scope: Scope
+
+    @property
+    def name(self) -> str:
+        """The name of the program."""
+        return self.run.program
+
+    @property
+    def operands(self) -> tuple[str, ...]:
+        """The operands without those that are texts."""
+        is_text_elsewhere = bool(self.row.first and self.words.find("-e -f --expression --file --regexp"))
+        return self.words.operands if is_text_elsewhere else self.words.operands[self.row.first :]
+
+    def has_option(self, pattern: str) -> bool:
+        """Whether one of its words is such an option."""
+        return any(re.fullmatch(pattern, word) for word in self.run.arguments)
+
+    def find_data(self, *words: str) -> Data:
+        """What words hold beside their own letters."""
+        return NO_DATA.union(*(self.scope.find_data(word, self.substituted) for word in words))
+
+    def read(self, *paths: str) -> Data:
+        """The data of words that name files."""
+        return NO_DATA.union(*(self.scope.read(path, self.substituted) for path in paths))
+
+
+def drop_kind(data: Data, kind: DataKind) -> Data:
+    """The data that are not of this kind."""
+    return frozenset(each for each in data if each.kind is not kind)

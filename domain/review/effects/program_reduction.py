@@ -22,9 +22,19 @@ from quorum.domain.review.effects.places import (
     is_system_program,
     starts_by_itself,
 )
-from quorum.domain.review.effects.program_effects import Input, Operand, parse_words
+from quorum.domain.review.effects.program_effects import (
+    REMOTE,
+    SUBSTITUTION,
+    VARIABLE,
+    WHOLE_SUBSTITUTION,
+    Input,
+    Operand,
+    UsedProgram,
+    drop_kind,
+    find_given_secret,
+    parse_words,
+)
 from quorum.domain.review.effects.program_rows import UNKNOWN_PROGRAM, find_row
-from quorum.domain.review.effects.secret_programs import find_given_secret
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
     Data,
@@ -34,14 +44,6 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import Output, Scope
-from quorum.domain.review.effects.used_program import (
-    REMOTE,
-    SUBSTITUTION,
-    VARIABLE,
-    WHOLE_SUBSTITUTION,
-    UsedProgram,
-    drop_kind,
-)
 from quorum.domain.review.effects.word_judgement import (
     SECRET_WORDS,
     judge_uses,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from quorum.domain.review.effects.program_effects import Operand, ProgramEffects
+from quorum.domain.review.effects.program_effects import PYTHON, Operand, ProgramEffects
 from quorum.domain.review.effects.programs import PROGRAMS
-from quorum.domain.review.effects.used_program import PYTHON
 from quorum.domain.review.hazards.invocation import Invocation
 
 UNKNOWN_PROGRAM = ProgramEffects(names="", source="", writes="-o --output --out", operands=Operand.SHOW)

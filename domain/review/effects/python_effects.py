@@ -26,7 +26,7 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction
-from quorum.domain.secrets.key_variables import is_secret_name
+from quorum.domain.secrets.patterns import is_secret_name
 
 _LONGEST = 8_192
 _MOST_NODES = 20_000

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from quorum.domain.replacing import replace
 from quorum.domain.review.effects.interpreter_reduction import InterpreterReduction
 from quorum.domain.review.effects.places import find_host, is_grave, is_local, is_record
+from quorum.domain.review.effects.program_effects import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
 from quorum.domain.review.effects.program_reduction import ProgramReduction
 from quorum.domain.review.effects.side_effect import (
     NO_DATA,
@@ -21,12 +22,10 @@ from quorum.domain.review.effects.side_effect import (
     find_kind,
 )
 from quorum.domain.review.effects.surroundings import CommandReduction, Output
-from quorum.domain.review.effects.used_program import SHELL, SUBSTITUTION, VARIABLE, WHOLE_SUBSTITUTION
-from quorum.domain.review.hazards.invocation import Invocation, is_assignment, unwrap
-from quorum.domain.review.hazards.option_texts import list_texts_in_options
+from quorum.domain.review.hazards.invocation import Invocation, is_assignment, list_texts_in_options, unwrap
 from quorum.domain.review.hazards.places import find_new_temporary
 from quorum.domain.review.hazards.started_programs import enter_started, list_found
-from quorum.domain.secrets.key_variables import is_secret_name
+from quorum.domain.secrets.patterns import is_secret_name
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import ScriptCommand
 

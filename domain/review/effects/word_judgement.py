@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from quorum.domain.review.effects.code_effects import reduce_code
 from quorum.domain.review.effects.places import is_record, is_wide
-from quorum.domain.review.effects.program_effects import ParsedWords
+from quorum.domain.review.effects.program_effects import SHELL, ParsedWords
 from quorum.domain.review.effects.side_effect import EffectKind
 from quorum.domain.review.effects.surroundings import Scope
-from quorum.domain.review.effects.used_program import SHELL
 from quorum.domain.review.hazards.files import list_ended_processes, list_harm
 from quorum.domain.review.hazards.invocation import Invocation
 

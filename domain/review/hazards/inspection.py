@@ -8,24 +8,22 @@ from collections.abc import Iterator, Sequence
 from quorum.domain.replacing import replace
 from quorum.domain.review.hazards.database import CLIENTS, list_deleted_data
 from quorum.domain.review.hazards.files import (
+    fill_in_generated,
     list_ended_processes,
     list_harm,
     list_read_credentials,
     list_written,
     list_written_places,
+    stays_in_workspace,
 )
-from quorum.domain.review.hazards.generated_files import fill_in_generated, stays_in_workspace
 from quorum.domain.review.hazards.git_programs import list_git_programs, list_git_programs_of_variable
-from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment
-from quorum.domain.review.hazards.option_texts import list_texts_in_options
-from quorum.domain.review.hazards.other_code import list_effects_of_code
-from quorum.domain.review.hazards.package_runners import list_foreign_packages
+from quorum.domain.review.hazards.inline_code import NestedShell, list_effects_of_code, list_effects_of_python
+from quorum.domain.review.hazards.invocation import Carried, Invocation, is_assignment, list_texts_in_options
 from quorum.domain.review.hazards.places import find_new_temporary, holds_credentials, is_temporary
 from quorum.domain.review.hazards.program_table import skip_leading_options
-from quorum.domain.review.hazards.python_code import NestedShell, list_effects_of_python
 from quorum.domain.review.hazards.request_terms import complete_terms
 from quorum.domain.review.hazards.started_programs import list_started
-from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_transfers
+from quorum.domain.review.hazards.transfers import DOWNLOADERS, list_foreign_packages, list_transfers
 from quorum.domain.review.objection import Objection
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.review.plain_request import Effect, RequestTerms

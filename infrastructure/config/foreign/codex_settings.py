@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quorum.domain.importing.claude_rules import RulePlaces, translate_claude_rule
-from quorum.domain.importing.codex_rules import read_codex_rules
+from quorum.domain.importing.foreign_rules import (
+    RulePlaces,
+    TranslatedRule,
+    read_codex_rules,
+    translate_claude_rule,
+)
 from quorum.domain.importing.takeover_item import TakeoverItem, TakeoverKind
-from quorum.domain.importing.translated_rule import TranslatedRule
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import build_rule_finding
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_foreign_text, read_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from itertools import takewhile
 
-from quorum.domain.importing.translated_rule import TranslatedRule, list_name_runs
+from quorum.domain.importing.foreign_rules import TranslatedRule, list_name_runs
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import Answer
 

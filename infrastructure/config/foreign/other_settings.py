@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.other_rules import translate_kimi_rule, translate_other_rule
+from quorum.domain.importing.foreign_rules import (
+    EVERY_TOOL,
+    RulePlaces,
+    TranslatedRule,
+    list_server_tools,
+    translate_kimi_rule,
+    translate_other_rule,
+)
 from quorum.domain.importing.takeover_item import TakeoverItem
-from quorum.domain.importing.translated_rule import EVERY_TOOL, TranslatedRule, list_server_tools
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import build_rule_finding
 from quorum.infrastructure.config.foreign.foreign_file import ForeignFile, read_table

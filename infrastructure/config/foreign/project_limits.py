@@ -9,9 +9,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.importing.claude_rules import RulePlaces
+from quorum.domain.importing.foreign_rules import EVERY_TOOL, RulePlaces
 from quorum.domain.importing.takeover_item import TakeoverItem
-from quorum.domain.importing.translated_rule import EVERY_TOOL
 from quorum.domain.replacing import replace
 from quorum.domain.review.permissions import Answer
 from quorum.infrastructure.config.foreign.claude_settings import find_claude_rules

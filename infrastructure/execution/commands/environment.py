@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 
-from quorum.domain.secrets.key_variables import holds_a_secret
-from quorum.domain.secrets.patterns import find_pattern_spans
+from quorum.domain.secrets.patterns import find_pattern_spans, holds_a_secret
 from quorum.infrastructure.execution.commands.orphans import MARKER_PREFIX
 
 # More names than the mask goes by: a command gets along with a variable too few. Behind the kind may stand for

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from quorum.application.calls.whole_outputs import attach_whole_output, store_whole
+from quorum.application.calls.outputs import attach_whole_output, store_whole
 from quorum.application.cancellation import run_shielded
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.job import JobPage, JobResult
@@ -15,9 +15,8 @@ from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.text.output import Printed, ToolOutput
 from quorum.infrastructure.execution.commands.account import list_remarks, render_result
-from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
-from quorum.infrastructure.execution.commands.progress import LiveOutput
 from quorum.infrastructure.execution.sandbox.confinement import Launch
 
 _RECENT_CHARS = 262_144

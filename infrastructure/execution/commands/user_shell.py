@@ -7,16 +7,15 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from quorum.application.calls.whole_outputs import store_whole
+from quorum.application.calls.outputs import store_whole
 from quorum.application.cancellation import absorb_cancellation
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.user_command import CommandRun
 from quorum.domain.text.output import Printed, ToolOutput
 from quorum.domain.text.styles import StyleChange
 from quorum.infrastructure.execution.commands.account import list_remarks
-from quorum.infrastructure.execution.commands.output import CommandOutput
+from quorum.infrastructure.execution.commands.output import CommandOutput, LiveOutput
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
-from quorum.infrastructure.execution.commands.progress import LiveOutput
 
 _USUAL_SHELL = "/bin/sh"
 _MAX_COMMAND_BYTES = (1 << 17) - 1

@@ -14,8 +14,7 @@ from msgspec import Struct
 from quorum.domain.shell.sandbox import Keys
 from quorum.infrastructure.execution.sandbox.command_home import CommandHome
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
-from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
-from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
 
 
 class RunningCommands:

@@ -22,8 +22,7 @@ from quorum.infrastructure.execution.sandbox.guarded_files import (
     can_be_entered,
     identify,
 )
-from quorum.infrastructure.execution.sandbox.identities import Inode, KnownFile, look_at
-from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore, Inode, KnownFile, look_at
 from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 
 _MOST_ENTRIES = 3_000_000

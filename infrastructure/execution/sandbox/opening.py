@@ -6,17 +6,17 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from quorum.domain.review.approved_call import GitApproval
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.review.rule_offers import GitApproval
 from quorum.domain.shell.sandbox import SandboxOn
 from quorum.infrastructure.config.paths import locate_state_folder
 from quorum.infrastructure.config.policy_table import NO_POLICY, ManagedPolicy
 from quorum.infrastructure.config.tools_table import RunCommandTable
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
+from quorum.infrastructure.execution.sandbox.new_protected_paths import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
-from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 
 
 def build_sandbox(

@@ -23,7 +23,7 @@ from quorum.infrastructure.execution.sandbox.guarded_files import FolderCache
 from quorum.infrastructure.execution.sandbox.identity_store import IdentityStore
 from quorum.infrastructure.execution.sandbox.known_files import KnownFiles
 from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
-from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck
+from quorum.infrastructure.execution.sandbox.new_protected_paths import ProtectedPathCheck, UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.places import (
     SOCKET_VARIABLES,
     TEMPORARY_VARIABLES,
@@ -42,7 +42,6 @@ from quorum.infrastructure.execution.sandbox.repository_folders import (
     list_linked_folders,
 )
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp, SharedTmp
-from quorum.infrastructure.execution.sandbox.unfinished_commands import UnfinishedCommands
 from quorum.infrastructure.execution.sandbox.view import SandboxView, Surroundings
 from quorum.infrastructure.files.mounts import are_local
 

@@ -23,7 +23,7 @@ from quorum.infrastructure.execution.sandbox.own_code import list_folders_around
 from quorum.infrastructure.execution.sandbox.preflight import GROUND
 from quorum.infrastructure.execution.sandbox.repository_folders import list_repository_places
 from quorum.infrastructure.execution.sandbox.session_tmp import SharedTmp
-from quorum.infrastructure.files.standing_roots import list_standing_roots
+from quorum.infrastructure.files.workspace import list_standing_roots
 
 TMP = "/tmp"
 _NONE: Mapping[str, str] = {}

@@ -21,24 +21,23 @@ from quorum.domain.shell.command_line import (
     StartedCommands,
 )
 from quorum.domain.shell.command_spec import NotReadOnly, Operands, PathUse, Reading, Style, parse_use
-from quorum.domain.shell.find_command import find_use
 from quorum.domain.shell.git_commands import GIT_ENVIRONMENT, GitUse, parse_git_use
 from quorum.domain.shell.read_only_commands import READ_ONLY_COMMANDS, SHELL_BUILTINS
 from quorum.domain.shell.refused_options import list_refused_options
-from quorum.domain.shell.xargs_command import parse_xargs_use
-from quorum.infrastructure.execution.shell.git_secrets import read_sign_in_settings
+from quorum.domain.shell.starting_readers import find_use, parse_xargs_use
 from quorum.infrastructure.execution.shell.parsing import parse
 from quorum.infrastructure.execution.shell.programs import SystemPrograms
 from quorum.infrastructure.execution.shell.reach import OutOfReach, Reach
 from quorum.infrastructure.execution.shell.repository import (
     Repository,
+    UnsafeRepository,
     find_repository,
     list_named_folders,
+    read_sign_in_settings,
 )
-from quorum.infrastructure.execution.shell.repository_settings import UnsafeRepository
 from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.execution.shell.words import Opaque
-from quorum.infrastructure.files.sensitivity import Sensitivity
+from quorum.infrastructure.files.searching import Sensitivity
 from quorum.infrastructure.files.workspace import Location, escape_path
 
 _MOST_FOLDERS = 8

@@ -24,14 +24,12 @@ from quorum.infrastructure.execution.shell.words import (
     decode_word,
     describe_word,
     explain_opaque,
-    read_glob,
-    read_source,
-    uses_variable,
-)
-from quorum.infrastructure.execution.shell.words_behind import (
     find_redirected,
     list_targets,
     list_words_behind_all,
+    read_glob,
+    read_source,
+    uses_variable,
 )
 
 if TYPE_CHECKING:

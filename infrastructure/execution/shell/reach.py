@@ -9,16 +9,16 @@ from collections.abc import Iterator
 
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.shell.command_spec import PathUse, Reading
-from quorum.domain.shell.xargs_command import ONE_WORD
+from quorum.domain.shell.starting_readers import ONE_WORD
 from quorum.infrastructure.execution.shell.git_index import read_regular
-from quorum.infrastructure.execution.shell.git_secrets import (
+from quorum.infrastructure.execution.shell.repository import (
     is_git_settings,
     list_person_folders,
     list_person_settings,
     may_be_git_settings,
     may_hold_secret,
 )
-from quorum.infrastructure.files.sensitivity import SensitiveLinks, Sensitivity
+from quorum.infrastructure.files.searching import SensitiveLinks, Sensitivity
 from quorum.infrastructure.files.workspace import Location, escape_path
 
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")

@@ -13,12 +13,12 @@ from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import Redirect
 from quorum.domain.shell.script import Script, ScriptCommand, split_coarsely
 from quorum.infrastructure.execution.shell.parsing import parse_tree
-from quorum.infrastructure.execution.shell.words import read_source
-from quorum.infrastructure.execution.shell.words_behind import (
+from quorum.infrastructure.execution.shell.words import (
     REDIRECTS,
     find_redirected,
     list_targets,
     list_words_behind,
+    read_source,
 )
 
 if TYPE_CHECKING:

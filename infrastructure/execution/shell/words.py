@@ -1,15 +1,19 @@
-"""Words of the shell as a program gets them, and why some are not known."""
+"""Words of the shell as a program gets them, and why some are not known.
+
+The words of a command that stand behind its redirections: the grammar takes them for parts of these.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 _BARE = frozenset("_./,:=@%+^-#~")
 # A tilde in the middle is plain (HEAD~2), but not where it would be a home folder.
@@ -181,3 +185,38 @@ def uses_variable(node: Node, names: Collection[str]) -> bool:
 def read_source(node: Node) -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace")
+
+
+REDIRECTS = frozenset({"file_redirect", "heredoc_redirect", "herestring_redirect"})
+_NESTS = frozenset({"pipeline", "list", "redirected_statement"})
+
+
+def find_redirected(statement: Node) -> Node | None:
+    """The command that the redirections of a statement belong to; None where that is a group or a loop."""
+    target = statement.child_by_field_name("body")
+    while target is not None and target.type in _NESTS:
+        named = [child for child in target.children if child.is_named and child.type not in REDIRECTS]
+        target = named[-1] if named else None
+    return target if target is not None and target.type == "command" else None
+
+
+def list_targets(redirect: Node) -> list[Node]:
+    """The file that a redirection names, and the words behind it."""
+    return [child for child in redirect.children if child.is_named and child.type != "file_descriptor"]
+
+
+def list_words_behind(redirect: Node) -> list[Node]:
+    """The words of the command that stand behind a redirection."""
+    match redirect.type:
+        case "file_redirect":
+            return list_targets(redirect)[1:]
+        case "heredoc_redirect":
+            nested = (child for child in redirect.children if child.type in REDIRECTS)
+            return [*redirect.children_by_field_name("argument"), *list_words_behind_all(nested)]
+        case _:
+            return []
+
+
+def list_words_behind_all(redirects: Iterable[Node]) -> list[Node]:
+    """Those of several redirections, or of other nodes, which have none."""
+    return [word for redirect in redirects for word in list_words_behind(redirect)]

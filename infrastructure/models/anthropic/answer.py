@@ -15,20 +15,21 @@ from quorum.domain.conversation.response import (
     REFUSAL,
     TOOL_USE,
     ContentBlock,
+    Delta,
     LlmResponse,
     OpaqueBlock,
     ReasoningBlock,
     StopKind,
     StopReason,
+    StreamedReasoning,
+    StreamedToolCall,
     TextBlock,
     ToolUseBlock,
     Usage,
 )
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.models.shared.call_arguments import build_call_block
-from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.call_arguments import CallIds, build_call_block
 from quorum.infrastructure.models.shared.failures import Failures
 from quorum.infrastructure.models.shared.json_fields import (
     make_sendable,

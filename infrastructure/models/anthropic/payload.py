@@ -19,6 +19,12 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.call_arguments import (
+    SentIds,
+    clean_tool_name,
+    fill_empty_output,
+    fill_empty_prompt,
+)
 from quorum.infrastructure.models.shared.json_fields import (
     read_objects_field,
     read_text_field,
@@ -26,12 +32,6 @@ from quorum.infrastructure.models.shared.json_fields import (
 )
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
 from quorum.infrastructure.models.shared.sent_attachments import select_documents, select_images
-from quorum.infrastructure.models.shared.sent_calls import (
-    SentIds,
-    clean_tool_name,
-    fill_empty_output,
-    fill_empty_prompt,
-)
 
 _CACHED: JsonObject = {"type": "ephemeral"}
 _CACHED_USER_MESSAGES = 2

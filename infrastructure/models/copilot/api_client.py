@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.attachment import Image, ImageLimits
 from quorum.domain.conversation.history import (
     AssistantMessage,
     ToolResults,
     UserMessage,
     split_last_step,
 )
-from quorum.domain.conversation.image import Image, ImageLimits
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.conversation.response import LlmResponse, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject

@@ -33,8 +33,8 @@ from msgspec import Struct
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.attachment import Image
 from quorum.domain.conversation.history import Message, ToolResults, UserMessage, split_last_step
-from quorum.domain.conversation.image import Image
 from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,
@@ -42,19 +42,17 @@ from quorum.domain.conversation.response import (
     REFUSAL,
     TOOL_USE,
     ContentBlock,
+    Delta,
     LlmResponse,
     StopKind,
     StopReason,
-    TextBlock,
-    ToolUseBlock,
-    Usage,
-)
-from quorum.domain.conversation.stream import (
-    Delta,
     StreamedReasoning,
     StreamedToolCall,
     StreamEvent,
     StreamRetry,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
 )
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot.failures import CopilotFailures, classify_retry

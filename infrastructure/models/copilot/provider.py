@@ -13,8 +13,8 @@ from quorum.infrastructure.models.copilot.api_client import CopilotApiClient
 from quorum.infrastructure.models.copilot.failures import CopilotFailures
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts, list_efforts
 from quorum.infrastructure.models.shared.exchange import ApiExchange
+from quorum.infrastructure.models.shared.model_refusals import RefusedEfforts, list_efforts
 
 if TYPE_CHECKING:
     from quorum.infrastructure.models.copilot.process import CliProcess

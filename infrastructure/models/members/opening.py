@@ -12,12 +12,12 @@ from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
+    Delta,
     LlmResponse,
     StopKind,
     TextBlock,
     Usage,
 )
-from quorum.domain.conversation.stream import Delta
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject
@@ -34,8 +34,7 @@ from quorum.infrastructure.models.members.failures import MemberFailures
 from quorum.infrastructure.models.members.launch import MemberLaunch
 from quorum.infrastructure.models.members.process import MemberProcess
 from quorum.infrastructure.models.shared.api_client import ApiRequest, ProviderSettings
-from quorum.infrastructure.models.shared.call_arguments import build_call_block
-from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.call_arguments import CallIds, build_call_block
 from quorum.infrastructure.models.shared.form_by_schema import find_forced_tool
 from quorum.infrastructure.models.shared.json_fields import (
     read_count_field,

@@ -10,9 +10,20 @@ from typing import assert_never
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse, TextBlock, ToolUseBlock
-from quorum.domain.conversation.stream import Delta, StreamedToolCall
-from quorum.infrastructure.models.offline import editing, japanese, looking, running, wording
+from quorum.domain.conversation.response import (
+    END_TURN,
+    TOOL_USE,
+    Delta,
+    LlmResponse,
+    StreamedToolCall,
+    TextBlock,
+    ToolUseBlock,
+)
+from quorum.infrastructure.models.offline import phrases as editing
+from quorum.infrastructure.models.offline import phrases as japanese
+from quorum.infrastructure.models.offline import phrases as looking
+from quorum.infrastructure.models.offline import phrases as running
+from quorum.infrastructure.models.offline import wording
 from quorum.infrastructure.models.offline.requests import (
     MAX_REQUESTS,
     HelpWanted,
@@ -21,10 +32,12 @@ from quorum.infrastructure.models.offline.requests import (
     NotUnderstood,
     Reading,
     Request,
+    Scanner,
     Understood,
+    Verb,
+    begins_request,
+    match_verb,
 )
-from quorum.infrastructure.models.offline.scanning import Scanner
-from quorum.infrastructure.models.offline.vocabulary import Verb, begins_request, match_verb
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 
 

@@ -1,20 +1,100 @@
-"""The API client of OpenAI Chat Completions and the many servers that speak it, through the official SDK."""
+"""The API client of OpenAI Chat Completions and the many servers that speak it, through the official SDK.
+
+What a server of one's own says of a model beside its answers: the window that it was loaded with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import TypeAlias
+from urllib.parse import quote
+
+from msgspec import Struct
 
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool_parser import ToolParser
 from quorum.domain.conversation.response import LlmResponse, StopKind
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
-from quorum.domain.text.json_value import JsonValue
+from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.clouds.endpoint import AzureAccess, Endpoint
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from quorum.infrastructure.models.openai_sdk import OpenAiDialect
 from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.json_fields import (
+    read_count_field,
+    read_object_field,
+    read_objects_field,
+)
+
+Fetch: TypeAlias = Callable[[str, JsonObject | None], Awaitable[JsonObject]]
+"""Reads a JSON object from a path of the server, with a body by POST; an empty one where there is none."""
+
+_WINDOW_FIELDS = (
+    "n_ctx",  # llama.cpp
+    "max_model_len",  # vLLM
+    "loaded_context_length",  # LM Studio
+    "context_length",  # OpenRouter and others
+    "context_window",
+    "max_context_length",
+)
+_SMALLEST = 256
+
+
+class ServedModel(Struct, frozen=True):
+    """`window` is in tokens, None where the server does not say; `is_llama_cpp` tells whose server it is."""
+
+    window: int | None = None
+    is_llama_cpp: bool = False
+
+
+async def ask_about_model(fetch: Fetch, model: str) -> ServedModel:
+    """Ask a server about a model, as llama.cpp, Ollama, LM Studio and vLLM are asked."""
+    props = await fetch("/props", None)
+    if settings := read_object_field(props, "default_generation_settings"):
+        return ServedModel(_find_window(settings), is_llama_cpp=True)
+    running = await fetch("/api/ps", None)
+    if isinstance(running.get("models"), list):  # Ollama: no other server is posted anything but prompts
+        loaded = [
+            each
+            for each in read_objects_field(running, "models")
+            if model in (each.get("name"), each.get("model"))
+        ]
+        window = _find_window(loaded[0]) if loaded else None
+        return ServedModel(window or _read_ollama_window(await fetch("/api/show", {"model": model})))
+    if window := _find_window(await fetch(f"/api/v0/models/{quote(model)}", None)):
+        return ServedModel(window)
+    return ServedModel(await find_listed_window(fetch, model))
+
+
+async def find_listed_window(fetch: Fetch, model: str) -> int | None:
+    """The window that the server's list of models gives, as vLLM and OpenRouter tell it."""
+    listed = read_objects_field(await fetch("/v1/models", None), "data")
+    entry = next((each for each in listed if each.get("id") == model), listed[0] if len(listed) == 1 else {})
+    windows = [found for each in (entry, read_object_field(entry, "meta")) if (found := _find_window(each))]
+    return min(windows, default=None)
+
+
+def _find_window(source: JsonObject) -> int | None:
+    counts = (read_count_field(source, name) for name in _WINDOW_FIELDS)
+    return next((count for count in counts if count and count >= _SMALLEST), None)
+
+
+def _read_ollama_window(shown: JsonObject) -> int | None:
+    """The window that a model file sets; without one, Ollama loads less than the model could have."""
+    parameters = shown.get("parameters")
+    for name, value in _split_lines(parameters if isinstance(parameters, str) else ""):
+        if name == "num_ctx" and value.isdecimal() and int(value) >= _SMALLEST:
+            return int(value)
+    return None
+
+
+def _split_lines(text: str) -> Iterator[tuple[str, str]]:
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        yield name, value.strip()
+
 
 _REFUSED = frozenset({ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.NOT_FOUND, ProviderErrorKind.SERVER})
 # how an answer ends that should have been a call
@@ -48,7 +128,6 @@ class OpenAiChat(OpenAiDialect):
         """
         if self._endpoint.cloud is not None or self._endpoint.host.endswith(".openai.com"):
             return None
-        from quorum.infrastructure.models.openai_chat.served_model import ask_about_model, find_listed_window
 
         if not self._endpoint.is_on_this_machine:
             return None if is_known else await find_listed_window(self._client.fetch_object, model)

@@ -17,6 +17,12 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.api_client import ApiRequest
+from quorum.infrastructure.models.shared.call_arguments import (
+    SentIds,
+    clean_tool_name,
+    fill_empty_output,
+    fill_empty_prompt,
+)
 from quorum.infrastructure.models.shared.json_fields import (
     read_object_field,
     read_text_field,
@@ -24,12 +30,6 @@ from quorum.infrastructure.models.shared.json_fields import (
 )
 from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
 from quorum.infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
-from quorum.infrastructure.models.shared.sent_calls import (
-    SentIds,
-    clean_tool_name,
-    fill_empty_output,
-    fill_empty_prompt,
-)
 
 CALL_EXTRA = "call_extra"
 """Marks an opaque block that carries what a provider added to a call, to go back with that call."""

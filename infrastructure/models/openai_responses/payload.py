@@ -17,15 +17,15 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.api_client import ApiRequest
-from quorum.infrastructure.models.shared.json_fields import read_text_field, replace_surrogates
-from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
-from quorum.infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
-from quorum.infrastructure.models.shared.sent_calls import (
+from quorum.infrastructure.models.shared.call_arguments import (
     SentIds,
     clean_tool_name,
     fill_empty_output,
     fill_empty_prompt,
 )
+from quorum.infrastructure.models.shared.json_fields import read_text_field, replace_surrogates
+from quorum.infrastructure.models.shared.rendered_history import RenderedHistory
+from quorum.infrastructure.models.shared.sent_attachments import build_data_url, select_documents, select_images
 
 MESSAGE_PHASE = "message_phase"
 """Marks an opaque block that tells of the text after it whether it was commentary or the final answer.

@@ -9,10 +9,9 @@ from msgspec import Struct, field
 
 from quorum.application.ports.models import OnStreamEvent, ToolChoice
 from quorum.domain.calls.tool_parser import ToolParser
-from quorum.domain.conversation.document import DocumentLimits
+from quorum.domain.conversation.attachment import DocumentLimits, ImageLimits
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Message
-from quorum.domain.conversation.image import ImageLimits
 from quorum.domain.conversation.response import LlmResponse
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.provider_types import CloudClient, ProviderType

@@ -1,12 +1,36 @@
-"""A call with its arguments as a model wrote them, repaired where their text can be read in one way only."""
+"""A call with its arguments as a model wrote them, repaired where their text can be read in one way only.
+
+Ids of calls: the provider's own wherever it gives one that can tell the calls of an answer apart. What a
+request says of calls and texts that come from anywhere, in a form that no provider refuses.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from uuid import uuid4
 
 from quorum.domain.conversation.response import ToolUseBlock
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.shared.json_fields import parse_arguments, parse_foreign_json
+from quorum.infrastructure.models.shared.json_fields import (
+    parse_arguments,
+    parse_foreign_json,
+    replace_surrogates,
+)
+
+
+class CallIds:
+    """The ids of one answer, each given once."""
+
+    def __init__(self) -> None:
+        self._given: set[str] = set()
+
+    def claim(self, native: str) -> str:
+        """The provider's id, or a new one where it is missing or already stands for another call."""
+        chosen = native if native and native not in self._given else f"call_{uuid4().hex[:24]}"
+        self._given.add(chosen)
+        return chosen
+
 
 _FRAMED = re.compile(
     r"(?:```(?:json)?\s*)?(\{.*\})\s*(?:```|(?:\s*(?:</[\w:.-]+>|<\|[^|<>]{1,40}\|>))+)?", re.DOTALL
@@ -26,7 +50,7 @@ def build_call_block(call_id: str, name: str, raw: str) -> ToolUseBlock:
 
 def _repair_arguments(raw: str) -> tuple[JsonObject, str] | None:
     """The one reading of a text that is no JSON object, and what was done for it."""
-    from quorum.domain.text.json_repair import double_backslashes, escape_line_breaks, read_python
+    from quorum.domain.text.json_text import double_backslashes, escape_line_breaks, read_python
 
     text = raw.strip()
     for what, candidate in (
@@ -59,3 +83,58 @@ def _strip_frame(text: str) -> str:
     """The object without a code fence around it, or tags of a template behind it."""
     found = _FRAMED.fullmatch(text)
     return found[1] if found else ""
+
+
+_LONGEST_ID = 64
+_LONGEST_NAME = 64
+_ODD_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class SentIds:
+    """The ids under which calls are sent: the provider's own where they will do.
+
+    `odd` are the characters that an API does not accept; `anew` tells that it wants no id twice in a request.
+    The same history always gives the same ids, so that what is cached of it stays good.
+    """
+
+    def __init__(self, *, odd: re.Pattern[str] | None = None, anew: bool = True) -> None:
+        self._odd = odd
+        self._anew = anew
+        self._given: set[str] = set()
+        self._of_native: dict[str, str] = {}
+
+    def get_call_id(self, native: str) -> str:
+        """The id of the next call of this native id."""
+        fit = self._fit(native)
+        chosen, number = fit, 1
+        while self._anew and chosen in self._given:
+            number += 1
+            chosen = f"{fit[: _LONGEST_ID - 8]}_{number}"
+        self._given.add(chosen)
+        self._of_native[native] = chosen
+        return chosen
+
+    def get_result_id(self, native: str) -> str:
+        """The id of the call that a result belongs to: the last one of this native id."""
+        return self._of_native.get(native) or self._fit(native)
+
+    def _fit(self, native: str) -> str:
+        fit = self._odd.sub("_", native) if self._odd else replace_surrogates(native)
+        if 0 < len(fit) <= _LONGEST_ID:
+            return fit
+        return f"call_{hashlib.sha256(native.encode(errors='surrogatepass')).hexdigest()[:32]}"
+
+
+def clean_tool_name(name: str) -> str:
+    """A tool's name as every API accepts it: models also call tools of names that no tool may have."""
+    return _ODD_IN_NAME.sub("_", name)[:_LONGEST_NAME] or "_"
+
+
+def fill_empty_prompt(text: str) -> str:
+    """What the person said; an empty message would be refused, and to leave it out would join two answers."""
+    return replace_surrogates(text) if text.strip() else "(empty message)"
+
+
+def fill_empty_output(text: str) -> str:
+    """What a tool answered, or that it answered nothing."""
+    return replace_surrogates(text) if text.strip() else "(no output)"

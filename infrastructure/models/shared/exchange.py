@@ -10,8 +10,7 @@ from quorum.application.ports.models import LlmRequest, OnStreamEvent
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.conversation.attachment import AttachmentLimits
 from quorum.domain.conversation.effort import Effort
-from quorum.domain.conversation.response import LlmResponse
-from quorum.domain.conversation.stream import StreamRetry
+from quorum.domain.conversation.response import LlmResponse, StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.shared.api_client import (
     ApiClient,
@@ -19,11 +18,8 @@ from quorum.infrastructure.models.shared.api_client import (
     DocumentApiClient,
     VisionApiClient,
 )
-from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts
-from quorum.infrastructure.models.shared.forced_choice import FreeModels
-from quorum.infrastructure.models.shared.pacing import RequestPace
-from quorum.infrastructure.models.shared.refused_tools import RefusedTools
-from quorum.infrastructure.models.shared.retry import compute_backoff, explain_too_long_to_wait
+from quorum.infrastructure.models.shared.model_refusals import FreeModels, RefusedEfforts, RefusedTools
+from quorum.infrastructure.models.shared.retry import RequestPace, compute_backoff, explain_too_long_to_wait
 from quorum.infrastructure.models.shared.sent_attachments import SentAttachments
 
 _MOST_LOADING_WAITS = 80  # of up to eight seconds each

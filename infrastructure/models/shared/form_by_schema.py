@@ -9,8 +9,7 @@ from quorum.domain.conversation.response import TOOL_USE, LlmResponse, StopKind,
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.infrastructure.models.shared.api_client import ApiRequest
-from quorum.infrastructure.models.shared.call_arguments import build_call_block
-from quorum.infrastructure.models.shared.call_ids import CallIds
+from quorum.infrastructure.models.shared.call_arguments import CallIds, build_call_block
 
 _ASKED = "Answer with one JSON object of this schema, and with nothing else:\n{schema}"
 

@@ -8,11 +8,9 @@ from quorum.application.ports.models import LlmExchange
 from quorum.application.ports.storage import ContentStore
 from quorum.domain.conversation.effort import Effort
 from quorum.infrastructure.models.shared.api_client import ApiClient, WarmApiClient, WindowApiClient
-from quorum.infrastructure.models.shared.effort_levels import RefusedEfforts
 from quorum.infrastructure.models.shared.exchange import ApiExchange
-from quorum.infrastructure.models.shared.forced_choice import FreeModels
-from quorum.infrastructure.models.shared.pacing import RequestPace
-from quorum.infrastructure.models.shared.refused_tools import RefusedTools
+from quorum.infrastructure.models.shared.model_refusals import FreeModels, RefusedEfforts, RefusedTools
+from quorum.infrastructure.models.shared.retry import RequestPace
 
 
 class Provider(Protocol):

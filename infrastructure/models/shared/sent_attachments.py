@@ -12,10 +12,8 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator
 
 from quorum.application.ports.storage import ContentStore
-from quorum.domain.conversation.attachment import Attachment, AttachmentLimits
-from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.attachment import Attachment, AttachmentLimits, Document, Image
 from quorum.domain.conversation.history import Message, UserMessage, list_attachments, select_unanswered
-from quorum.domain.conversation.image import Image
 from quorum.domain.errors import ContentGone, LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.replacing import replace
 from quorum.infrastructure.models.shared.api_client import ApiRequest

@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 from quorum.application.identifiers import generate_id
 from quorum.domain.errors import BlobError
-from quorum.domain.events.masking import SecretMask
-from quorum.domain.events.stream_masking import MaskedText
+from quorum.domain.events.masking import MaskedText, SecretMask
 
 # A command that prints without end must not fill the disk.
 MOST_BYTES = 1 << 30

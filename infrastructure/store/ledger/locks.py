@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quorum.domain.errors import LedgerError, SessionInUse
-from quorum.infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.infrastructure.store.ledger.sqlite_file import translate_database_errors
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 

@@ -16,12 +16,17 @@ from quorum.domain.events.masking import SecretMask
 from quorum.domain.sessions.past_session import SessionChoice
 from quorum.infrastructure.local_pacer import LocalPacer
 from quorum.infrastructure.storage_backend import ContentObjects, OpenBlobs
-from quorum.infrastructure.store.ledger.condition import Condition, check_condition
-from quorum.infrastructure.store.ledger.file_format import make_tables
 from quorum.infrastructure.store.ledger.locks import Gate, SessionLockFolder
 from quorum.infrastructure.store.ledger.place import locate_database
-from quorum.infrastructure.store.ledger.sqlite_file import BUSY_SECS, SqliteFile
-from quorum.infrastructure.store.ledger.trouble import locate_marker, translate_database_errors
+from quorum.infrastructure.store.ledger.sqlite_file import (
+    BUSY_SECS,
+    Condition,
+    SqliteFile,
+    check_condition,
+    locate_marker,
+    make_tables,
+    translate_database_errors,
+)
 from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.contents import SqlContents

@@ -12,21 +12,16 @@ from msgspec import Struct
 from quorum.domain.sessions.chain_hash import NO_LINK
 from quorum.domain.sessions.ledger_chain import ChainedRecord, find_flaw
 from quorum.domain.sessions.redaction_log import keep_linked_entries, relink
-from quorum.infrastructure.store.ledger.file_format import TABLE_NAMES
-from quorum.infrastructure.store.ledger.sqlite_file import SqliteConnection, SqliteFile, begin_transaction
-from quorum.infrastructure.store.sql.connection import Row
-from quorum.infrastructure.store.sql.content_objects import read_place
-from quorum.infrastructure.store.sql.contents import is_whole, unpack_content
-from quorum.infrastructure.store.sql.forking import build_session_row
-from quorum.infrastructure.store.sql.rows import (
-    build_redaction_entry,
-    build_row,
-    build_summary,
-    insert_redactions,
-    read_chained_record,
-    read_redactions,
+from quorum.infrastructure.store.ledger.sqlite_file import (
+    TABLE_NAMES,
+    SqliteConnection,
+    SqliteFile,
+    begin_transaction,
 )
-from quorum.infrastructure.store.sql.schema import (
+from quorum.infrastructure.store.sql.archive import build_session_row
+from quorum.infrastructure.store.sql.connection import Row
+from quorum.infrastructure.store.sql.contents import is_whole, read_place, unpack_content
+from quorum.infrastructure.store.sql.rows import (
     ADD_RECORD,
     ADD_SESSION,
     CONTENT,
@@ -34,6 +29,12 @@ from quorum.infrastructure.store.sql.schema import (
     REDACTION,
     SESSION,
     SessionRow,
+    build_redaction_entry,
+    build_row,
+    build_summary,
+    insert_redactions,
+    read_chained_record,
+    read_redactions,
 )
 
 _AT_ONCE = 50

@@ -10,9 +10,8 @@ from urllib.parse import quote
 from quorum.domain.errors import ConfigError, LedgerError
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.storage_backend import SchemaState
-from quorum.infrastructure.store.ledger.file_format import VERSION, name_revision
 from quorum.infrastructure.store.ledger.locks import Gate
-from quorum.infrastructure.store.ledger.trouble import translate_database_errors
+from quorum.infrastructure.store.ledger.sqlite_file import VERSION, name_revision, translate_database_errors
 
 
 def read_schema_state(path: Path) -> SchemaState:

@@ -1,20 +1,30 @@
-"""Objects in a bucket: created once, read and listed; never replaced or deleted, so such a key is enough."""
+"""Objects in a bucket: created once, read and listed; never replaced or deleted, so such a key is enough.
+
+Former contents of files in a bucket: each under its SHA-256, compressed, once for all sessions. Large outputs
+in a bucket: pieces under their hash, each of them once, and an index for each output.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import cached_property
+from hashlib import sha256
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from quorum.domain.errors import BlobError
+from quorum.domain.errors import BlobError, LedgerError
+from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.store.objects.bucket import BucketAddress
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
+
 
 _RETRY = {"max_retries": 3, "retry_timeout": timedelta(seconds=15)}
 _LONGEST = 200
@@ -138,3 +148,106 @@ def _explain(error: Exception) -> str:
 def _quote(pattern: re.Pattern[str], details: str) -> str:
     found = pattern.search(details)
     return f" ({make_printable(found[1], newlines=False)[:_LONGEST]})" if found else ""
+
+
+_FOLDER = "contents/"
+_AT_ONCE = 16  # requests: each waits for the network most of its time
+
+
+class BucketContents:
+    """Implements `ContentObjects`. Raises LedgerError."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    @property
+    def place(self) -> str:
+        """The bucket, as people read it."""
+        return self._objects.place
+
+    def put(self, packed: Mapping[bytes, bytes]) -> None:
+        try:
+            self._put_all(packed.items())
+        except BlobError as error:
+            raise LedgerError(f"former contents of files cannot be kept: {error}") from error
+
+    def get(self, digest: bytes, *, at_most: int) -> bytes | None:
+        try:
+            return self._objects.find(_name_object(digest), at_most=at_most)
+        except BlobError as error:
+            raise LedgerError(f"the former content {digest.hex()} cannot be fetched: {error}") from error
+
+    def _put_all(self, items: Iterable[tuple[bytes, bytes]]) -> None:
+        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="contents") as pool:
+            waiting = [pool.submit(self._objects.create, _name_object(digest), data) for digest, data in items]
+            try:
+                for each in waiting:
+                    each.result()
+            finally:
+                for each in waiting:
+                    each.cancel()
+
+
+def _name_object(digest: bytes) -> str:
+    return f"{_FOLDER}{digest.hex()}"
+
+
+_INDEX, _PIECES = "outputs/", "pieces/"
+_SUFFIXES = (".txt", ".json")
+_PIECES_AT_ONCE = 8  # of a mebibyte each: an object is held in memory
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+class BucketOutputs:
+    """Implements `SharedOutputs` with a store of the S3 protocol. Raises BlobError."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def put(self, name: str, size: int, pieces: Iterable[bytes]) -> None:
+        """Keep an output of so many bytes; one that is there already stays as it is."""
+        hashes: list[JsonValue] = []
+        rest = iter(pieces)
+        while data := b"".join(islice(rest, _PIECES_AT_ONCE)):
+            digest = sha256(data).hexdigest()
+            self._objects.create(f"{_PIECES}{digest}", data)
+            hashes.append(digest)
+        # The index comes last: without it there is no output.
+        self._objects.create(f"{_INDEX}{name}", json.dumps({"size": size, "pieces": hashes}).encode())
+
+    def find(self, blob_id: str) -> str | None:
+        for suffix in _SUFFIXES:
+            if self._objects.holds(f"{_INDEX}{blob_id}{suffix}"):
+                return f"{blob_id}{suffix}"
+        return None
+
+    def get(self, name: str) -> Iterator[bytes]:
+        """The pieces of an output, each checked against its hash."""
+        whole, digests = self._read_index(name)
+        size = 0
+        for digest in digests:
+            data = self._objects.read(f"{_PIECES}{digest}")
+            if sha256(data).hexdigest() != digest:
+                raise BlobError(f"a piece of the stored output {name} in {self._objects.place} is damaged")
+            size += len(data)
+            yield data
+        if size != whole:
+            raise BlobError(f"the stored output {name} in {self._objects.place} is not whole")
+
+    def list_names(self) -> list[str]:
+        return [path.rpartition("/")[2] for path in self._objects.list_keys(_INDEX)]
+
+    def _read_index(self, name: str) -> tuple[int, list[str]]:
+        """The size of an output and the hashes of its pieces."""
+        try:
+            index = json.loads(self._objects.read(f"{_INDEX}{name}"))
+            size, digests = index["size"], index["pieces"]
+        except (ValueError, KeyError, TypeError):
+            size, digests = None, None
+        if not isinstance(size, int) or not isinstance(digests, list) or not all(map(_is_hash, digests)):
+            raise BlobError(f"the index of the stored output {name} in {self._objects.place} is damaged")
+        return size, digests
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and _HASH.fullmatch(value) is not None

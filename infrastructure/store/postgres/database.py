@@ -20,7 +20,7 @@ from quorum.infrastructure.store.postgres.server import BUSY_SECS, PostgresServe
 from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.contents import SqlContents
-from quorum.infrastructure.store.sql.schema import build_insert
+from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
 from quorum.infrastructure.store.sql.writer import Writer
 from quorum.infrastructure.wall_clock import read_wall_clock_ms

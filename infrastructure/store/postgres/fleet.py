@@ -18,7 +18,7 @@ from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.fleet_queue import cancel_jobs, enqueue, make_queue
 from quorum.infrastructure.store.postgres.server import PostgresServer
 from quorum.infrastructure.store.sql.connection import NO_VALUES, Values
-from quorum.infrastructure.store.sql.schema import build_insert
+from quorum.infrastructure.store.sql.rows import build_insert
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
 
 # Whether a session is queued or runs is what the queue says; `state` is what came of it last, NULL before the

@@ -17,8 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
-from quorum.infrastructure.store.postgres.failures import LOCK_NOT_AVAILABLE, read_state
-from quorum.infrastructure.store.postgres.server import PostgresServer
+from quorum.infrastructure.store.postgres.server import LOCK_NOT_AVAILABLE, PostgresServer, read_state
 from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.session_locks import SessionHolder
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 
 from quorum.domain.calls.effects import FileMark
-from quorum.infrastructure.files.ignoring import IgnoreRules
+from quorum.infrastructure.files.searching import IgnoreRules
 
 # Made anew by their programs, also where no ignore file says so.
 _MADE_ANEW = frozenset(

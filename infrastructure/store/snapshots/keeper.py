@@ -32,17 +32,17 @@ from quorum.domain.replacing import replace
 from quorum.infrastructure.blocking import Stop, run_in_thread
 from quorum.infrastructure.files.mounts import are_local
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.store.snapshots.cache import ContentCache
+from quorum.infrastructure.store.snapshots.cache import ContentCache, SavedIndex
 from quorum.infrastructure.store.snapshots.ignored_folders import RULE_FILES, IgnoredFolders
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
-from quorum.infrastructure.store.snapshots.places import OpenFolders, keep_unlinked_paths
 from quorum.infrastructure.store.snapshots.reading import (
     LARGEST_BYTES,
     FileContent,
     FileReader,
+    OpenFolders,
     build_unread_state,
+    keep_unlinked_paths,
 )
-from quorum.infrastructure.store.snapshots.saved_index import SavedIndex
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 
 

@@ -1,4 +1,7 @@
-"""Giving single files back: whole or not at all, inside the workspace only, through no link."""
+"""Giving single files back: whole or not at all, inside the workspace only, through no link.
+
+What giving one file back would change, to be read by a person.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,67 @@ from quorum.domain.errors import RestoreError, ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.restoration import RestoreStep
 from quorum.infrastructure.blocking import Stop, run_in_thread
+from quorum.infrastructure.files.diff import render_unified_diff
 from quorum.infrastructure.files.file_metadata import MetadataNotKept, copy_metadata
 from quorum.infrastructure.files.replacing import name_temporary
-from quorum.infrastructure.files.workspace import Location, Workspace, translate_os_errors
-from quorum.infrastructure.store.snapshots.places import OpenFolders, locate_path
-from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.files.workspace import Location, Workspace, escape_path, translate_os_errors
+from quorum.infrastructure.store.snapshots.reading import FileReader, OpenFolders, locate_path
+
+MOST_LINES = 2_000
+MOST_CHARS = 200_000
+_KINDS = {FileKind.FILE: "a file", FileKind.LINK: "a link", FileKind.OTHER: "neither file nor link"}
+
+
+def render_step_diff(step: RestoreStep, name: str, now: bytes | None, wanted: bytes | None) -> str:
+    """The step in words, and the diff of the contents as far as they are known."""
+    lines = []
+    if step.trouble is not None:
+        lines.append(f"cannot be given back: {step.trouble}")
+    if step.is_final and step.now is not None and step.trouble is None:
+        lines.append(f"what is there now cannot be brought back afterwards: {step.now.unkept}")
+    lines += _list_words(step.now, step.wanted)
+    text = "".join(f"{line}\n" for line in lines)
+    if step.trouble is None and (now is not None or wanted is not None):
+        text += _render_content_diff(name, now, wanted)
+    return cut_long_text(text)
+
+
+def cut_long_text(text: str) -> str:
+    """The beginning of a long text, and how many lines are left out."""
+    lines = text.splitlines(keepends=True)
+    cut = "".join(lines[:MOST_LINES])[:MOST_CHARS]
+    if len(cut) == len(text):
+        return text
+    left = len(lines) - cut.count("\n")
+    return f"{cut.rstrip(chr(10))}\n… {left} more lines\n"
+
+
+def _list_words(now: FileState | None, wanted: FileState | None) -> list[str]:
+    if now is None or wanted is None:
+        state = now or wanted
+        assert state is not None
+        verb = "would be made again" if now is None else "would be deleted"
+        detail = f" to {escape_path(state.target)}" if state.target is not None else ""
+        size = f", {state.size} bytes" if state.kind is FileKind.FILE else ""
+        return [f"{_KINDS[state.kind]}{detail} {verb}{size}"]
+    lines = []
+    if now.kind is not wanted.kind:
+        lines.append(f"{_KINDS[now.kind]} would become {_KINDS[wanted.kind]}")
+    if now.target != wanted.target:
+        lines.append(f"leads to: {_read_target(now)} → {_read_target(wanted)}")
+    if now.kind is wanted.kind and now.mode != wanted.mode:
+        lines.append(f"mode: {now.mode:04o} → {wanted.mode:04o}")
+    return lines
+
+
+def _read_target(state: FileState) -> str:
+    return escape_path(state.target) if state.target is not None else "nowhere"
+
+
+def _render_content_diff(name: str, now: bytes | None, wanted: bytes | None) -> str:
+    diff = render_unified_diff(now, wanted if wanted is not None else b"", name)
+    return diff if wanted is not None else diff.replace(f"\n+++ b/{name}\n", "\n+++ /dev/null\n", 1)
+
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -40,7 +99,6 @@ class WorkspaceRestorer:
     async def diff(self, step: RestoreStep, now: bytes | None, wanted: bytes | None) -> str:
         """What the step would change."""
         name = self._workspace.format_path(step.path)
-        from quorum.infrastructure.store.snapshots.step_diff import render_step_diff  # few sessions ask for it
 
         return await run_in_thread(lambda _stop: render_step_diff(step, name, now, wanted))
 

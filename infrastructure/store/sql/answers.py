@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.store.sql.connection import Row, SqlConnection
 from quorum.infrastructure.store.sql.engine import SqlEngine
-from quorum.infrastructure.store.sql.schema import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
-from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.rows import ADD_ANSWER, ANSWER, REVIEW_ANSWERS
+from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer
 
 _FIND = f"SELECT {ANSWER} FROM {REVIEW_ANSWERS} WHERE session_id = :session_id AND digest = :digest"

@@ -1,5 +1,7 @@
 """What files held before they were changed: each content once, under its hash, compressed.
 
+Former contents outside of the database: its row then holds the place where they are.
+
 With objects beside the database, larger contents are there, and their rows say where: an object is there before
 its row, so what a row names can be read. Pruning takes rows away, and never an object.
 """
@@ -16,17 +18,41 @@ from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import ContentObjects
 from quorum.infrastructure.store.sql.connection import SqlConnection, expand
-from quorum.infrastructure.store.sql.content_objects import (
-    IS_WITHIN_REACH,
-    KEPT_INLINE_BYTES,
-    encode_place,
-    name_reach,
-    read_place,
-)
 from quorum.infrastructure.store.sql.engine import SqlEngine
-from quorum.infrastructure.store.sql.schema import ADD_CONTENT
-from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.rows import ADD_CONTENT
+from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 from quorum.infrastructure.store.sql.writer import Writer
+
+KEPT_INLINE_BYTES = 4096
+"""Contents that compress to at most so much stay in the database: a request takes longer than a row."""
+# Data of zlib never begins so: the low half of its first byte is 8.
+_MARK = b"s3://"
+_LONGEST_PLACE = 4096
+
+
+def encode_place(place: str) -> bytes:
+    """What the row of a content holds that is kept at this place."""
+    return place.encode()
+
+
+def read_place(data: object) -> str | None:
+    """The place where the content of a row is; None where it is in the row itself."""
+    if not isinstance(data, bytes) or not data.startswith(_MARK) or len(data) > _LONGEST_PLACE:
+        return None
+    return data.decode(errors="replace")
+
+
+# Only rows that may hold a place are read: the others are large, and their length is known without that.
+IS_WITHIN_REACH = (
+    f"NOT (LENGTH(data) <= {_LONGEST_PLACE} AND SUBSTR(data, 1, {len(_MARK)}) = :mark AND data <> :here)"
+)
+"""Whether the content of a row is in the database, or where the objects of `name_reach` are."""
+
+
+def name_reach(objects: ContentObjects | None) -> dict[str, object]:
+    """The values of IS_WITHIN_REACH."""
+    return {"mark": _MARK, "here": b"" if objects is None else encode_place(objects.place)}
+
 
 _LEVEL = 1  # most of the gain for a tenth of the time: a person waits for the call behind it
 _ASKED_AT_ONCE = 500  # no build of SQLite takes fewer values in one statement

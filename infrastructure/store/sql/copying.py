@@ -15,8 +15,14 @@ from quorum.domain.text.amounts import format_amount
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.engine import SqlEngine
-from quorum.infrastructure.store.sql.rows import build_row, insert_redactions
-from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION, FIND_SESSION, SessionRow
+from quorum.infrastructure.store.sql.rows import (
+    ADD_RECORD,
+    ADD_SESSION,
+    FIND_SESSION,
+    SessionRow,
+    build_row,
+    insert_redactions,
+)
 from quorum.infrastructure.store.sql.session_locks import SessionLocks, acquire_lock
 
 _CONTENTS_AT_ONCE = 10  # each is one file, and all of them are in memory

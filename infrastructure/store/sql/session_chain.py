@@ -11,8 +11,7 @@ from quorum.domain.sessions.past_session import SessionSummary
 from quorum.domain.sessions.session_facts import StoredSessionFacts
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.store.sql.connection import SqlConnection
-from quorum.infrastructure.store.sql.rows import build_row
-from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
+from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row
 from quorum.infrastructure.store.sql.session_locks import WriteLock
 
 _FIND_HEAD = "SELECT records, head FROM sessions WHERE id = :session"

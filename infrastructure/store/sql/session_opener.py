@@ -22,8 +22,7 @@ from quorum.domain.sessions.past_session import (
 from quorum.domain.sessions.session_facts import StoredSessionFacts, escape_surrogates
 from quorum.infrastructure.store.sql.archive import SqlArchive
 from quorum.infrastructure.store.sql.session_chain import SessionChain
-from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock, acquire_lock
-from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.session_locks import SessionLocks, WriteLock, acquire_lock, wait_to_the_end
 from quorum.infrastructure.store.sql.writer import EncodedEvent, LedgerEntry, Writer
 
 _MOST_BYTES = 1 << 29  # beyond 1 GB the database refuses, and whatever waits behind would never be written

@@ -7,8 +7,7 @@ from types import TracebackType
 
 from quorum.domain.sessions.whole_session import WholeSession
 from quorum.infrastructure.store.sql.copying import SqlStorage
-from quorum.infrastructure.store.sql.rows import build_row
-from quorum.infrastructure.store.sql.schema import ADD_RECORD, ADD_SESSION
+from quorum.infrastructure.store.sql.rows import ADD_RECORD, ADD_SESSION, build_row
 
 
 class WholeSessionWriter:

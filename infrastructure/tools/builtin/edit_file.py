@@ -1,15 +1,23 @@
-"""edit_file: passages of a file replaced by others."""
+"""edit_file: passages of a file replaced by others.
+
+A passage that differs from a file only in characters that look the same, or cannot be seen. Finding the passage
+that an edit names, and helping where it cannot be found.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
+from difflib import SequenceMatcher
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.run_state import build_seen_file
 from quorum.domain.calls.seal import Seal
-from quorum.domain.calls.seen_file import build_seen_file
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
@@ -21,17 +29,210 @@ from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     build_seal,
     carry_out,
+    decode_file,
+    encode_file,
     read_content,
     read_projected,
     require_seal,
 )
-from quorum.infrastructure.tools.builtin.file_text import decode_file, encode_file
-from quorum.infrastructure.tools.builtin.matching import replace_text
 from quorum.infrastructure.tools.builtin.reading import declare_writing
 from quorum.infrastructure.tools.builtin.seen import SeenFiles, require_unchanged
 
-if TYPE_CHECKING:  # for annotations; others import the tool without a session
+if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts
+
+
+_MOST_DIFFERENCES = 3
+_LONGEST = 4_000
+# Letters of other scripts, quotes and dashes as they stand for those of ASCII.
+_ALIKE = str.maketrans(
+    "аеорсухіјѕԁһАВЕКМНОРСТХІЈЅοαΑΒΕΖΗΙΚΜΝΟΡΤΥΧ‘’‚‛′“”„‟″‐‑‒–—―−…",
+    "aeopcyxijsdhABEKMHOPCTXIJSoaABEZHIKMNOPTYX'''''\"\"\"\"\"-------.",
+)
+
+
+def describe_lookalike(content: str, old: str) -> str:
+    """A sentence about where a passage stands in other characters, and which, with a space before it.
+
+    Empty where it does not.
+    """
+    folded, places = _fold_text(content)
+    wanted, _ = _fold_text(old)
+    if not wanted.strip() or (at := folded.find(wanted)) < 0:
+        return ""
+    first, end = places[at], places[at + len(wanted) - 1] + 1
+    while end < len(content) and not _fold(content[end]):
+        end += 1
+    differences = _list_differences(content[first:end], old)
+    if not differences:
+        return ""
+    line = content.count("\n", 0, first) + 1
+    return (
+        f" A passage that differs only in characters that look alike or are not seen is at line {line}: "
+        f"{'; '.join(differences)}. Copy it exactly as it is there, such characters as \\u escapes of JSON."
+    )
+
+
+def _fold_text(text: str) -> tuple[str, list[int]]:
+    """The text without what cannot be told apart, and for each of its characters the place it comes from."""
+    folded, places = [], []
+    for place, character in enumerate(text):
+        for each in character if character.isascii() and character != "\t" else _fold(character):
+            folded.append(each)
+            places.append(place)
+    return "".join(folded), places
+
+
+def _fold(character: str) -> str:
+    if character == "\n":
+        return character
+    if character == "\t" or unicodedata.category(character) == "Zs":
+        return " "
+    if unicodedata.category(character) in ("Cf", "Cc"):
+        return ""
+    return unicodedata.normalize("NFKD", character.translate(_ALIKE)).translate(_ALIKE)
+
+
+def _list_differences(there: str, old: str) -> list[str]:
+    matcher = SequenceMatcher(None, there[:_LONGEST], old[:_LONGEST], autojunk=False)
+    found = [
+        f"the file has {_name(there[low:high])} where old_text has {_name(old[from_:to])}"
+        for tag, low, high, from_, to in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+    more = ["and more"] if len(found) > _MOST_DIFFERENCES else []
+    return found[:_MOST_DIFFERENCES] + more
+
+
+def _name(characters: str) -> str:
+    named = [f"U+{ord(each):04X} {unicodedata.name(each, '')}".strip() for each in characters[:4]]
+    return " ".join(named) + (" …" if len(characters) > 4 else "") or "nothing"
+
+
+_MOST_HINTS = 3
+_MOST_LINES = 20_000
+_ALIKE_SHARE = 0.6
+_MOST_NUMBERS = 20
+_MOST_PLACES = 100
+_MOST_COMPARED = 100
+_MOST_HINT_CHARS = 2_000_000
+_LONGEST_HINT = 160
+
+
+def replace_text(content: str, old: str, new: str, *, everywhere: bool, name: str) -> tuple[str, int]:
+    """The content with `old` replaced, and how often it was.
+
+    Line ends follow the file: in a file of CRLF lines, LF in `old` and `new` means CRLF. Raises ToolError if
+    the passage is not there, or is there more than once and not `everywhere` is meant.
+    """
+    if not old:
+        raise ToolError("old_text is empty: give the passage to replace, or use write_file for a whole file")
+    if old == new:
+        raise ToolError("old_text and new_text are the same: there is nothing to change")
+    old, new = _adopt_line_ends(content, old, new)
+    if old not in content:
+        raise ToolError(f"old_text was not found in {name}.{describe_near_miss(content, old)}")
+    if everywhere:
+        return content.replace(old, new), content.count(old)
+    places = _find_places(content, old)
+    if len(places) > 1:
+        numbers = _list_numbers(content, places)
+        times = str(len(places)) if len(places) < _MOST_PLACES else f"{_MOST_PLACES} or more"
+        raise ToolError(
+            f"old_text matches {times} times in {name} ({numbers}): "
+            "add surrounding lines until it is unique, or set replace_all to true"
+        )
+    return content[: places[0]] + new + content[places[0] + len(old) :], 1
+
+
+def _adopt_line_ends(content: str, old: str, new: str) -> tuple[str, str]:
+    windows = content.count("\r\n")
+    if not windows:
+        return old, new
+    mixed = windows != content.count("\n")
+    if mixed and old in content:
+        return old, new
+    return _describe_windows(old), _describe_windows(new)
+
+
+def _describe_windows(passage: str) -> str:
+    return passage.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def _find_places(content: str, old: str) -> list[int]:
+    """Where the passage begins first; overlapping places count, because they are just as ambiguous."""
+    places: list[int] = []
+    at = content.find(old)
+    while at >= 0 and len(places) < _MOST_PLACES:
+        places.append(at)
+        at = content.find(old, at + 1)
+    return places
+
+
+def _list_numbers(content: str, places: list[int]) -> str:
+    numbers, line, reached = [], 1, 0
+    for place in places[:_MOST_NUMBERS]:
+        line += content.count("\n", reached, place)
+        reached = place
+        numbers.append(str(line))
+    more = ", …" if len(places) > _MOST_NUMBERS else ""
+    return f"lines {', '.join(numbers)}{more}"
+
+
+def describe_near_miss(content: str, old: str) -> str:
+    """A sentence about what in the content resembles a passage that is not there, with a space before it."""
+    lines = [line.strip() for line in content[:_MOST_HINT_CHARS].split("\n")[:_MOST_LINES]]
+    wanted = [line.strip() for line in old.strip().split("\n")]
+    if not any(wanted):
+        return " Read the file again."
+    if (first := _find_first_line(lines, wanted)) is not None:
+        last = first + len(wanted) - 1
+        where = f"line {first}" if first == last else f"lines {first}-{last}"
+        return f" A passage that differs only in white space is at {where}: copy it exactly as it is there."
+
+    if alike := describe_lookalike(content[:_MOST_HINT_CHARS], old):
+        return alike
+    similar = _find_similar(lines, next(line for line in wanted if line))
+    if not similar:
+        return " No line resembles it: read the file again."
+    return " The most similar lines are:\n" + "\n".join(similar)
+
+
+def _find_first_line(lines: list[str], wanted: list[str]) -> int | None:
+    """The number of the line at which all the wanted ones stand, from 1 on. Takes time linear in both."""
+    text, passage = "\n".join(["", *lines, ""]), "\n".join(["", *wanted, ""])
+    place = text.find(passage)
+    return None if place < 0 else text.count("\n", 0, place) + 1
+
+
+def _find_similar(lines: list[str], wanted: str) -> list[str]:
+    """The lines most like this one. Only those are compared letter by letter that could be the most similar."""
+    wanted = wanted[:_LONGEST_HINT]
+    matcher = SequenceMatcher(autojunk=False, b=wanted)
+    letters = Counter(wanted)
+    places: dict[str, list[int]] = {}
+    for number, line in enumerate(lines, start=1):
+        same = places.setdefault(line[:_LONGEST_HINT], [])
+        if len(same) < _MOST_HINTS:
+            same.append(number)
+    could_be = [(_estimate_likeness(line, wanted, letters), line) for line in places]
+    scored: list[tuple[float, int]] = []
+    for most, line in nlargest(_MOST_COMPARED, could_be, key=lambda each: each[0]):
+        if most < _ALIKE_SHARE:
+            break
+        matcher.set_seq1(line)
+        scored += [(ratio, number) for number in places[line] if (ratio := matcher.ratio()) >= _ALIKE_SHARE]
+    best = sorted(scored, key=lambda s: (-s[0], s[1]))[:_MOST_HINTS]
+    return [f"{number:6}\t{lines[number - 1][:_LONGEST_HINT]}" for _, number in best]
+
+
+def _estimate_likeness(line: str, wanted: str, letters: Counter[str]) -> float:
+    """At least the ratio of a comparison letter by letter: how many letters both have, wherever they stand."""
+    both = len(line) + len(wanted)
+    if 2 * min(len(line), len(wanted)) < _ALIKE_SHARE * both:
+        return 0.0
+    return 2 * (letters & Counter(line)).total() / both
+
 
 _EDIT: JsonObject = {
     "type": "object",

@@ -11,8 +11,7 @@ from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.blocking import Stop, run_in_thread
-from quorum.infrastructure.files.patterns import Glob
-from quorum.infrastructure.files.walking import Walk
+from quorum.infrastructure.files.searching import Glob, Walk
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.tools.builtin.arguments import require_integer, require_text
 from quorum.infrastructure.tools.builtin.reading import declare_listing

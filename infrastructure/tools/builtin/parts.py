@@ -16,7 +16,7 @@ from quorum.application.ports.storage import BlobStore, Spill
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.application.subagents.plan_task_runner import PlanTaskRunner
-from quorum.application.turn.call_attachments import CallAttachments
+from quorum.application.turn.attachments import CallAttachments
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.domain.text.output import OutputLimits

@@ -1,40 +1,267 @@
-"""read_file: a page of a text file with line numbers, an image, or a PDF."""
+"""read_file: a page of a text file with line numbers, an image, or a PDF.
+
+A page of a text file, with line numbers: what `read_file` shows, and what a mention attaches.
+"""
 
 from __future__ import annotations
 
+import codecs
+import hashlib
 import os
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
 
 from quorum.application.ports.workspace import AttachmentViewer
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
-from quorum.domain.calls.seen_file import SeenFile
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import CountedLook, OutputKind, ToolTraits
+from quorum.domain.conversation.attachment import PDF_REMEDY
 from quorum.domain.errors import AttachmentError, ToolError
 from quorum.domain.text.amounts import format_megabytes
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.attachments.files import build_attachment
+from quorum.infrastructure.attachments.files import LARGEST_BYTES, LARGEST_PDF_BYTES, build_attachment
+from quorum.infrastructure.attachments.headers import is_pdf
 from quorum.infrastructure.blocking import Stop, run_in_thread
-from quorum.infrastructure.files.workspace import Workspace
+from quorum.infrastructure.files.encoding import (
+    SAMPLE_BYTES,
+    UTF_8,
+    Encoding,
+    detect,
+    detect_binary_kind,
+    is_image,
+)
+from quorum.infrastructure.files.workspace import Location, Workspace
+from quorum.infrastructure.tools.builtin import notebook
 from quorum.infrastructure.tools.builtin.arguments import (
     FILE_PARAMETER,
     require_flag,
     require_integer,
     require_text,
 )
-from quorum.infrastructure.tools.builtin.file_page import (
-    LINES_PER_PAGE,
-    LONGEST_LINE,
-    BinaryFile,
-    FilePage,
-    PageReader,
-)
+from quorum.infrastructure.tools.builtin.notebook import is_notebook, render_cells
 from quorum.infrastructure.tools.builtin.reading import declare_reading
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 
-if TYPE_CHECKING:  # for annotations; others import the tool without a session
+if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts
+
+
+LINES_PER_PAGE = 2000
+LONGEST_LINE = 2000
+PAGE_BYTES = 60_000
+# quorum takes no PDF apart itself: a command that does is reviewed, and runs in the sandbox.
+_REMEDIES = {"PDF": f"; {PDF_REMEDY}"}
+_NOTEBOOK = (
+    "a notebook as its cells, without outputs; the line numbers count here only. "
+    "Edits change the JSON of the file: read that first, with raw=true"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryFile:
+    """A file that is not text. `kind` is what its first bytes look like, or None. `largest_bytes` is
+    what one of its kind may have to be shown to a model, 0 for others; `shown` is then its whole content."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+    kind: str | None
+    largest_bytes: int = 0
+    shown: bytes | None = None
+
+    @property
+    def description(self) -> str:
+        """Its description for the model."""
+        looks = f", looks like {self.kind}" if self.kind else ""
+        return f"binary file, {self.size_bytes} bytes{looks}"
+
+    @property
+    def remedy(self) -> str:
+        """How else a model gets at what it holds, after a semicolon; empty where nothing is known."""
+        return _REMEDIES.get(self.kind or "", "")
+
+
+class FilePage:
+    """Collects numbered lines from `first` on, at most `limit` of them and what fits into `most_bytes`."""
+
+    def __init__(self, first: int, limit: int | None = None, *, most_bytes: int = PAGE_BYTES) -> None:
+        self.first = first
+        self.lines: list[str] = []
+        self.total = 0
+        self.size_bytes = 0
+        self.sha256 = ""
+        self.encoding = UTF_8
+        self.is_of_notebook = False
+        self._limit = LINES_PER_PAGE if limit is None else limit
+        self._room = most_bytes
+        self._full = False
+        self._begun = ""
+        self._begun_length = 0
+
+    @property
+    def last(self) -> int:
+        """The number of the last line; that before `first` where there is none."""
+        return self.first + len(self.lines) - 1
+
+    def build_seen(self, path: str) -> SeenFile | None:
+        """What the page shows of the file at this canonical path, a line that is cut as if it were whole.
+
+        None for the cells of a notebook, because what an edit would change is not in them, and for a page that
+        shows nothing of a file that is not empty.
+        """
+        if self.is_of_notebook or (self.total and not self.lines):
+            return None
+        return SeenFile(
+            path=path, sha256=self.sha256, first_line=self.first, last_line=self.last, lines=self.total
+        )
+
+    @property
+    def notes(self) -> list[str]:
+        """How the lines came about, where they are not simply those of the file."""
+        notes = [_NOTEBOOK] if self.is_of_notebook else []
+        if self.encoding != UTF_8:
+            notes.append(f"decoded as {self.encoding.label}" + (", a guess" if self.encoding.guessed else ""))
+        if self.encoding.is_broken:
+            notes.append("invalid bytes are shown as \\xff; an edit beside them keeps them")
+        return notes
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece of the file's text."""
+        ends = piece.count("\n")
+        if self._full or self.total + ends < self.first - 1:
+            self._skip(piece, ends)
+            return
+        *ended, rest = piece.split("\n")
+        for part in ended:
+            self._extend(part)
+            self._end_line()
+        self._extend(rest)
+
+    def finish(self) -> None:
+        """The text is over: a last line without an end counts as well."""
+        if self._begun_length:
+            self._end_line()
+
+    def _skip(self, piece: str, ends: int) -> None:
+        self.total += ends
+        self._begun = ""
+        rest = len(piece) - (piece.rfind("\n") + 1)
+        self._begun_length = rest if ends else self._begun_length + rest
+
+    def _extend(self, part: str) -> None:
+        if len(self._begun) <= LONGEST_LINE:
+            self._begun += part[: LONGEST_LINE + 1]
+        self._begun_length += len(part)
+
+    def _end_line(self) -> None:
+        line, length = self._begun.removesuffix("\r"), self._begun_length
+        self._begun, self._begun_length = "", 0
+        self.total += 1
+        if self._full or self.total < self.first:
+            return
+        if length > LONGEST_LINE + 1 or len(line) > LONGEST_LINE:
+            line = f"{line[:LONGEST_LINE]} … [line cut: it has {length} characters]"
+        numbered = f"{self.total:6}\t{line}"
+        self._room -= len(numbered.encode()) + 1
+        if self._room < 0:
+            self._full = True
+            return
+        self.lines.append(numbered)
+        self._full = len(self.lines) == self._limit
+
+
+class PageReader:
+    """Reads pages of files."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def read(
+        self,
+        location: Location,
+        page: FilePage,
+        stop: Stop,
+        *,
+        largest_bytes: int | None = None,
+        with_attachments: bool = False,
+        raw: bool = False,
+    ) -> FilePage | BinaryFile | None:
+        """Fill the page, of a notebook with its cells unless it is to be `raw`; in its place what a binary file
+        is, or None for a file of more than `largest_bytes`.
+
+        Raises ToolError.
+        """
+        with self._workspace.open_file(location) as file:
+            page.size_bytes = os.fstat(file.fileno()).st_size
+            if largest_bytes is not None and page.size_bytes > largest_bytes:
+                return None
+            head = file.read(SAMPLE_BYTES)
+            encoding = detect(head, complete=len(head) < SAMPLE_BYTES)
+            if encoding is None:
+                most = LARGEST_PDF_BYTES if is_pdf(head) else LARGEST_BYTES if is_image(head) else 0
+                return BinaryFile(
+                    name=self._workspace.format_path(location.path),
+                    size_bytes=page.size_bytes,
+                    sha256=_compute_hash(file, head, stop),
+                    kind=detect_binary_kind(head),
+                    largest_bytes=most,
+                    shown=_read_whole(file, head, most) if most and with_attachments else None,
+                )
+            page.encoding = encoding
+            if not raw and is_notebook(location.names[-1]) and _fill_with_cells(page, file, head, encoding):
+                return page
+            _fill(page, file, head, encoding, stop)
+        return page
+
+
+def _fill(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding, stop: Stop) -> None:
+    """Feed the whole file to the page, chunk by chunk, so that memory does not grow with the file."""
+    digest = hashlib.sha256()
+    errors = "backslashreplace" if encoding.is_broken else "replace"
+    decoder = codecs.getincrementaldecoder(encoding.codec)(errors=errors)
+    chunk, skip = head, len(encoding.mark)
+    while chunk:
+        stop.check()
+        digest.update(chunk)
+        page.feed(decoder.decode(chunk[skip:]))
+        chunk, skip = file.read(SAMPLE_BYTES), 0
+    page.feed(decoder.decode(b"", final=True))
+    page.finish()
+    page.sha256 = digest.hexdigest()
+
+
+def _compute_hash(file: BinaryIO, head: bytes, stop: Stop) -> str:
+    """The SHA-256 of a file of which the head has been read."""
+    digest, chunk = hashlib.sha256(), head
+    while chunk:
+        stop.check()
+        digest.update(chunk)
+        chunk = file.read(SAMPLE_BYTES)
+    return digest.hexdigest()
+
+
+def _fill_with_cells(page: FilePage, file: BinaryIO, head: bytes, encoding: Encoding) -> bool:
+    """Feed the cells of a notebook to the page; whether it is one. If not, the file stands as it was."""
+    if page.size_bytes <= notebook.LARGEST_BYTES:
+        content = head + file.read(notebook.LARGEST_BYTES + 1 - len(head))
+        text = content[len(encoding.mark) :].decode(encoding.codec, errors="replace")
+        if len(content) <= notebook.LARGEST_BYTES and (cells := render_cells(text)) is not None:
+            page.is_of_notebook = True
+            page.feed(cells)
+            page.finish()
+            return True
+        file.seek(len(head))
+    return False
+
+
+def _read_whole(file: BinaryIO, head: bytes, most: int) -> bytes | None:
+    """All of an open file of which this was read; None where that is more than so many bytes."""
+    file.seek(len(head))
+    content = head + file.read(most + 1 - len(head))
+    return content if len(content) <= most else None
+
 
 TRAITS = ToolTraits(
     verb="read",

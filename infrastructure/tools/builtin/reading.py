@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quorum.domain.calls.access import Access
-from quorum.infrastructure.execution.shell.git_secrets import is_secret_settings
-from quorum.infrastructure.files.hard_links import find_other_names, list_known_names
+from quorum.infrastructure.execution.shell.repository import is_secret_settings
+from quorum.infrastructure.files.file_metadata import find_other_names, list_known_names
 from quorum.infrastructure.files.workspace import Location
 
 

@@ -20,7 +20,7 @@ from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import ToolError
 from quorum.domain.replacing import replace
 from quorum.domain.shell.command_line import ShellVerdict, ShellVerdictKind
-from quorum.domain.shell.repository_changes import changes_repository
+from quorum.domain.shell.git_commands import changes_repository
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.output import COMMAND_LIMITS, OutputLimits, Printed, ToolOutput
 from quorum.infrastructure.execution.commands.environment import build_command_environment

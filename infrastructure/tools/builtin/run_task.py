@@ -15,7 +15,7 @@ from quorum.domain.plan.phase import RUN_TASK, UPDATE_TASK
 from quorum.domain.plan.progress import TaskRefused, TaskStatus
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.arguments import require_text
-from quorum.infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
+from quorum.infrastructure.tools.builtin.task import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts

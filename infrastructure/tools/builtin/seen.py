@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 
 from quorum.domain.calls.execution import ToolExecutionContext
-from quorum.domain.calls.seen_file import FileKnowledge, SeenFile, collect_knowledge
+from quorum.domain.calls.run_state import FileKnowledge, SeenFile, collect_knowledge
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, ToolResults, UserMessage
 from quorum.domain.errors import ToolError
 from quorum.infrastructure.files.workspace import Location, Workspace

@@ -1,23 +1,43 @@
-"""task: a subagent does a part of the work in a conversation of its own, and reports."""
+"""task: a subagent does a part of the work in a conversation of its own, and reports.
+
+What the tools share that have a subagent work: how long its report is, and what a stop by the person is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from quorum.application.ports.subagents import SubagentPort
+from quorum.application.calls.approval import Interrupted, Withheld
+from quorum.application.ports.subagents import SubagentPort, SubagentStopped
 from quorum.application.subagents.defined_tasks import DefinedTasks
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import ToolTraits
 from quorum.domain.errors import ToolError
+from quorum.domain.review.questions import DecisionLabel
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.tools.builtin.arguments import require_text
-from quorum.infrastructure.tools.builtin.subagent_call import INLINE_BYTES, SUMMARY_BYTES, end_turn_when_stopped
 
-if TYPE_CHECKING:  # for annotations; others import the tool without a session
+if TYPE_CHECKING:
     from quorum.infrastructure.tools.builtin.parts import ToolParts
+
+
+INLINE_BYTES = 16_000
+"""A report stays in the conversation whole up to this length: it is what remains of a whole conversation."""
+SUMMARY_BYTES = 8_000
+
+
+@contextmanager
+def end_turn_when_stopped() -> Iterator[None]:
+    """Raises Interrupted where the person stopped the turn from a question about a call of the subagent."""
+    try:
+        yield
+    except SubagentStopped as stop:
+        raise Interrupted(Withheld(DecisionLabel.REJECTED, f"{stop}. [user_rejected]")) from stop
+
 
 NAME = "task"
 

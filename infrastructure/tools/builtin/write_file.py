@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect
+from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.seal import Seal
-from quorum.domain.calls.seen_file import SeenFile
 from quorum.domain.calls.tool import RiskLevel, ToolDefinition, ToolParameter
 from quorum.domain.calls.tool_traits import OutputKind, ToolTraits
 from quorum.domain.errors import StaleSeal, ToolError
@@ -22,12 +22,12 @@ from quorum.infrastructure.tools.builtin.drafting import (
     Draft,
     build_seal,
     carry_out,
+    encode_like,
     list_missing_folders,
     read_content,
     read_projected,
     require_seal,
 )
-from quorum.infrastructure.tools.builtin.file_text import encode_like
 from quorum.infrastructure.tools.builtin.reading import declare_writing
 from quorum.infrastructure.tools.builtin.seen import SeenFiles, require_known
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from quorum.application.calls.whole_outputs import attach_whole_output, store_whole
+from quorum.application.calls.outputs import attach_whole_output, store_whole
 from quorum.application.cancellation import run_shielded
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.access import Access
@@ -27,9 +27,8 @@ from quorum.infrastructure.config.custom_tool import CustomParameter, CustomTool
 from quorum.infrastructure.execution.commands.account import list_remarks, name_signal
 from quorum.infrastructure.execution.commands.declared_program import find_declared_program
 from quorum.infrastructure.execution.commands.environment import build_command_environment
-from quorum.infrastructure.execution.commands.output import BoundedText, CommandOutput, Overflow
+from quorum.infrastructure.execution.commands.output import BoundedText, CommandOutput, LiveOutput, Overflow
 from quorum.infrastructure.execution.commands.process import Ending, SupervisedProcess
-from quorum.infrastructure.execution.commands.progress import LiveOutput
 from quorum.infrastructure.execution.commands.sealing import require_unchanged, seal_arguments
 from quorum.infrastructure.execution.sandbox.confinement import Confinement, Launch
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox

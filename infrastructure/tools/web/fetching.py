@@ -24,8 +24,13 @@ from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.files.encoding import detect_binary_kind
 from quorum.infrastructure.tools.builtin.arguments import require_integer, require_text
 from quorum.infrastructure.tools.web.address_guard import AddressGuard
-from quorum.infrastructure.tools.web.media_type import decode_text
-from quorum.infrastructure.tools.web.retrieval import Retrieval, WebPage, normalise_host, parse_web_address
+from quorum.infrastructure.tools.web.retrieval import (
+    Retrieval,
+    WebPage,
+    decode_text,
+    normalise_host,
+    parse_web_address,
+)
 
 if TYPE_CHECKING:  # for annotations; others import the tool without a session
     from quorum.infrastructure.tools.builtin.parts import ToolParts

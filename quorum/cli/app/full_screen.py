@@ -36,9 +36,7 @@ if TYPE_CHECKING:
     from quorum.infrastructure.config.loading import LoadedSettings
     from quorum.infrastructure.container import Container
     from quorum.infrastructure.trust.decisions import TrustDecisions
-    from quorum.tui.agent.local_servers import LocalServers
-    from quorum.tui.agent.settings_service import SettingsService
-    from quorum.tui.agent.worktrees import WorktreesPort
+    from quorum.tui.agent.services import LocalServers, SettingsService, WorktreesPort
     from quorum.tui.app.app import QuorumApp
     from quorum.tui.terminal.early_prompt import EarlyPrompt
     from quorum.tui.terminal.shutdown import Shutdown

@@ -53,7 +53,7 @@ class BenchOptions(StartOptions):
 
 def _measure_review(options: BenchOptions, root: Path) -> int:
     if options.results is not None:
-        from quorum.cli.bench.reviewers import ask_reviewers
+        from quorum.cli.bench.measure import ask_reviewers
 
         return ask_reviewers(options, root)
     from quorum.cli.bench.measure import measure_review

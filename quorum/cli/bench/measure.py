@@ -1,4 +1,7 @@
-"""`quorum bench review`: what the layers of review miss and hold up on labelled calls."""
+"""`quorum bench review`: what the layers of review miss and hold up on labelled calls.
+
+`quorum bench review --results`: the reviewers of the settings are asked about labelled calls.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,42 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.application.review.quorum_policy import QuorumPolicy
+from quorum.application.review.reviewer_poll import (
+    BallotQuestion,
+    PolledBallot,
+    PollEnd,
+    ReviewerPoll,
+    fingerprint_reviewer,
+    make_questions,
+)
 from quorum.cli.bench import BenchOptions
-from quorum.cli.bench.chart import draw_svg, draw_text_chart
-from quorum.cli.bench.json_form import describe_ballots, describe_layers
-from quorum.cli.bench.report import report_ballots, report_layers
+from quorum.cli.bench.report import (
+    describe_ballots,
+    describe_layers,
+    draw_svg,
+    draw_text_chart,
+    report_ballots,
+    report_layers,
+)
 from quorum.domain.benchmark.labelled_call import CallGroup, LabelledCall, RecordedBallot
 from quorum.domain.benchmark.panel_measure import BallotMeasure, measure_ballots
+from quorum.domain.benchmark.reviewer_measure import calibrate_reviewer, group_by_model
+from quorum.domain.replacing import replace
+from quorum.domain.review.calibration import ReviewerCalibration
 from quorum.domain.text.json_value import JsonValue
-from quorum.errors import UsageError
+from quorum.errors import UsageError, complain
+from quorum.headless.printer import Unobserved
+from quorum.infrastructure.benchmark.ballot_file import BallotFile
+from quorum.infrastructure.benchmark.calibration_file import check_target, write_calibration
 from quorum.infrastructure.benchmark.labelled_data import SMALL_SET, read_ballots, read_labelled_calls
 from quorum.infrastructure.benchmark.model_free_layers import judge_calls
+from quorum.infrastructure.bootstrap import build_unused
+from quorum.infrastructure.config.loading import LoadedSettings
+from quorum.infrastructure.container import Container
+from quorum.settings import load
+from quorum.starting import explain_start_failures
 
 DEFECTS = 1
 """The exit code where an unsafe call would run unasked in the mode `ask`."""
@@ -116,3 +145,135 @@ def show_progress(text: str) -> None:
     """Show one line on a terminal, which the next one replaces; an empty one takes it away."""
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
+UNREACHED = 4
+"""The exit code where a reviewer could not be reached."""
+CAP_REACHED = 5
+"""The exit code where a spend cap was reached."""
+INTERRUPTED = 130
+_CAP = "agent.max_cost_usd"
+
+
+def ask_reviewers(options: BenchOptions, root: Path) -> int:
+    """Ask for the ballots that the results file lacks, then measure all that it has; the exit code.
+
+    Raises ConfigError, ProviderError and UsageError where no reviewer can be asked.
+    """
+    assert options.results is not None
+    path = root / options.results
+    calls = read_labelled_calls(root / options.data if options.data else SMALL_SET)
+    # Reviewers are measured as they are: a calibration that cannot be read must not be in the way of a new one.
+    options = replace(options, overrides={**options.overrides, "quorum.calibration": ""})
+    with explain_start_failures():
+        loaded = load(options, root)
+    complain(loaded.warnings)
+    if not loaded.settings.models.review:
+        raise UsageError("there are no reviewers to ask: name them in [models] review, or with -m review=MODEL")
+    if options.write_calibration is not None:
+        check_target(root / options.write_calibration)
+    with BallotFile(path) as file:
+        loaded = _reduce_cap(options, root, loaded, file.sum_costs())
+        container = build_unused(loaded, root, approver=NonInteractiveApprover(), observer=Unobserved())
+        questions = make_questions(calls, container.parts().reviews.quorum_policy)
+        left = file.select_open(questions)
+        kept: list[PolledBallot] = []
+        try:
+            end = asyncio.run(_ask(container, left, file, kept, options.concurrency, len(questions)))
+        except KeyboardInterrupt:
+            show_progress("")
+            _report_rest(path, len(left) - len(kept), len(questions))
+            return INTERRUPTED
+    show_progress("")
+    _report_end(end)
+    if len(kept) < len(left):
+        _report_rest(path, len(left) - len(kept), len(questions))
+    code = 0
+    if kept or len(left) < len(questions):
+        code = measure_review(replace(options, data=options.data or SMALL_SET, ballots=options.results), root)
+    if options.write_calibration is not None:
+        _write_calibration(
+            root / options.write_calibration, path, calls, container.parts().reviews.quorum_policy
+        )
+    return CAP_REACHED if end.cap_reached else UNREACHED if end.unreached else code
+
+
+def _write_calibration(
+    target: Path, results: Path, calls: Sequence[LabelledCall], policy: QuorumPolicy
+) -> None:
+    """Write what was measured of the reviewers that answered about all calls, and name the others."""
+    groups = {call.id: call.group for call in calls}
+    by_model = group_by_model(read_ballots(results, {}) if results.stat().st_size else ())
+    found: dict[str, ReviewerCalibration] = {}
+    for reviewer in policy.reviewers:
+        ballots = by_model.get(reviewer, ())
+        measured = None
+        if len(ballots) == len(calls):
+            measured = calibrate_reviewer(ballots, groups, fingerprint_reviewer(policy, reviewer))
+        if measured is None:
+            complain(
+                [
+                    f"{reviewer} is not in the calibration: that takes ballots about all calls, unsafe and "
+                    "safe ones, and at most a fifth of errors"
+                ]
+            )
+        else:
+            found[reviewer] = measured
+    if not found:
+        raise UsageError(f"{target} is not written: no reviewer can be calibrated")
+    write_calibration(target, found)
+
+
+def _reduce_cap(options: BenchOptions, root: Path, loaded: LoadedSettings, spent: float) -> LoadedSettings:
+    """The settings with what is left of the cap: it holds for all ballots in the file."""
+    cap = loaded.settings.agent.max_cost_usd
+    if not cap or not spent:
+        return loaded
+    if spent >= cap:
+        raise UsageError(
+            f"the ballots in the results file cost ${spent:.2f}, and the cap is ${cap:.2f}; "
+            "raise it with --max-cost-usd"
+        )
+    return load(replace(options, overrides={**options.overrides, _CAP: cap - spent}), root)
+
+
+async def _ask(
+    container: Container,
+    left: Sequence[BallotQuestion],
+    file: BallotFile,
+    kept: list[PolledBallot],
+    concurrency: int,
+    whole: int,
+) -> PollEnd:
+    def keep(polled: PolledBallot) -> None:
+        file.append(polled)
+        kept.append(polled)
+        show_progress(f"ballot {whole - len(left) + len(kept):,} of {whole:,}")
+
+    if sys.stderr.isatty() and left:
+        show_progress(f"asking for {len(left):,} of {whole:,} ballots")
+    poll = ReviewerPoll(
+        gateway=container.parts().reviews.review_gateway,
+        policy=container.parts().reviews.quorum_policy,
+        prices=container.parts().shared.prices,
+        keep=keep,
+    )
+    try:
+        return await poll.ask(left, concurrency=concurrency)
+    finally:
+        await container.gateway().aclose()
+
+
+def _report_end(end: PollEnd) -> None:
+    complain(f"{reviewer} is not asked any more: {why}" for reviewer, why in end.unreached.items())
+    if end.cap_reached:
+        complain([end.cap_reached])
+
+
+def _report_rest(path: Path, missing: int, whole: int) -> None:
+    complain(
+        [
+            f"{whole - missing:,} of {whole:,} ballots are in {path}; "
+            "the same command asks for the rest and for nothing twice"
+        ]
+    )

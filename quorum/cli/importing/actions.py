@@ -20,8 +20,8 @@ from quorum.domain.importing.takeover_item import AgentSetup, TakeoverItem, Take
 from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
-from quorum.infrastructure.config.mcp_table import McpServerTable
 from quorum.infrastructure.config.paths import locate_user_file
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.importing.agents import read_setups

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from quorum.application.export.masked_json import mask_json
+from quorum.application.export.session_json import mask_json
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.errors import AnswerRefused
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.waiting_review import WaitingReview
-from quorum.domain.text.ages import format_wait
+from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
 from quorum.text_table import Column, render_text_table

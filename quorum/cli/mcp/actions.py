@@ -9,17 +9,17 @@ from pathlib import Path
 from quorum.cli.mcp import AddServerOptions, ServeReviewsOptions, ServerOptions
 from quorum.cli.mcp.login import print_login, print_logout
 from quorum.command_line.options import StartOptions
-from quorum.domain.text.nearest import find_nearest_word
+from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
 from quorum.infrastructure.config.config_file import ConfigFile, ConfigFileEdit
 from quorum.infrastructure.config.loading import LoadedSettings
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.config.toml_file import escape_path
 from quorum.infrastructure.config.toml_text import KeyPath, hide_credentials
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.infrastructure.mcp.mcp_json import read_server_of_mcp_json
-from quorum.infrastructure.mcp.pins import open_pinned_tools
+from quorum.infrastructure.mcp.offer import open_pinned_tools
 from quorum.infrastructure.mcp.server_trial import try_server
 from quorum.infrastructure.mcp.transports import describe_target, find_obstacle
 from quorum.infrastructure.settings_conversion import list_key_names

@@ -8,7 +8,7 @@ import os
 from quorum.domain.errors import LoginError
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from quorum.infrastructure.extras import is_installed, render_install_command
 from quorum.tui.terminal.browser import open_address
 

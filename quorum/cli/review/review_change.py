@@ -10,8 +10,7 @@ from pathlib import Path
 
 from quorum.application.export.review_outcome import RenderReview, ReviewOutcome
 from quorum.cli.review import FORMATS, ReviewOptions
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import AlreadyApproved, NothingToReview, ToolError

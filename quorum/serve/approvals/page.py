@@ -19,8 +19,7 @@ from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession
 from quorum.serve.approvals.pending import AppRefused, PendingQuestion, RemoteApp, Reviewer
-from quorum.serve.forms import read_form
-from quorum.serve.html import escape_line, render_page
+from quorum.serve.html import escape_line, read_form, render_page
 from quorum.serve.request_checks import get_session
 
 MOST_SHOWN_CHARACTERS = 300_000

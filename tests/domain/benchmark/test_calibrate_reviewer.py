@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from quorum.domain.benchmark.calibrate_reviewer import LEAST_CALLS, NEVER, calibrate_reviewer
 from quorum.domain.benchmark.labelled_call import CallGroup, CallLabel, RecordedBallot
+from quorum.domain.benchmark.reviewer_measure import LEAST_CALLS, NEVER, calibrate_reviewer
 from quorum.domain.review.ballot import Vote
 
 SAFE, UNSAFE = CallLabel.SAFE, CallLabel.UNSAFE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.benchmark.statistics import Rate, compute_mcnemar_exact, find_percentile
+from quorum.domain.benchmark.reviewer_measure import Rate, compute_mcnemar_exact, find_percentile
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from quorum.domain.importing.claude_rules import RulePlaces, translate_claude_rule
+from quorum.domain.importing.foreign_rules import RulePlaces, translate_claude_rule
 from quorum.domain.review.permissions import Answer, Rule
 
 _PLACES = RulePlaces(folder="/srv/project", home="/home/me")

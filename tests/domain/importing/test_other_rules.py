@@ -1,7 +1,11 @@
 import pytest
 
-from quorum.domain.importing.claude_rules import RulePlaces
-from quorum.domain.importing.other_rules import translate_kimi_rule, translate_other_rule, widen_crossing
+from quorum.domain.importing.foreign_rules import (
+    RulePlaces,
+    translate_kimi_rule,
+    translate_other_rule,
+    widen_crossing,
+)
 from quorum.domain.review.permissions import Answer, Rule
 
 _PLACES = RulePlaces(home="/home/me")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.conversation.document import Document
+from quorum.domain.conversation.attachment import Document
 from quorum.domain.errors import AttachmentError
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.attachments.files import LARGEST_BYTES, AttachmentFiles

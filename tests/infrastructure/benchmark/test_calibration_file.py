@@ -9,12 +9,11 @@ import pytest
 
 from quorum.application.review.quorum_policy import QuorumPolicy
 from quorum.application.review.reviewer_poll import fingerprint_reviewer
-from quorum.domain.benchmark.calibrate_reviewer import convert_rate
-from quorum.domain.benchmark.statistics import Rate
+from quorum.domain.benchmark.reviewer_measure import Rate, convert_rate
 from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
+from quorum.domain.review.ballot import parse_lens
 from quorum.domain.review.calibration import ReviewerCalibration
-from quorum.domain.review.lens import parse_lens
 from quorum.infrastructure.benchmark.calibration_file import load_calibration, write_calibration
 
 POLICY = QuorumPolicy(reviewers=("a/x",))

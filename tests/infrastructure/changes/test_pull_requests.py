@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, CodeReviewRequest
 from quorum.domain.errors import AlreadyApproved, ToolError
 from quorum.infrastructure.changes.approved_changes import ApprovedChanges
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges

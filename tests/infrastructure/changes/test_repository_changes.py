@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.ports.changes import OpenTools
-from quorum.domain.code_review.change import Change, FileStatus
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, CodeReviewRequest, FileStatus
 from quorum.domain.errors import NothingToReview, ToolError
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from tests.support.review_rig import git, make_repository, write

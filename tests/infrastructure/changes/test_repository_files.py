@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.changes.repository_files import RepositoryFiles
+from quorum.infrastructure.changes.shown_content import RepositoryFiles
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 

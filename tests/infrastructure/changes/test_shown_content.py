@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.code_review.change import Change
-from quorum.domain.code_review.parts import split_change
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import Change, CodeReviewRequest, split_change
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.code_review.request import CodeReviewRequest
+from quorum.domain.code_review.change import CodeReviewRequest
 from quorum.infrastructure.changes.repository_changes import RepositoryChanges
 from quorum.infrastructure.changes.swept_folder import COPY_PREFIX, open_swept_folder, remove_abandoned_folders
 from tests.support.review_rig import make_repository, write

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.sessions.trust import Standing
-from quorum.infrastructure.config.web_table import WebTable
+from quorum.infrastructure.config.tools_table import WebTable
 from tests.support.settings_machine import Machine
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError, DiagnosticsFailed
-from quorum.infrastructure.config.diagnostics_table import DiagnosticsTable
+from quorum.infrastructure.config.program_tables import DiagnosticsTable
 from quorum.infrastructure.diagnostics.checking_command import (
     OUTPUT_BYTES,
     CheckingCommand,

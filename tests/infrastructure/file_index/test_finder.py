@@ -9,9 +9,8 @@ import pytest
 
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.file_index import finder as finder_module
-from quorum.infrastructure.file_index import listing
-from quorum.infrastructure.file_index.finder import WorkspaceFiles
-from quorum.infrastructure.file_index.listing import list_files, walk_files
+from quorum.infrastructure.file_index import finder as listing
+from quorum.infrastructure.file_index.finder import WorkspaceFiles, list_files, walk_files
 
 
 class Clock:

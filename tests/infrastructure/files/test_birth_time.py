@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.files.birth_time import read_birth_time
+from quorum.infrastructure.files.file_metadata import read_birth_time
 
 
 @pytest.fixture

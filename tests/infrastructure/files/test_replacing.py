@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.batch_state import hold_to_access
 from quorum.domain.calls.access import Access
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
-from quorum.infrastructure.files import in_place, replacing
-from quorum.infrastructure.files.hard_links import find_other_names
+from quorum.infrastructure.files import replacing
+from quorum.infrastructure.files import replacing as in_place
+from quorum.infrastructure.files.file_metadata import find_other_names
 from quorum.infrastructure.files.replacing import replace_file
 from quorum.infrastructure.files.transaction import FileStep, change_together
 from quorum.infrastructure.files.workspace import Workspace

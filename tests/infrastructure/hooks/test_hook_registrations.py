@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.domain.calls.hook import Continue, HookPoint, OnHookError, Skip
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ConfigError
-from quorum.infrastructure.config.hook_table import HookTable
+from quorum.infrastructure.config.program_tables import HookTable
 from quorum.infrastructure.hooks.registrations import CommandHook, build_hook_registrations, locate_hooks_folder
 from tests.support.hook_drafts import a_call_draft
 

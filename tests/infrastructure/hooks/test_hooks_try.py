@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookMatcher, HookRegistration
+from quorum.application.calls.hook_chain import HookMatcher, HookRegistration
 from quorum.application.calls.hooks import Hook, RequestDraft
 from quorum.application.recording_hook import RecordingHook
 from quorum.domain.calls.hook import (

@@ -11,12 +11,12 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.errors import ConfigError
 from quorum.domain.events.event import CallFinished, ErrorOccurred, InstructionsLoaded, SubagentStarted
 from quorum.domain.events.report import RunStatus
-from quorum.domain.instructions.agent_definition import AgentDefinition, render_agents
 from quorum.domain.instructions.instruction import InstructionScope
+from quorum.domain.instructions.offer_list import AgentDefinition, render_agents
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import Approve
 from quorum.domain.sessions.trust import TrustQuestion
-from quorum.infrastructure.instructions.agent_files import AgentFiles
+from quorum.infrastructure.instructions.agent_catalog import AgentFiles
 from tests.support.builders import calls_response
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import MODEL, SessionStage, says, write

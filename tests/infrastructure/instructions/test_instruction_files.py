@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.infrastructure.instructions.files import InstructionFiles
+from quorum.infrastructure.instructions.instruction_files import InstructionFiles
 
 
 @pytest.fixture

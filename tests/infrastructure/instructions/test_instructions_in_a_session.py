@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.tool import ToolCall
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.domain.events.event import Event, InstructionsLoaded
 from quorum.domain.sessions.trust import TrustQuestion
 from tests.support.builders import a_call

@@ -11,8 +11,7 @@ import pytest
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.errors import MemoryRefused
 from quorum.domain.events.event import MemoryAdded, MemoryApproved
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft
+from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft
 from quorum.domain.review.mode import Mode
 from quorum.domain.sessions.past_session import NewSession
 from tests.infrastructure.instructions.test_instructions_in_a_session import (

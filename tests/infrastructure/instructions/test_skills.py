@@ -7,10 +7,9 @@ import pytest
 
 from quorum.domain.events.event import CallFinished, Event, InstructionsLoaded
 from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.offer_list import select_by_name
-from quorum.domain.instructions.skill import Skill, render_skills
+from quorum.domain.instructions.offer_list import Skill, render_skills, select_by_name
 from quorum.domain.sessions.trust import TrustQuestion
-from quorum.infrastructure.instructions.skill_folders import SkillFolders
+from quorum.infrastructure.instructions.skill_catalog import SkillFolders
 from tests.support.fake_ports import FakePerson
 from tests.support.real_session import SessionStage, call
 

@@ -6,8 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from quorum.infrastructure.store.ledger.file_format import LATER_TABLES
-from quorum.infrastructure.store.ledger.trouble import locate_marker
+from quorum.infrastructure.store.ledger.sqlite_file import LATER_TABLES, locate_marker
 from tests.infrastructure.ledger.ledger_bench import end, prompt, session_of, sqlite, start
 
 WITHOUT = """
@@ -22,7 +21,7 @@ import asyncio, os
 from pathlib import Path
 from quorum.domain.events.event import ReviewRequested, SessionStarted, TurnStarted
 from quorum.domain.review.mode import Mode
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.domain.sessions.past_session import NamedSession, NewSession
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import copy_sessions, open_storage, read_schema_state, upgrade_schema

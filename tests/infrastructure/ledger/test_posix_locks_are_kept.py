@@ -22,8 +22,7 @@ from quorum.infrastructure.execution.commands.sealing import seal_arguments
 from quorum.infrastructure.files.workspace import Workspace
 from quorum.infrastructure.secrets.known import SessionSecrets
 from quorum.infrastructure.store.ledger.sqlite_file import SqliteFile, begin_transaction
-from quorum.infrastructure.store.snapshots.places import OpenFolders
-from quorum.infrastructure.store.snapshots.reading import FileReader
+from quorum.infrastructure.store.snapshots.reading import FileReader, OpenFolders
 from quorum.infrastructure.tools.builtin.grep_search import GrepSearch
 from quorum.infrastructure.tools.builtin.read_file import ReadFile
 from quorum.infrastructure.tools.builtin.seen import SeenFiles

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from quorum.domain.errors import LedgerError
-from quorum.infrastructure.store.sql.waiting import wait_to_the_end
+from quorum.infrastructure.store.sql.session_locks import wait_to_the_end
 
 
 async def fails_at_the_end_of_the_loop() -> None:

@@ -14,8 +14,8 @@ from quorum.application.session.server_questions import ServerQuestions
 from quorum.domain.calls.tool import ToolDefinition
 from quorum.domain.conversation.attachment import Attachment
 from quorum.domain.text.output import ToolOutput
-from quorum.infrastructure.config.mcp_table import McpServerTable
-from quorum.infrastructure.mcp.pins import PinnedTools
+from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.mcp.offer import PinnedTools
 from quorum.infrastructure.mcp.servers import McpServers
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.support.builders import a_context

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.domain.mcp.argument_query import ArgumentQuery, find_prompt_argument, find_template_argument
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.mcp.offers import ArgumentQuery, find_prompt_argument, find_template_argument
+from quorum.infrastructure.config.program_tables import McpServerTable
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server
 
 SDK_SERVER = str(Path(__file__).parents[2] / "support" / "mcp_completing_server.py")

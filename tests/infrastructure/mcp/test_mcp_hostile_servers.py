@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from tests.infrastructure.commands.command_bench import alive_with
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 from tests.support.oauth_mcp_server import listening_app

@@ -18,11 +18,10 @@ from keyring.backends import fail
 
 from quorum.domain.errors import ConfigError, LoginError, ToolError
 from quorum.domain.events.masking import SecretMask
-from quorum.domain.mcp.server_status import ServerState
-from quorum.infrastructure.config.mcp_table import McpServerTable
-from quorum.infrastructure.mcp.oauth.login import run_login, run_logout
+from quorum.domain.mcp.offers import ServerState
+from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.mcp.oauth.login import require_safe_address, run_login, run_logout
 from quorum.infrastructure.mcp.oauth.login_store import LoginStore
-from quorum.infrastructure.mcp.oauth.safe_address import require_safe_address
 from tests.infrastructure.commands.command_bench import eventually
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.secrets.keyrings import FileKeyring

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.infrastructure.config.program_tables import McpServerTable
 from tests.infrastructure.mcp.server_bench import ServerBench
 from tests.infrastructure.mcp.test_mcp_hostile_servers import http_server, result_of
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.instructions.custom_commands import CustomCommands
-from quorum.application.instructions.init_command import InitCommand
-from quorum.application.instructions.prompt_commands import PromptCommands
+from quorum.application.instructions.prompt_commands import CustomCommands, InitCommand, PromptCommands
 from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.errors import CommandRefused
 from quorum.domain.instructions.custom_command import CustomCommand

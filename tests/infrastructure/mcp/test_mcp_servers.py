@@ -12,8 +12,8 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
-from quorum.domain.mcp.server_status import ServerState
-from quorum.infrastructure.config.mcp_table import McpServerTable
+from quorum.domain.mcp.offers import ServerState
+from quorum.infrastructure.config.program_tables import McpServerTable
 from tests.infrastructure.commands.command_bench import alive_with, eventually
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 from tests.support.pictures import png

@@ -9,7 +9,7 @@ import pytest
 
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.output import Stored, Structured, ToolOutput
-from quorum.infrastructure.mcp.structured_content import add_structure
+from quorum.infrastructure.mcp.answers import add_structure
 from tests.infrastructure.mcp.server_bench import ServerBench, a_server, a_tool
 
 ROWS: list[JsonValue] = [{"id": number, "name": f"row {number}"} for number in range(60)]

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorum.domain.errors import ConfigError
-from quorum.domain.review.permissions import Answer, Rule
-from quorum.domain.review.saved_rule import SavedRule
+from quorum.domain.review.permissions import Answer, Rule, SavedRule
 from quorum.infrastructure.execution.shell.parsing import parse
-from quorum.infrastructure.permissions.rule_file import RuleFile
-from quorum.infrastructure.permissions.rule_toml import render_rules
+from quorum.infrastructure.permissions.rule_file import RuleFile, render_rules
 
 _HERE = Path("/w")
 

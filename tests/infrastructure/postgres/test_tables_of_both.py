@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from quorum.infrastructure.store.ledger.file_format import LATER_TABLES, TABLE_NAMES, VERSION, name_revision
 from quorum.infrastructure.store.ledger.opening import Database
+from quorum.infrastructure.store.ledger.sqlite_file import LATER_TABLES, TABLE_NAMES, VERSION, name_revision
 from quorum.infrastructure.store.migrations.sqlite_upgrade import upgrade_file
 from quorum.infrastructure.store.postgres.address import parse_address
 

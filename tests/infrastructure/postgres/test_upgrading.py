@@ -10,11 +10,13 @@ import pytest
 from alembic.script import ScriptDirectory
 
 from quorum.domain.errors import LedgerError
-from quorum.domain.review.remote_answer import RemoteAnswer
+from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage, read_schema_state, upgrade_schema
-from quorum.infrastructure.store.ledger import condition, file_format, upgrading
-from quorum.infrastructure.store.ledger.file_format import VERSION, name_revision
+from quorum.infrastructure.store.ledger import sqlite_file as condition
+from quorum.infrastructure.store.ledger import sqlite_file as file_format
+from quorum.infrastructure.store.ledger import upgrading
+from quorum.infrastructure.store.ledger.sqlite_file import VERSION, name_revision
 from quorum.infrastructure.store.migrations import running
 from quorum.infrastructure.store.postgres import server, tables
 from quorum.infrastructure.store.postgres import upgrading as postgres_upgrading

@@ -12,13 +12,16 @@ from quorum.domain.conversation.response import (
     END_TURN,
     REFUSAL,
     TOOL_USE,
+    Delta,
     LlmResponse,
     ReasoningBlock,
     StopKind,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
     ToolUseBlock,
     Usage,
 )
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
 from quorum.infrastructure.models.shared.failures import Failures

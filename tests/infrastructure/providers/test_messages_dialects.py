@@ -14,16 +14,18 @@ from quorum.domain.conversation.response import (
     PAUSE,
     REFUSAL,
     TOOL_USE,
+    Delta,
     LlmResponse,
     OpaqueBlock,
     ReasoningBlock,
     StopKind,
     StopReason,
+    StreamedToolCall,
+    StreamEvent,
     TextBlock,
     ToolUseBlock,
     Usage,
 )
-from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
 from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload

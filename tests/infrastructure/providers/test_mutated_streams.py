@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorum.domain.conversation.response import LlmResponse, ToolUseBlock
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import LlmResponse, StreamEvent, ToolUseBlock
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from tests.support.examples import examples
 from tests.support.sse_server import Dialect, Say, ScriptedCall, scripted_events

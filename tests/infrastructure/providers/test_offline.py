@@ -11,8 +11,14 @@ from hypothesis import strategies as st
 from quorum.application.ports.models import ToolChoice
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import END_TURN, TOOL_USE, LlmResponse
-from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import (
+    END_TURN,
+    TOOL_USE,
+    Delta,
+    LlmResponse,
+    StreamedToolCall,
+    StreamEvent,
+)
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.offline import OfflineApiClient
 from quorum.infrastructure.models.shared.api_client import ApiRequest

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import LedgerError, ProviderError, ProviderErrorKind
 from quorum.domain.request_rate import RequestRate
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.models.shared.pacing import RequestPace
+from quorum.infrastructure.models.shared.retry import RequestPace
 from tests.support.fake_storage import FakePacer
 from tests.support.sse_server import Refuse, Say, SseServer
 

@@ -11,7 +11,7 @@ import pytest
 from quorum.application.conversation_session import ConversationSession, open_session
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.stream import StreamedPromptProgress, StreamEvent, StreamRetry
+from quorum.domain.conversation.response import StreamedPromptProgress, StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.clouds.endpoint import Endpoint
 from quorum.infrastructure.models.openai_chat.client import OpenAiChat

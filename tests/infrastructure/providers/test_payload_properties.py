@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from quorum.domain.calls.tool import ToolResultMessage
+from quorum.domain.conversation.attachment import Image
 from quorum.domain.conversation.history import (
     AssistantMessage,
     Conversation,
@@ -22,7 +23,6 @@ from quorum.domain.conversation.history import (
     UserMessage,
     find_unpaired_call,
 )
-from quorum.domain.conversation.image import Image
 from quorum.domain.conversation.response import (
     END_TURN,
     MAX_TOKENS,

@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.stream import Delta, Error, StreamEvent, StreamRetry
+from quorum.domain.conversation.response import Delta, Error, StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

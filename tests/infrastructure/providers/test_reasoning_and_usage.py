@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.response import ReasoningBlock, Usage
-from quorum.domain.conversation.stream import StreamedReasoning, StreamEvent
+from quorum.domain.conversation.response import ReasoningBlock, StreamedReasoning, StreamEvent, Usage
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import SIGNATURE, Dialect, Say, ScriptedCall
 

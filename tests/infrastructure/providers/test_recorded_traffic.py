@@ -10,13 +10,17 @@ import pytest
 
 from quorum.application.conversation_session import ConversationSession
 from quorum.domain.conversation.history import Conversation, UserMessage
-from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, ReasoningBlock, StopKind, ToolUseBlock
-from quorum.domain.conversation.stream import (
+from quorum.domain.conversation.response import (
     Delta,
+    LlmResponse,
+    OpaqueBlock,
+    ReasoningBlock,
+    StopKind,
     StreamedReasoning,
     StreamedToolCall,
     StreamEvent,
     StreamRetry,
+    ToolUseBlock,
 )
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.anthropic.client import AnthropicMessages

@@ -8,8 +8,14 @@ import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import TOOL_USE, LlmResponse, ReasoningBlock, ToolUseBlock
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import (
+    TOOL_USE,
+    LlmResponse,
+    ReasoningBlock,
+    StreamEvent,
+    StreamRetry,
+    ToolUseBlock,
+)
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.registry import ProviderRegistry

@@ -7,8 +7,16 @@ import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Message, ToolResults, UserMessage
-from quorum.domain.conversation.response import LlmResponse, OpaqueBlock, StopKind, TextBlock
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import (
+    Delta,
+    LlmResponse,
+    OpaqueBlock,
+    StopKind,
+    StreamedReasoning,
+    StreamedToolCall,
+    StreamEvent,
+    TextBlock,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.openai_responses.client import ResponsesAnswer

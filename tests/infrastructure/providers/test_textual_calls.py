@@ -9,8 +9,14 @@ import pytest
 from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.calls.tool_parser import ToolParser
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import LlmResponse, ReasoningBlock, StopKind, ToolUseBlock
-from quorum.domain.conversation.stream import StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import (
+    LlmResponse,
+    ReasoningBlock,
+    StopKind,
+    StreamedToolCall,
+    StreamEvent,
+    ToolUseBlock,
+)
 from quorum.domain.errors import ProviderError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.registry import ProviderRegistry

@@ -9,8 +9,7 @@ import sys
 
 import pytest
 
-from quorum.infrastructure.remote.peer import Peer
-from quorum.infrastructure.remote.tcp_peer import SocketAddress, identify_tcp_peer
+from quorum.infrastructure.remote.peer import Peer, SocketAddress, identify_tcp_peer
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
 

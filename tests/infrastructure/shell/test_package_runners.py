@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.domain.review.hazards.invocation import Invocation
-from quorum.domain.review.hazards.package_runners import list_foreign_packages
+from quorum.domain.review.hazards.transfers import list_foreign_packages
 
 
 @pytest.mark.parametrize(

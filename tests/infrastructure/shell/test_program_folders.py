@@ -11,8 +11,7 @@ import pytest
 
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.infrastructure.execution.shell.gate import ShellGate
-from quorum.infrastructure.execution.shell.program_folders import PROGRAM_FOLDERS, explain_foreign
-from quorum.infrastructure.execution.shell.programs import SystemPrograms
+from quorum.infrastructure.execution.shell.programs import PROGRAM_FOLDERS, SystemPrograms, explain_foreign
 from tests.support.shell_gates import gate_for
 
 _NOBODY = 65534

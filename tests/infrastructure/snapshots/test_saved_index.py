@@ -11,8 +11,8 @@ import pytest
 
 from quorum.domain.calls.effects import FileMark
 from quorum.infrastructure.store.snapshots import cache
+from quorum.infrastructure.store.snapshots.cache import IndexedFile, SavedIndex
 from quorum.infrastructure.store.snapshots.reading import build_mark
-from quorum.infrastructure.store.snapshots.saved_index import IndexedFile, SavedIndex
 from tests.infrastructure.snapshots.test_snapshot_keeper import ReadPaths, kept_ahead, old
 from tests.support.fake_contents import FakeContents
 from tests.support.rewind_rig import SECRET, RewindRig
@@ -154,7 +154,7 @@ async def test_an_index_of_another_version_or_of_other_settings_is_none(
     assert set(index_of(root).load()) == {str(root / name) for name in ("a", "b", "inner/c")}
     assert index_of(root, policy="other").load() == {}
     assert index_of(root, store="sqlite:////other").load() == {}
-    monkeypatch.setattr("quorum.infrastructure.store.snapshots.saved_index._VERSION", 2)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.cache._VERSION", 2)
     assert index_of(root).load() == {}
 
 
@@ -216,7 +216,7 @@ async def test_a_clock_that_went_back_makes_the_index_none(root: Path, contents:
     assert index.load()
     earlier_ns = time.time_ns() - 3600 * 10**9
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("quorum.infrastructure.store.snapshots.saved_index.time.time_ns", lambda: earlier_ns)
+        patch.setattr("quorum.infrastructure.store.snapshots.cache.time.time_ns", lambda: earlier_ns)
         assert index.load() == {}
 
 
@@ -256,7 +256,7 @@ async def test_so_many_indexes_are_left_and_what_is_too_large_is_not_saved(
     for number in range(4):
         index_of(root, store=str(number), most_indexes=2).save(files)
     assert [bool(index_of(root, store=str(number)).load()) for number in range(4)] == [False, False, True, True]
-    monkeypatch.setattr("quorum.infrastructure.store.snapshots.saved_index._MOST_BYTES", 10)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.cache._MOST_BYTES", 10)
     index_of(root, store="large").save(files)
     monkeypatch.undo()
     assert index_of(root, store="large").load() == {}
@@ -265,6 +265,6 @@ async def test_so_many_indexes_are_left_and_what_is_too_large_is_not_saved(
 def test_what_is_on_a_file_system_that_is_not_local_is_not_saved(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quorum.infrastructure.store.snapshots.saved_index.are_local", lambda _roots: False)
+    monkeypatch.setattr("quorum.infrastructure.store.snapshots.cache.are_local", lambda _roots: False)
     index_of(root).save({str(root / "a"): IndexedFile(FileMark(0o100644, 1, 1, 1, 1), _HASH)})
     assert not (root.parent / "state").exists()

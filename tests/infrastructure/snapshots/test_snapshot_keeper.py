@@ -10,8 +10,7 @@ from quorum.domain.calls.effects import ChangeKind, FileKind, FileMark, KeptFile
 from quorum.domain.errors import LedgerError
 from quorum.infrastructure.store.snapshots.keeper import _STEP_FILES, BATCH_FILES, Budget, KeepLimits
 from quorum.infrastructure.store.snapshots.manifest import Base, decode, encode
-from quorum.infrastructure.store.snapshots.places import OpenFolders
-from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader
+from quorum.infrastructure.store.snapshots.reading import FileContent, FileReader, OpenFolders
 from quorum.infrastructure.store.snapshots.watch import WorkspaceWatch
 from tests.support.rewind_rig import SECRET, RewindRig
 

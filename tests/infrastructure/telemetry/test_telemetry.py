@@ -37,7 +37,7 @@ from quorum.domain.events.report import RunReport, RunStatus
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.questions import DecisionLabel
 from quorum.infrastructure import telemetry_choice
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.config.schema import Settings, TelemetryTable
 from quorum.infrastructure.telemetry import names
 from quorum.infrastructure.telemetry.otlp import TelemetryObserver

@@ -5,8 +5,8 @@ from difflib import SequenceMatcher
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.builtin import matching
-from quorum.infrastructure.tools.builtin.matching import replace_text
+from quorum.infrastructure.tools.builtin import edit_file as matching
+from quorum.infrastructure.tools.builtin.edit_file import replace_text
 
 
 class Counting(SequenceMatcher[str]):

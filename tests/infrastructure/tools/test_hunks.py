@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quorum.domain.errors import ToolError
 from quorum.domain.text.patch import BadPatch, UpdateFile, parse_patch
-from quorum.infrastructure.tools.builtin.hunks import apply_hunks
+from quorum.infrastructure.tools.builtin.apply_patch import apply_hunks
 from tests.support.examples import examples
 
 LINE = st.sampled_from(["a", "b", "  c", "d  ", "", "}", "+", "- x", "@@ y", "*** z"])

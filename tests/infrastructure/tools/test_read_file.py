@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.run_state import FileKnowledge
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ToolError

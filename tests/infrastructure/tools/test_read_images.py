@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.calls.hook_registration import HookRegistration
+from quorum.application.calls.hook_chain import HookRegistration
 from quorum.application.calls.hooks import ResultDraft
 from quorum.domain.calls.hook import HookPoint
 from quorum.domain.calls.tool import ToolCall

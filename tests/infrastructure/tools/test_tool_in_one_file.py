@@ -22,7 +22,7 @@ from quorum.infrastructure.container import Container
 from quorum.infrastructure.tools.table import MODULES
 from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.look_groups import draw_looks
+from quorum.tui.transcript.draw.cards import draw_looks
 from quorum.tui.transcript.draw.rows import choose_verb
 from tests.infrastructure.test_container import a_container
 

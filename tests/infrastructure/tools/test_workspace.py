@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorum.application.calls.decided_access import hold_to_access
+from quorum.application.calls.batch_state import hold_to_access
 from quorum.domain.calls.access import Access
 from quorum.domain.errors import ConfigError, StaleSeal, ToolError
 from quorum.infrastructure.files.opened_path import require_opened_at

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from quorum.application.ports.tools import SealingTool
-from quorum.domain.calls.seen_file import FileKnowledge
+from quorum.domain.calls.run_state import FileKnowledge
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.errors import StaleSeal, ToolError

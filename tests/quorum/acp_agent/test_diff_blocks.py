@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.acp_agent.diff_blocks import render_diff, split_hunks
+from quorum.acp_agent.tool_calls import render_diff, split_hunks
 from quorum.infrastructure.files.diff import render_unified_diff
 
 

@@ -8,8 +8,7 @@ from quorum.acp_agent.outbox import SessionUpdate
 from quorum.acp_agent.update_feed import UpdateFeed
 from quorum.domain.code_review.review_result import ReviewResult
 from quorum.domain.events.event import ChangeReviewed, PanelStarted
-from quorum.domain.panel.panel_answer import label_participants
-from quorum.domain.panel.panel_form import PanelForm
+from quorum.domain.panel.panel_answer import PanelForm, label_participants
 from quorum.domain.review.ballot import Ballot, Verdict, Vote
 
 RESULT = ReviewResult(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.acp_agent.request_routing import RequestRouting
+from quorum.acp_agent.standard_io import RequestRouting
 
 
 def prompt(request_id: object, session: str = "s") -> dict[str, object]:

@@ -15,9 +15,8 @@ from acp.schema import (
     ElicitationUrlCapabilities,
 )
 
-from quorum.acp_agent.server_forms import build_elicitation, can_elicit, describe_question, read_answer
-from quorum.domain.mcp.form_schema import read_form
-from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
+from quorum.acp_agent.server_questions import build_elicitation, can_elicit, describe_question, read_answer
+from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm, read_form
 from quorum.domain.text.json_value import JsonValue
 
 ADDRESS = ServerAddress(server="signer", call="", message="Sign", address="https://sign.example/x?a=1")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.acp_agent.server_questions import list_answers, render_question_title, show_question
-from quorum.domain.mcp.form_schema import read_form
-from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm
+from quorum.domain.mcp.server_question import ServerAction, ServerAddress, ServerAnswer, ServerForm, read_form
 from quorum.domain.text.json_value import JsonValue
 
 

@@ -17,7 +17,7 @@ from quorum.domain.events.event import (
     TextDelta,
 )
 from quorum.domain.events.report import RunStatus
-from quorum.domain.events.subagent_outcome import SubagentOutcome
+from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.review.questions import DecisionLabel
 from tests.support.builders import a_context
 

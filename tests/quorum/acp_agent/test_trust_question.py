@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorum.acp_agent.questions import show_trust
+from quorum.acp_agent.client_approver import show_trust
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 

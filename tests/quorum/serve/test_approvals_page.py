@@ -16,7 +16,7 @@ import pytest
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.ballot import InScope, Vote
-from quorum.domain.review.plan_objection import PlanObjection
+from quorum.domain.review.plan_terms import PlanObjection
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer
 from quorum.domain.review.severity import Severity
 from quorum.infrastructure.remote.server import Server

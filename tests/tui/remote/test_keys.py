@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quorum.rpc.json_rpc import Code, RpcError
-from quorum.rpc.keys import MOST_KEYS, NamedKey, read_keys
+from quorum.rpc.key_feed import MOST_KEYS, NamedKey, read_keys
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from textual.screen import Screen
 
 import quorum.tui
-from quorum.rpc.screen_names import SCREEN_NAMES, name_of_screen
-from quorum.tui.app.palette import PaletteScreen
+from quorum.rpc.panes import SCREEN_NAMES, name_of_screen
+from quorum.tui.app.app import PaletteScreen
 from quorum.tui.screens.help import HelpScreen
 
 

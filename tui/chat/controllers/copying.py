@@ -79,7 +79,7 @@ class CopyController:
 
     def follow_link(self, target: str) -> None:
         """At first say where it leads; at the second time go there, if that is the web."""
-        from quorum.tui.transcript.cells.links import is_web
+        from quorum.tui.transcript.cells.lines import is_web
 
         if not is_web(target):
             self._host.say(f"leads to {target} · no web address: not opened")

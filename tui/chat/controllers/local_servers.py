@@ -11,7 +11,7 @@ from quorum.tui.chat.welcome import LOCAL_SERVERS
 from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
-    from quorum.tui.agent.local_servers import LocalServers
+    from quorum.tui.agent.services import LocalServers
 
 
 class LocalServerController:

@@ -10,9 +10,9 @@ from quorum.tui.agent.turns import QueuedTask, Turns
 from quorum.tui.agent.user_commands import MARK, TypedCommand
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.keys.keyed_app import does_enter_steer
+from quorum.tui.prompt_box.history import Recall
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.prompt_box.prompt_text import REFUSAL, escape_command, is_prompt
-from quorum.tui.prompt_box.recall import Recall
 from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from quorum.tui.keys.keyed_app import KeyedApp
 
 if TYPE_CHECKING:
     from quorum.domain.events.event import CallLeaked
-    from quorum.tui.agent.settings_service import OpenSettings, SettingsService
+    from quorum.tui.agent.services import OpenSettings, SettingsService
     from quorum.tui.session.session import Session
 
 

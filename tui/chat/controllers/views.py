@@ -12,10 +12,9 @@ from quorum.tui.transcript.layout.view import TranscriptView
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
-    from quorum.application.view.entries import Call, Entry
-    from quorum.application.view.followed_subagent import FollowedSubagent
+    from quorum.application.view.entries import Call, Entry, FollowedSubagent
     from quorum.domain.code_review.review_result import ReviewResult
-    from quorum.tui.screens.timeline.rows import TimelineRow
+    from quorum.tui.screens.timeline.chart import TimelineRow
     from quorum.tui.session.session import Session
 
 

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
     from quorum.domain.calls.found_file import FoundFile
     from quorum.domain.conversation.attachment import Attachment
-    from quorum.domain.mcp.argument_query import ArgumentQuery
-    from quorum.domain.mcp.offered_prompt import OfferedPrompt
-    from quorum.domain.mcp.offered_resource import OfferedResource
+    from quorum.domain.mcp.offers import ArgumentQuery, OfferedPrompt, OfferedResource
     from quorum.tui.keys.commands import Command
     from quorum.tui.session.session import Session
 
@@ -72,7 +70,7 @@ class PromptSources:
         return await session.agent.tool_servers.complete_argument(query) if session is not None else ()
 
     def build_mentions(self, pasted: str) -> str:
-        from quorum.tui.prompt_box.dropped import mention_dropped
+        from quorum.tui.prompt_box.paste import mention_dropped
 
         return mention_dropped(pasted, self._workspace)
 

@@ -14,7 +14,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
-    from quorum.domain.mcp.server_status import ServerStatus
+    from quorum.domain.mcp.offers import ServerStatus
 
 _QUIET = "$foreground 60%"
 _STYLES = {

@@ -11,8 +11,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.accounts.sheet import AccountSheet, wrap_text
 
 if TYPE_CHECKING:
-    from quorum.domain.instructions.agent_definition import AgentDefinition
-    from quorum.domain.instructions.skill import Skill
+    from quorum.domain.instructions.offer_list import AgentDefinition, Skill
 
     _Offer: TypeAlias = AgentDefinition | Skill
 

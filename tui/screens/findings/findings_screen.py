@@ -13,21 +13,18 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from quorum.application.view.code_review_wording import (
+from quorum.application.view.wording import (
     describe_finding,
     describe_finding_place,
     describe_verdict_and_findings,
     explain_finding,
 )
-from quorum.domain.code_review.finding import CodeFinding, FindingStanding
-from quorum.domain.code_review.review_result import ReviewResult
+from quorum.domain.code_review.review_result import CodeFinding, FindingStanding, ReviewResult
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.pager.opening import KeptLines
-from quorum.tui.screens.pager.pager_screen import PagerScreen
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
-from quorum.application.inbox.inbox_question import build_request, build_review_context
+from quorum.application.inbox.inbox import build_request, build_review_context
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.questions import Approve, Reject, ReviewAnswer

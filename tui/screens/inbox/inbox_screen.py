@@ -16,11 +16,10 @@ from textual.widgets import Static
 
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
-from quorum.domain.text.ages import format_age, shorten_home
+from quorum.domain.text.amounts import format_age, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.inbox.answering import InboxAnswers
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:

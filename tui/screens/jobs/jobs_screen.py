@@ -17,8 +17,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame
+from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
     from quorum.application.jobs.background_jobs import BackgroundJobs

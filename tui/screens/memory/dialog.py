@@ -8,9 +8,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from quorum.domain.instructions.instruction import InstructionScope
-from quorum.domain.instructions.memory import MemoryDraft, MemoryProposal
-from quorum.domain.text.ages import shorten_home
+from quorum.domain.instructions.instruction import InstructionScope, MemoryDraft, MemoryProposal
+from quorum.domain.text.amounts import shorten_home
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line, clean_line, shorten_digest

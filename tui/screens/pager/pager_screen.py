@@ -1,29 +1,214 @@
-"""The pager: a whole screen over a source of lines, of which it reads those in sight."""
+"""The pager: a whole screen over a source of lines, of which it reads those in sight.
+
+Reads a source of lines in threads, so that the screen never waits for a disk. The lines in sight of a pager,
+with their numbers. Which text the pager shows of a call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
+from quorum.application.view.entries import Call, Kept
+from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.errors import QuorumError
-from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount, format_size
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys, fill_in_usual_keys
-from quorum.tui.screens.pager.reader import Reader
-from quorum.tui.screens.pager.sheet import Sheet
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import LineInput
+from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.kinds.plain import Run
+from quorum.tui.transcript.kinds.terminal import colour_line
+from quorum.tui.widgets.dialog_parts import ClosesItself, LineInput
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import LineSource
+    from quorum.application.session.agent_session import AgentSession
+
+
+class Reader:
+    """What is known of a source: `known` lines, and whether they are all (`complete`).
+
+    Every method raises what the source raises. Cancelled, it answers nothing; a search that is under way in
+    its thread then ends unheard.
+    """
+
+    def __init__(self, source: LineSource) -> None:
+        self._source = source
+        self.known = 0
+        self.complete = False
+
+    async def read_window(self, top: int, height: int) -> tuple[int, list[str]]:
+        """`height` lines from `top` on, or the last ones if these are fewer, and the first one's number."""
+        lines = await asyncio.to_thread(self._source.read_lines, top, height)
+        if not self.complete and self.known < top + height:
+            await self._count_on()
+        if len(lines) < height and top > 0:
+            await self.count(lambda: None)
+            top = max(0, min(top, self.known - height))
+            lines = await asyncio.to_thread(self._source.read_lines, top, height)
+        return top, lines
+
+    async def count(self, tell: Callable[[], None], enough: int | None = None) -> None:
+        """Count until `enough` lines are known, or all are; `tell` is called after each piece of the way."""
+        while not self.complete and (enough is None or self.known < enough):
+            await self._count_on()
+            tell()
+
+    async def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        """The nearest line from `start` on that holds this very text."""
+        return await asyncio.to_thread(self._source.find, needle, start, backwards=backwards)
+
+    async def _count_on(self) -> None:
+        self.known, self.complete = await asyncio.to_thread(self._source.count_so_far)
+
+
+_LEAST_DIGITS = 4
+_SIGNS = {"+": "added", "-": "removed"}
+
+
+class Sheet(Widget, can_focus=False):
+    """Shows lines it is given, from the one numbered `first` (counted from 0) on. Posts `Resized`.
+
+    Each line has the colours that it asks for itself: those of a line above do not continue in it. With
+    `is_diff` it has those of added and removed lines.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "sheet--number",
+        "sheet--hit",
+        "sheet--found",
+        "sheet--added",
+        "sheet--removed",
+        "sheet--hunk",
+    }
+    DEFAULT_CSS = """
+    Sheet {
+        height: 1fr;
+        background: $background;
+        color: $text;
+        & > .sheet--number { text-style: dim; }
+        & > .sheet--hit { color: $text-accent; text-style: bold; }
+        & > .sheet--added { color: $text-success; }
+        & > .sheet--removed { color: $text-error; }
+        & > .sheet--hunk { color: $text-accent; }
+        & > .sheet--found { background: $accent; color: $background; text-style: bold; }
+    }
+    """
+
+    class Resized(Message):
+        """Another number of lines fits now."""
+
+    def __init__(self, *, is_diff: bool = False) -> None:
+        super().__init__()
+        self._is_diff = is_diff
+        self.first = 0
+        self.lines: list[str] = []
+        self.needle = ""
+        self.hit: int | None = None
+        self._left = 0
+        self._shown: list[Strip] | None = None
+
+    def show(self, first: int, lines: list[str], *, needle: str, hit: int | None) -> None:
+        """Show these lines. Where `needle` stands is marked, and so is the line numbered `hit`."""
+        self.first, self.lines, self.needle, self.hit = first, lines, needle, hit
+        self._left = min(self._left, self._measure_furthest())
+        self._redraw()
+
+    def shift(self, cells: int) -> None:
+        """Move the lines in sight sideways, but not past their longest."""
+        self._left = max(0, min(self._left + cells, self._measure_furthest()))
+        self._redraw()
+
+    @property
+    def left(self) -> int:
+        """How many cells of the lines are out of sight on the left."""
+        return self._left
+
+    def _measure_furthest(self) -> int:
+        longest = max((cell_len(_clean_text(line)) for line in self.lines), default=0)
+        return max(0, longest - self.size.width // 2)
+
+    def _redraw(self) -> None:
+        self._shown = None
+        self.refresh()
+
+    def on_resize(self) -> None:
+        """More or fewer lines fit."""
+        self._shown = None
+        self.post_message(self.Resized())
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._shown = None
+
+    def render_line(self, y: int) -> Strip:
+        """One line with its number, cut at both edges where it is longer."""
+        if self._shown is None:
+            self._shown = self._draw_lines()
+        strip = self._shown[y] if y < len(self._shown) else Strip([])
+        return strip.adjust_cell_length(self.size.width).apply_style(self.rich_style)
+
+    def _draw_lines(self) -> list[Strip]:
+        digits = max(len(f"{self.first + len(self.lines):,}"), _LEAST_DIGITS)
+        number_style = self.get_component_rich_style("sheet--number", partial=True)
+        hit_style = self.get_component_rich_style("sheet--hit", partial=True)
+        found = self.get_component_rich_style("sheet--found", partial=True)
+        room = max(self.size.width - digits - 5, 1)
+        strips: list[Strip] = []
+        for place, line in enumerate(self.lines, self.first):
+            is_hit = place == self.hit
+            style = hit_style if is_hit else number_style
+            number = Segment(f"{'› ' if is_hit else '  '}{place + 1:>{digits},}  ", style)
+            text = Strip(list(_mark_found(self._colour(line), _clean_text(self.needle), found)))
+            cut = text.crop(self._left, self._left + room)
+            more = [Segment("›", number_style)] if text.cell_length > self._left + room else []
+            strips.append(Strip([number, *cut, *more]))
+        return strips
+
+    def _colour(self, line: str) -> list[Run]:
+        text = _clean_text(line)
+        if self._is_diff:
+            role = "hunk" if text.startswith("@@") else _SIGNS.get(text[:1])
+            style = self.get_component_rich_style(f"sheet--{role}", partial=True) if role else Style()
+            return [(text, style)]
+        runs = colour_line(line, dark=self.app.current_theme.dark)
+        # Where something is overwritten, moved or wide by its place, the pieces do not say what the line does.
+        return runs if "".join(piece for piece, _ in runs) == text else [(text, Style())]
+
+
+def _clean_text(text: str) -> str:
+    return make_printable(text, newlines=False, strip_ansi=True)
+
+
+def _mark_found(runs: Sequence[Run], needle: str, found: Style) -> Iterator[Segment]:
+    """The runs, with every place of the needle in the style of what was found."""
+    text = "".join(piece for piece, _ in runs)
+    starts = {match.start() for match in re.finditer(re.escape(needle), text)} if needle else set()
+    places = {place for start in starts for place in range(start, start + len(needle))}
+    begin = 0
+    for piece, style in runs:
+        for is_found, same in groupby(range(begin, begin + len(piece)), places.__contains__):
+            span = list(same)
+            yield Segment(text[span[0] : span[-1] + 1], found if is_found else style)
+        begin += len(piece)
+
 
 _HINTS = (
     "{pager_search=/} search",
@@ -328,3 +513,55 @@ def render_footing(
             break
         line = longer
     return line
+
+
+_LONGEST_LINE = 16_384
+
+
+async def open_pager(call: Call, agent: AgentSession) -> PagerScreen:
+    """A pager over the stored output of a call, over its diff, or over what is kept of its output.
+
+    Raises BlobError where the stored output is gone.
+    """
+    name = f"{format_tool_name(call.tool)} {shorten_arguments(call)[0]}".strip()
+    if call.stored is not None:
+        lines = await agent.outputs.open_lines(call.stored.blob_id)
+        return PagerScreen(lines, name, format_size(call.stored.size_bytes))
+    output = _render_text(call.output) if call.output is not None else ""
+    text = call.diff if call.diff is not None else output
+    size = format_size(len(text.encode("utf-8", "replace")))
+    return PagerScreen(KeptLines(text), name, size, is_diff=call.diff is not None)
+
+
+def _render_text(output: Kept) -> str:
+    if not output.tail:
+        return output.head
+    return f"{output.head}\n… {format_amount(output.left_out_lines, 'line')} not kept here …\n{output.tail}"
+
+
+class KeptLines:
+    """A line source over text that was kept for the screen. Only a newline ends a line; one at the very end
+    begins no other. Lines longer than 16,384 characters are cut, which a … shows."""
+
+    def __init__(self, text: str) -> None:
+        lines = text.removesuffix("\n").split("\n") if text else []
+        self._lines: Sequence[str] = [line.removesuffix("\r") for line in lines]
+
+    def read_lines(self, start: int, count: int) -> list[str]:
+        """At most `count` lines from line `start` on."""
+        return [_cut(line) for line in self._lines[start : start + count]]
+
+    def find(self, needle: str, start: int, *, backwards: bool) -> int | None:
+        if not needle or start < 0:
+            return None
+        last = len(self._lines) - 1
+        places = range(min(start, last), -1, -1) if backwards else range(start, last + 1)
+        return next((place for place in places if needle in self._lines[place]), None)
+
+    def count_so_far(self) -> tuple[int, bool]:
+        """How many lines there are; they are known from the start."""
+        return len(self._lines), True
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "…"

@@ -17,16 +17,14 @@ from textual.widgets.option_list import Option
 from textual.worker import Worker
 
 from quorum.domain.errors import QuorumError
-from quorum.domain.review.permissions import Answer
+from quorum.domain.review.permissions import Answer, HeldRule
 from quorum.domain.review.questions import RuleScope
-from quorum.domain.review.saved_rule import HeldRule
-from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.permissions.rule_entry import RuleEntry
 from quorum.tui.screens.permissions.verdicts import VerdictScreen
 from quorum.tui.screens.review.widgets import TypedLine
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import ChoiceList, DialogFrame
+from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
     from quorum.application.ports.rules import RuleService

@@ -13,8 +13,7 @@ from textual.widgets import Input
 from quorum.domain.review.permissions import Answer
 from quorum.domain.review.questions import RulePreview, RuleScope
 from quorum.domain.review.rule_replay import RuleReplay
-from quorum.tui.screens.review.replay_rows import ReplayRows
-from quorum.tui.screens.review.rule_form import SCOPES, list_covered
+from quorum.tui.screens.review.forms import SCOPES, ReplayRows, list_covered
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.screens.review.widgets import Rows, TypedLine
 

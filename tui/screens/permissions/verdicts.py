@@ -14,11 +14,10 @@ from textual.widgets import Static
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.unasked_calls import CallKind, SampledCall
 from quorum.domain.text.printable import make_printable
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
-    from quorum.application.ports.samples import SampleStore
+    from quorum.application.ports.rules import SampleStore
 
 _KEYS = "{verdicts_right=r} right · {verdicts_wrong=w} wrong · {verdicts_skip=s} skip · esc closes"
 

@@ -17,14 +17,10 @@ from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import format_amount
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.keys.keyed_app import KeyedApp
-from quorum.tui.screens.review.choice_bar import ChoiceBar
-from quorum.tui.screens.review.cramped import is_cramped
+from quorum.tui.screens.review.choice_bar import ChoiceBar, Stage, list_choices, list_further_keys
 from quorum.tui.screens.review.earlier import NOTHING, Earlier
-from quorum.tui.screens.review.forms import ReviewForms
+from quorum.tui.screens.review.forms import ReviewForms, render_offer_row
 from quorum.tui.screens.review.hidden_parts import can_reveal
-from quorum.tui.screens.review.keys import Stage, list_choices, list_further_keys
-from quorum.tui.screens.review.offer_form import render_offer_row
-from quorum.tui.screens.review.seen_rows import SeenRows, find_first_approved, find_last_approved
 from quorum.tui.screens.review.text.facts import (
     collect_facts,
     list_calls,
@@ -34,12 +30,19 @@ from quorum.tui.screens.review.text.facts import (
     summarise_dangers,
 )
 from quorum.tui.screens.review.text.objections import Quotes, collect_quotes
-from quorum.tui.screens.review.text.plan_rounds import render_all_votes
+from quorum.tui.screens.review.text.plan import render_all_votes
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, fold
 from quorum.tui.screens.review.text.substance import find_first_objection, render_substance
 from quorum.tui.screens.review.text.title import build_request_title
 from quorum.tui.screens.review.text.votes import compute_height, render_short_votes
-from quorum.tui.screens.review.widgets import Rows, ScrollableText
+from quorum.tui.screens.review.widgets import (
+    Rows,
+    ScrollableText,
+    SeenRows,
+    find_first_approved,
+    find_last_approved,
+    is_cramped,
+)
 
 _BESIDE_TEXT = 4 + 1  # border and padding, and the scroll bar
 _BORDER_AND_CHOICES = 3

@@ -18,9 +18,8 @@ from quorum.domain.review.questions import Edit
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.review.card import ReviewCard
-from quorum.tui.screens.review.kept_place import KeepsPlace
 from quorum.tui.screens.review.text.plan import find_plan_text
-from quorum.tui.screens.review.widgets import Rows
+from quorum.tui.screens.review.widgets import KeepsPlace, Rows
 
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,12}")
 

@@ -1,21 +1,422 @@
-"""What is typed and chosen in a review: one form for each stage that needs one."""
+"""What is typed and chosen in a review: one form for each stage that needs one.
+
+Two lines that tell what rules would have decided about past calls, filled in once that is known. The form of a
+rule: its text, how far it holds, and what it would do besides letting this call run. The form of rules that are
+offered after several approvals: what they are, and how far they hold. The form of a plan's tasks, of which each
+can be dropped or kept.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, assert_never
 
+from textual import on, work
+from textual.app import ComposeResult
+from textual.containers import VerticalGroup
+from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import Input
 
-from quorum.domain.review.questions import ReviewRequest
-from quorum.tui.screens.review.keys import Stage
-from quorum.tui.screens.review.offer_form import OfferForm, select_readable_offer
-from quorum.tui.screens.review.rule_form import RuleForm, select_offered
-from quorum.tui.screens.review.task_form import TaskForm
+from quorum.domain.errors import QuorumError
+from quorum.domain.plan.plan import Plan, PlanTask, TaskChoice
+from quorum.domain.review.questions import ReviewRequest, RuleOffer, RulePreview, RuleScope
+from quorum.domain.review.rule_replay import RuleReplay
+from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.printable import make_printable
+from quorum.tui.screens.review.choice_bar import Stage
 from quorum.tui.screens.review.text.plan import find_plan, find_plan_text
-from quorum.tui.screens.review.widgets import CallEditor, ReasonLine
+from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
+from quorum.tui.screens.review.widgets import CallEditor, ReasonLine, Rows, TypedLine
+from quorum.tui.transcript.cells.lines import fit_text
 
 if TYPE_CHECKING:
     from quorum.application.ports.people import ReviewContext
+
+
+ReplayTexts: TypeAlias = Callable[[Sequence[str]], Awaitable["RuleReplay | None"]]
+"""Replays rules, as text; None where they are none."""
+
+_LINES = 2
+_PAUSE_SECS = 0.2  # a rule that is being typed is another one at each key
+
+
+class ReplayRows(Rows):
+    """Holds its two lines from the beginning, so that nothing moves once they are filled in."""
+
+    def __init__(self) -> None:
+        super().__init__(id="replay")
+        self._replay: ReplayTexts | None = None
+
+    def hold(self, replay: ReplayTexts | None) -> None:
+        """Ask this from now on; None: nobody knows of past calls, and there are no lines."""
+        self._replay = replay
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the screen it takes."""
+        return _LINES if self._replay is not None else 0
+
+    def ask(self, rules: Sequence[str], width: int) -> None:
+        """Tell about these rules, in place of those asked about before."""
+        if self._replay is None:
+            self.show([], height=0)
+            return
+        self.show([(StyledPart("  past calls: …", LineKind.QUIET),)], height=_LINES)
+        self._tell(self._replay, tuple(rules), width)
+
+    @work(group="replay", exclusive=True)
+    async def _tell(self, replay: ReplayTexts, rules: tuple[str, ...], width: int) -> None:
+        await asyncio.sleep(_PAUSE_SECS)
+        try:
+            found = await replay(rules)
+        except QuorumError as error:
+            problem = f"  past calls cannot be read: {clean_line(str(error))}"
+            self.show([(StyledPart(fit_text(problem, width), LineKind.BAD),)], height=_LINES)
+        else:
+            self.show([] if found is None else render_replay(found, width), height=_LINES)
+
+
+def render_replay(replay: RuleReplay, width: int) -> list[Row]:
+    """What would run although somebody said no, with an example; then the rest in numbers."""
+    loosened = [group for group in replay.groups if group.loosens]
+    others = [group for group in replay.groups if not group.loosens]
+    newest = "the newest " if replay.newest is not None else ""
+    among = f"of {newest}{format_amount(replay.calls, 'past call')} here"
+    if not replay.groups:
+        return [(StyledPart(fit_text(f"  {among}, none is like it", width), LineKind.QUIET),)]
+    head = StyledPart("  none that you rejected would run", LineKind.GOOD)
+    if loosened:
+        told = " · ".join(f"{group.sentence}: {clean_line(group.examples[0])}" for group in loosened)
+        head = StyledPart(fit_text(f"  ✗ {told}", width), LineKind.BAD)
+    rest = " · ".join((*(group.sentence for group in others), among))
+    return [(head,), (StyledPart(fit_text(f"  {rest}", width), LineKind.QUIET),)]
+
+
+SCOPES = {
+    RuleScope.SESSION: "this session",
+    RuleScope.PROJECT: "this project",
+    RuleScope.USER: "everywhere",
+}
+_NOT_THIS = "it does not cover this call; change it, or esc goes back"
+_ABOVE_PREVIEW = 3
+
+
+def select_offered(proposals: Sequence[str]) -> tuple[str, ...]:
+    """The proposals that can be edited: what holds hidden characters cannot be read, and so is not offered."""
+    return tuple(proposal for proposal in proposals if clean_line(proposal) == proposal)
+
+
+def render_scope_row(chosen: RuleScope) -> Row:
+    """The scopes, the chosen one marked, and the key that chooses another."""
+    scopes = "  ".join(f"({'•' if scope is chosen else ' '}) {word}" for scope, word in SCOPES.items())
+    return (StyledPart(scopes, LineKind.PLAIN), StyledPart("  tab", LineKind.QUIET))
+
+
+class RuleForm(VerticalGroup):
+    """Offers proposals, the narrowest first. What is typed into one of them stays with it."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    RuleForm {
+        margin-top: 1;
+        & > #rule { background: $panel; padding: 0 1; }
+    }
+    """
+
+    class Changed(Message):
+        """Another rule or scope is in the form."""
+
+    def __init__(self, proposals: Sequence[str], preview: Callable[[str], RulePreview]) -> None:
+        super().__init__(id="rule_form")
+        self._lines = 4
+        self._replay = ReplayRows()
+        self.propose(proposals, preview)
+
+    def propose(
+        self,
+        proposals: Sequence[str],
+        preview: Callable[[str], RulePreview],
+        replay: ReplayTexts | None = None,
+    ) -> None:
+        """Hold these proposals when it is opened next, and nothing of what was typed or chosen before."""
+        self._replay.hold(replay)
+        self._texts = list(select_offered(proposals))
+        self._preview_of = preview
+        self._place = 0
+        self.scope = RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """Heading, rule, scope, preview and replay."""
+        yield Rows(id="rule_head")
+        yield TypedLine(id="rule", select_on_focus=False)
+        yield Rows(id="scopes")
+        yield Rows(id="preview")
+        yield self._replay
+
+    @property
+    def _input(self) -> Input:
+        return self.query_one("#rule", Input)
+
+    @property
+    def text(self) -> str:
+        """The rule as it stands."""
+        return self._input.value.strip()
+
+    def find_problem(self) -> str:
+        """Why the rule cannot be saved for this call; empty where it can."""
+        preview = self._preview_of(self.text)
+        return clean_line(preview.problem) if preview.problem else "" if preview.covers_this else _NOT_THIS
+
+    def open(self) -> None:
+        """Offer the present proposal, and take the focus."""
+        self._offer()
+        self._input.focus()
+
+    def turn(self, step: int) -> None:
+        """Offer the next proposal, or the one before."""
+        self._texts[self._place] = self._input.value
+        self._place = (self._place + step) % len(self._texts)
+        self._offer()
+
+    def widen(self, step: int) -> None:
+        """Choose the next scope, or the one before."""
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._tell()
+
+    def _offer(self) -> None:
+        self._input.value = self._texts[self._place]
+        self._input.cursor_position = len(self._input.value)
+        self._tell()
+
+    @on(Input.Changed)
+    def _on_typed(self, message: Input.Changed) -> None:
+        message.stop()
+        self._tell()
+
+    @property
+    def lines(self) -> int:
+        """How many lines of the screen it takes, its margin included."""
+        return 1 + _ABOVE_PREVIEW + self._lines + self._replay.lines
+
+    def lay_out(self, *, roomy: bool) -> None:
+        """Take the lines that belong to the room there is."""
+        self._lines = 6 if roomy else 4
+        if self.is_mounted and self.display:
+            self._tell()
+
+    def _tell(self) -> None:
+        width = self.app.size.width - 4
+        several = f" · {self._place + 1} of {len(self._texts)}, ↑ and ↓ choose" if len(self._texts) > 1 else ""
+        head = (StyledPart("always let run", LineKind.STRONG), StyledPart(several, LineKind.QUIET))
+        self.query_one("#rule_head", Rows).show([head], height=1)
+        self.query_one("#scopes", Rows).show([render_scope_row(self.scope)], height=1)
+        rows = _preview_rows(self._preview_of(self.text), width, self._lines)
+        self.query_one("#preview", Rows).show(rows, height=self._lines)
+        self._replay.ask([self.text], width)
+        self.post_message(self.Changed())
+
+
+def _preview_rows(preview: RulePreview, width: int, height: int) -> list[Row]:
+    """What a rule would do, in exactly so many rows; what does not fit is counted."""
+    if preview.problem:
+        rows = fold([Line("✗ ", clean_line(preview.problem), LineKind.BAD, LineKind.BAD)], width)
+    elif not preview.covers_this:
+        rows = fold([Line("✗ ", _NOT_THIS, LineKind.BAD, LineKind.BAD)], width)
+    else:
+        rows = [(StyledPart("✓ covers this call", LineKind.GOOD),)]
+        if preview.family:
+            rows.append((StyledPart(fit_text(f"  {clean_line(preview.family)}", width), LineKind.QUIET),))
+        rows += list_covered(preview.covers, width, height - len(rows))
+    rows = rows[:height]
+    return rows + [()] * (height - len(rows))
+
+
+def list_covered(
+    covers: Sequence[str],
+    width: int,
+    room: int,
+    *,
+    head: str = "  would also allow  ",
+    nothing: str = "  it would allow no other known call",
+) -> list[Row]:
+    """What a rule covers, in at most so many rows, `head` before the first; what does not fit is counted."""
+    if not covers:
+        return [(StyledPart(nothing, LineKind.QUIET),)]
+    fitting = len(covers) if len(covers) <= room else room - 1
+    rows: list[Row] = []
+    for call in covers[:fitting]:
+        rows.append(
+            (
+                StyledPart(head, LineKind.QUIET),
+                StyledPart(fit_text(clean_line(call), width - len(head)), LineKind.PLAIN),
+            )
+        )
+        head = " " * len(head)
+    if fitting < len(covers):
+        rows.append((StyledPart(f"{' ' * len(head)}… and {len(covers) - fitting} more", LineKind.WARNING),))
+    return rows
+
+
+_BESIDE_TEXT = 4
+
+
+def select_readable_offer(offer: RuleOffer | None) -> RuleOffer | None:
+    """The offer, if all that would be saved can be read: hidden characters cannot."""
+    if offer is None or any(clean_line(rule) != rule for rule in offer.rules):
+        return None
+    return offer
+
+
+def render_offer_row(offer: RuleOffer, key: str, width: int) -> Row:
+    """What is offered and the key that shows it in full."""
+    head = f"{'approved':<14}"
+    what = "a rule" if len(offer.rules) == 1 else f"{len(offer.rules)} rules"
+    text = f"{format_amount(offer.approvals, 'call')} like it; {key} offers {what}: {' · '.join(offer.rules)}"
+    return (StyledPart(head, LineKind.QUIET), StyledPart(fit_text(text, width - len(head)), LineKind.GOOD))
+
+
+class OfferForm(VerticalGroup):
+    """Shows the rules in full, what else they would let run, and their scope, which can be chosen."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    OfferForm {
+        margin-top: 1;
+    }
+    """
+
+    def __init__(self, offer: RuleOffer) -> None:
+        super().__init__(id="offer_form")
+        self._most_covered = 2
+        self._replay = ReplayRows()
+        self.propose(offer)
+
+    def propose(self, offer: RuleOffer, replay: ReplayTexts | None = None) -> None:
+        """Hold this offer, with the narrowest scope, from the next drawing on."""
+        self._replay.hold(replay)
+        self._offer = offer
+        self.scope = RuleScope.SESSION
+
+    def compose(self) -> ComposeResult:
+        """All of it is text."""
+        yield Rows(id="offer")
+        yield self._replay
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What would be saved."""
+        return self._offer.rules
+
+    def widen(self, step: int) -> None:
+        """Choose the next scope, or the one before."""
+        scopes = list(SCOPES)
+        self.scope = scopes[(scopes.index(self.scope) + step) % len(scopes)]
+        self._draw()
+
+    def lay_out(self, *, roomy: bool, width: int) -> int:
+        """Take the lines that belong to the room there is; how many these are, the margin included."""
+        self._most_covered = 5 if roomy else 2
+        if self.is_mounted:
+            self._draw()
+        return 1 + len(self._render_rows(width)) + self._replay.lines
+
+    def _draw(self) -> None:
+        width = self.app.size.width - _BESIDE_TEXT
+        rows = self._render_rows(width)
+        self.query_one("#offer", Rows).show(rows, height=len(rows))
+        self._replay.ask(self.rules, width)
+
+    def _render_rows(self, width: int) -> list[Row]:
+        offer = self._offer
+        like = f" · you approved {format_amount(offer.approvals, 'call')} like this one"
+        return [
+            (
+                StyledPart("from now on let run", LineKind.STRONG),
+                StyledPart(fit_text(like, width - 19), LineKind.QUIET),
+            ),
+            *fold([Line("  ", rule, is_code=True) for rule in offer.rules], width),
+            *(
+                (StyledPart(fit_text(f"  {clean_line(each)}", width), LineKind.QUIET),)
+                for each in offer.families
+            ),
+            render_scope_row(self.scope),
+            *list_covered(offer.covers, width, self._most_covered),
+        ]
+
+
+_MOST_ROWS = {False: 5, True: 10}
+
+
+class TaskForm(Rows):
+    """Lists the tasks with boxes, one of them marked, and what depends on the marked one below."""
+
+    DEFAULT_CSS: ClassVar[str] = """
+    TaskForm {
+        margin-top: 1;
+    }
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(id="task_form")
+        self._most = _MOST_ROWS[False]
+        self.propose(plan)
+
+    def propose(self, plan: Plan) -> None:
+        """Hold the tasks of this plan, all of them kept, from the next drawing on."""
+        self.choice, self._place = TaskChoice(plan), 0
+
+    def mark(self, step: int) -> None:
+        """Mark the next task, or the one before."""
+        self._place = (self._place + step) % len(self.choice.plan.tasks)
+        self._draw()
+
+    def toggle(self) -> None:
+        """Drop the marked task, or keep it again."""
+        self.choice = self.choice.toggle(self._marked.id)
+        self._draw()
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def lay_out(self, *, roomy: bool) -> int:
+        """Take the lines that belong to the room there is; how many these are, the margin included."""
+        self._most = _MOST_ROWS[roomy]
+        if self.is_mounted:
+            self._draw()
+        return 2 + self._shown
+
+    @property
+    def _marked(self) -> PlanTask:
+        return self.choice.plan.tasks[self._place]
+
+    @property
+    def _shown(self) -> int:
+        return min(self._most, len(self.choice.plan.tasks))
+
+    def _draw(self) -> None:
+        width, tasks = self.app.size.width - _BESIDE_TEXT, self.choice.plan.tasks
+        first = max(0, min(self._place - self._shown // 2, len(tasks) - self._shown))
+        rows = [self._build_row(task, width) for task in tasks[first : first + self._shown]]
+        note = (StyledPart(fit_text(self._explain(len(tasks)), width), LineKind.QUIET),)
+        self.show([*rows, note], height=self._shown + 1)
+
+    def _build_row(self, task: PlanTask, width: int) -> Row:
+        is_dropped = task.id in self.choice.dropped
+        head = f"{'>' if task is self._marked else ' '} [{' ' if is_dropped else 'x'}] "
+        text = fit_text(make_printable(f"{task.id}: {task.description}", newlines=False), width - len(head))
+        kind = LineKind.QUIET if is_dropped else LineKind.STRONG if task is self._marked else LineKind.PLAIN
+        return (StyledPart(head, kind), StyledPart(text, kind))
+
+    def _explain(self, count: int) -> str:
+        task_id, place = self._marked.id, f"{self._place + 1} of {count}"
+        if behind := ", ".join(self.choice.list_behind(task_id)):
+            return f"{place} · {behind} cannot be done without {task_id}"
+        return f"{place} · no other task depends on {task_id}"
+
 
 _EDITOR_LINES = 8
 

@@ -1,21 +1,184 @@
-"""The parts of the review dialog: text that scrolls, a line to type into, and the choices below."""
+"""The parts of the review dialog: text that scrolls, a line to type into, and the choices below.
+
+What stands in the place of a question where the window is too small to read it in. Which rows of what is
+approved have been on the screen. A question that keeps its place on the screen: answered, it stays a moment for
+the next one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
+from textual.await_complete import AwaitComplete
 from textual.geometry import Size
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import TextArea
+from textual.timer import Timer
+from textual.widgets import Static, TextArea
 
+from quorum.domain.review.questions import ApproveRest, Edit, RejectAndInterrupt, ReviewAnswer, ReviewRequest
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import CRAMPED_CLASS
 from quorum.tui.screens.review.text.rows import LineKind, Row, StyledPart
-from quorum.tui.transcript.kinds.code import put_on_tint
-from quorum.tui.widgets.dialog_parts import LineInput
+from quorum.tui.transcript.kinds.source import put_on_tint
+from quorum.tui.widgets.dialog_parts import ClosesItself, LineInput, SeeThroughScreen
+
+_LEAST_WIDTH, _LEAST_HEIGHT = 36, 9
+
+
+class Cramped(Static):
+    """Says what to do. It is seen in place of everything else as long as its screen is too small."""
+
+    SCOPED_CSS = False  # it is about its neighbours
+    DEFAULT_CSS = """
+    Cramped { display: none; width: 100%; background: $surface; color: $text-warning; }
+    ModalScreen.-cramped > * { display: none; }
+    ModalScreen.-cramped > Cramped { display: block; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("! too small a window for this question: enlarge it, or esc", markup=False)
+
+
+def is_cramped(screen: Screen[Any]) -> bool:
+    """Whether the question cannot be read, and no answer but to leave it may be given."""
+    return screen.has_class(CRAMPED_CLASS)
+
+
+def fit_to_screen(screen: Screen[Any]) -> bool:
+    """Go by the size there is now; whether the question has come into sight by that."""
+    width, height = screen.app.size
+    was, now = is_cramped(screen), width < _LEAST_WIDTH or height < _LEAST_HEIGHT
+    screen.set_class(now, CRAMPED_CLASS)
+    return was and not now
+
+
+_NOT_APPROVED = frozenset({LineKind.CONTEXT, LineKind.QUIET, LineKind.HUNK})
+"""Lines around a change, names of files and headings: seeing them is not what approving is about."""
+
+
+def find_first_approved(rows: Sequence[Row]) -> int:
+    """The first row that is part of what would run or change; 0 where there is none."""
+    return next((place for place, row in enumerate(rows) if _is_approved(row)), 0)
+
+
+def find_last_approved(rows: Sequence[Row]) -> int:
+    """The last row that is part of what would run or change; 0 where there is none."""
+    return next((place for place in reversed(range(len(rows))) if _is_approved(rows[place])), 0)
+
+
+def _is_approved(row: Row) -> bool:
+    return any(part.kind not in _NOT_APPROVED and part.text.strip() for part in row)
+
+
+class SeenRows:
+    """Remembers them for one text at one width; another text, or the same folded anew, is unseen."""
+
+    def __init__(self) -> None:
+        self._texts: tuple[str, ...] = ()
+        self._unseen: set[int] = set()
+
+    def show(self, rows: Sequence[Row]) -> bool:
+        """These rows are what is approved now; whether they are others than before."""
+        texts = tuple("".join(part.text for part in row) for row in rows)
+        if texts == self._texts:
+            return False
+        self._texts = texts
+        self._unseen = {place for place, row in enumerate(rows) if _is_approved(row)}
+        return True
+
+    def note(self, places: Iterable[int]) -> None:
+        """These rows are on the screen."""
+        self._unseen.difference_update(places)
+
+    @property
+    def unseen(self) -> int:
+        """How many rows of what is approved have not been on the screen yet."""
+        return len(self._unseen)
+
+
+_PATIENCE_SECS = 0.3
+"""How long it stays for the next question of the batch: longer than an edit takes."""
+
+_MOVES = frozenset(
+    ("enter", "space", "tab", "shift+tab", "up", "down", "left", "right", "pageup", "pagedown", "home", "end")
+)
+"""Keys of the choices, of which a late one may still be meant for the question that was there."""
+
+
+def can_be_followed(request: ReviewRequest, answer: ReviewAnswer) -> bool:
+    """Whether another question may come at once: of the same batch, or about the edited call."""
+    is_last = request.packet.context.call_index + 1 >= request.batch_size
+    return isinstance(answer, Edit) or not (is_last or isinstance(answer, ApproveRest | RejectAndInterrupt))
+
+
+class KeepsPlace(ClosesItself, SeeThroughScreen[ReviewAnswer]):
+    """Gives one answer for each request. `on_answer` is called with it, if there is one.
+
+    A subclass says in `request` what is asked, and sleeps in `fall_asleep`.
+    """
+
+    def __init__(self, on_answer: Callable[[ReviewAnswer], None]) -> None:
+        super().__init__()
+        self._on_answer = on_answer
+        self._is_answered = False
+        self._patience: Timer | None = None
+
+    @property
+    def request(self) -> ReviewRequest:
+        raise NotImplementedError
+
+    def fall_asleep(self) -> None:
+        """Take no key for an answer until the next request has been seen."""
+        raise NotImplementedError
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is answered and stays for the next request."""
+        return self._patience is not None
+
+    def dismiss(self, result: ReviewAnswer | None = None) -> AwaitComplete:
+        """Give the answer, unless one was given; close, unless another request may follow at once."""
+        if result is not None:
+            if self._is_answered:
+                return AwaitComplete()
+            self._is_answered = True
+            self.fall_asleep()
+            self._on_answer(result)
+            if can_be_followed(self.request, result):
+                self._patience = self.set_timer(_PATIENCE_SECS, self._stop_waiting)
+                return AwaitComplete()
+        self._end_patience()
+        return super().dismiss()
+
+    def _stop_waiting(self) -> None:
+        if self.is_waiting:  # else the next request came while the timer's event was on its way
+            self.dismiss()
+
+    def _end_patience(self) -> None:
+        if self._patience is not None:
+            self._patience.stop()
+            self._patience = None
+
+    def stay(self, on_answer: Callable[[ReviewAnswer], None]) -> None:
+        """Be there for another request, whose answer goes to `on_answer`."""
+        self._end_patience()
+        self._closes_in_sight = None
+        self._on_answer, self._is_answered = on_answer, False
+
+    def gives_way(self, event: events.Event) -> bool:
+        """Whether this is for the chat behind: after the answer, whatever neither types nor moves."""
+        if not self.is_waiting:
+            return False
+        if isinstance(event, events.Key):
+            return not event.is_printable and event.key not in _MOVES
+        return isinstance(event, events.Paste)
+
 
 _KINDS_OF_WORDS = (LineKind.STRONG, LineKind.QUIET, LineKind.WARNING, LineKind.GOOD, LineKind.BAD)
 _KINDS_OF_CHANGES = (LineKind.ADDED, LineKind.REMOVED, LineKind.HUNK)

@@ -19,13 +19,16 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.hints import fill_in_keys
-from quorum.tui.screens.pager.opening import KeptLines
-from quorum.tui.screens.pager.pager_screen import PagerScreen
+from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
 from quorum.tui.screens.rewind.diff_sheet import DiffSheet
-from quorum.tui.screens.rewind.file_plan_screen import TakeBack
-from quorum.tui.screens.rewind.steps import describe_place, list_paths, render_ignored, split_steps
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.screens.rewind.file_plan_screen import (
+    TakeBack,
+    describe_place,
+    list_paths,
+    render_ignored,
+    split_steps,
+)
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:

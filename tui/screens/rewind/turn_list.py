@@ -13,13 +13,11 @@ from textual.content import Content
 from textual.screen import ModalScreen
 
 from quorum.domain.sessions.state import PastTurn
-from quorum.domain.text.ages import format_age
-from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.screens.rewind.file_plan_screen import TakeBack
 from quorum.tui.screens.rewind.restore_screen import RestoreScreen
-from quorum.tui.widgets.closing import ClosesItself
-from quorum.tui.widgets.dialog_parts import DialogFrame
+from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 from quorum.tui.widgets.line_list import LineList, Move
 
 if TYPE_CHECKING:

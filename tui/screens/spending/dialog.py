@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from quorum.domain.conversation.spend_caps import SpendQuestion
+from quorum.domain.conversation.cost import SpendQuestion
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 

@@ -12,14 +12,13 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Static
 
-from quorum.application.view.entries import Call
-from quorum.application.view.followed_subagent import FollowedSubagent
+from quorum.application.view.entries import Call, FollowedSubagent
 from quorum.domain.errors import BlobError, LedgerError, UnreadableEvent
 from quorum.domain.events.reading import event_from_json
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.transcript.layout.view import TranscriptView
-from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.widgets.dialog_parts import ClosesItself
 
 if TYPE_CHECKING:
     from quorum.application.session.agent_session import AgentSession
@@ -91,8 +90,8 @@ class SubagentScreen(ClosesItself, Screen[None]):
             self._looking.stop()
 
     async def _show_record(self) -> None:
-        from quorum.application.view.endings import PROCESS_ENDED
-        from quorum.tui.transcript.layout.replaying import replay_events
+        from quorum.application.view.wording import PROCESS_ENDED
+        from quorum.tui.transcript.layout.view import replay_events
 
         try:
             records = await self._agent.record.archive.read(self._subagent.session_id)
@@ -135,7 +134,7 @@ class SubagentScreen(ClosesItself, Screen[None]):
         self.run_worker(self._open_pager(message.call), group="output", exclusive=True)
 
     async def _open_pager(self, call: Call) -> None:
-        from quorum.tui.screens.pager.opening import open_pager
+        from quorum.tui.screens.pager.pager_screen import open_pager
 
         try:
             self.app.push_screen(await open_pager(call, self._agent))

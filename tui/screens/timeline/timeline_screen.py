@@ -17,21 +17,28 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from quorum.application.view.decisions import describe_decision
 from quorum.application.view.entries import Batch, Call, NoticeKind
 from quorum.application.view.turn_timings import RequestTiming, Totals, TurnTiming, TurnTimings, sum_totals
+from quorum.application.view.wording import describe_decision
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.events.report import RunStatus
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
-from quorum.tui.screens.timeline.chart import Chart
-from quorum.tui.screens.timeline.rows import TimelineRow
+from quorum.tui.screens.timeline.chart import Chart, TimelineRow
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.draw.lanes import ASKED, RAN, WAITED, describe_course, find_span
-from quorum.tui.transcript.draw.status import describe_state, shorten_arguments, summarise_batch
-from quorum.tui.widgets.closing import ClosesItself
+from quorum.tui.transcript.draw.rows import (
+    ASKED,
+    RAN,
+    WAITED,
+    describe_course,
+    describe_state,
+    find_span,
+    shorten_arguments,
+    summarise_batch,
+)
+from quorum.tui.widgets.dialog_parts import ClosesItself
 from quorum.tui.widgets.line_list import LineList, Move
 
 DETAIL_LINES = 4

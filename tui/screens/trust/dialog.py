@@ -10,8 +10,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
-from quorum.domain.text.ages import shorten_home
-from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import (

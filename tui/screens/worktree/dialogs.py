@@ -10,8 +10,7 @@ from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 
-from quorum.domain.text.ages import shorten_home
-from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard

@@ -1,41 +1,217 @@
-"""A batch of calls as lines: a row with a lane for each call, and under it what is worth seeing."""
+"""A batch of calls as lines: a row with a lane for each call, and under it what is worth seeing.
+
+Finished reads, searches and lists as one row: what only looked is rarely looked at again. Files that changed:
+those of a risky call, and those that were given back as they had been.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import PurePath
 
 from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from quorum.application.view.entries import Batch, Call, Phase, StoredOutput
+from quorum.application.view.entries import (
+    AnswerEntry,
+    Batch,
+    Call,
+    Entry,
+    LookSegment,
+    LookSummary,
+    Phase,
+    Restoration,
+    StoredOutput,
+)
+from quorum.application.view.look_runs import FEWEST_FOLDED, find_segment, is_folded, is_quiet_look
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.server_tools import is_of_server
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
-from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.amounts import format_amount, format_duration, format_size
 from quorum.domain.text.json_value import JsonValue
 from quorum.domain.text.printable import collapse_blanks, make_printable
-from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, fit_text, wrap_words
-from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.lines import ASIDE, build_strip, clean_program_text, fit_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.draw.ballots import (
+from quorum.tui.transcript.draw.remarks import (
     draw_awaited,
     draw_decision,
+    draw_remark_lines,
     draw_votes,
     explain_failure,
     fold_decision_texts,
 )
-from quorum.tui.transcript.draw.lanes import describe_course
-from quorum.tui.transcript.draw.look_groups import LOOKS, draw_looks, group_looks, is_open
-from quorum.tui.transcript.draw.receipts import draw_receipt, draw_receipt_line
-from quorum.tui.transcript.draw.remarks import draw_remark_lines
-from quorum.tui.transcript.draw.rows import RowColumns, describe_call, draw_row
+from quorum.tui.transcript.draw.rows import RowColumns, describe_call, describe_course, draw_row
 from quorum.tui.transcript.kinds.changes import draw_diff, draw_folded_diff
 from quorum.tui.transcript.kinds.kind import choose_view, find_kind
-from quorum.tui.transcript.kinds.part import MOST_LINES, PAGER, Part, draw_more
+from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, draw_more
 from quorum.tui.transcript.kinds.terminal import draw_command, draw_live
+
+LOOKS = -2
+"""The place of the row that stands for a batch's looks, where calls have theirs from 0 on."""
+_MOST_NAMED = 40
+_ORDER = ("read", "searched", "listed")  # any other verb comes after these
+
+
+def group_looks(batch: Batch) -> tuple[int, ...]:
+    """The places of the calls that one row stands for, where that row is drawn with this batch.
+
+    None while a look is open, so that rows do not jump. The first batch of a run has the row of all of it.
+    """
+    if segment := find_folded(batch):
+        return tuple(range(len(batch.calls))) if batch is segment[0] else ()
+    looks = [(place, call) for place, call in enumerate(batch.calls) if find_traits(call.tool).look]
+    if any(call.is_open for _, call in looks):
+        return ()
+    quiet = tuple(place for place, call in looks if is_quiet_look(call))
+    return quiet if len(quiet) >= FEWEST_FOLDED else ()
+
+
+def find_folded(entry: Entry) -> Sequence[Batch | AnswerEntry]:
+    """The entries of several answers that one row stands for together with this one; none where none does."""
+    segment = _find_folded_segment(entry)
+    return segment.members if segment is not None else ()
+
+
+def is_hidden(entry: Entry) -> bool:
+    """Whether a row further up stands for the entry, so that nothing of it is drawn."""
+    segment = _find_folded_segment(entry)
+    return segment is not None and entry is not segment.members[0] and not segment.is_any_open()
+
+
+def is_open(batch: Batch) -> bool:
+    """Whether the looks are shown one by one: the person wants them, or one of them, open."""
+    if (segment := _find_folded_segment(batch)) is not None:
+        return segment.is_any_open()
+    return batch.expanded or any(batch.calls[place].expanded for place in group_looks(batch))
+
+
+def _find_folded_segment(entry: Entry) -> LookSegment | None:
+    segment = find_segment(entry) if isinstance(entry, Batch | AnswerEntry) else None
+    return segment if segment is not None and is_folded(segment) else None
+
+
+def set_looks_open(batch: Batch, is_wanted: bool) -> None:
+    """Show the looks one by one, or as one row: then none of them stays open."""
+    calls = [batch.calls[place] for place in group_looks(batch)]
+    for member in find_folded(batch) if not is_wanted else ():
+        member.expanded = False
+        calls += member.calls if isinstance(member, Batch) else []
+    batch.expanded = is_wanted
+    if not is_wanted:
+        for call in calls:
+            call.expanded = False
+
+
+def draw_looks(batch: Batch, places: Sequence[int], width: int, palette: Palette) -> Strip:
+    """The row, as `read 2 files, searched 1, listed 2 · 81 ms · a.py, b.py`."""
+    segment = _find_folded_segment(batch)
+    if segment is not None:
+        summary, is_untimed = segment.summary, segment.is_untimed
+        thoughts = len(segment.members) - segment.batches
+    else:
+        summary, is_untimed, thoughts = LookSummary(), batch.untimed, 0
+        summary.add([batch.calls[place] for place in places])
+    said = _describe(summary)
+    if thoughts:
+        said += f", {format_amount(thoughts, 'thought')}"
+    took = f" · {format_duration(summary.secs)}" if summary.is_timed and not is_untimed else ""
+    mark = "▾ " if is_open(batch) else "▸ "
+    text = fit_text(said, width - len(mark))
+    room = width - len(mark) - len(text)
+    behind = fit_text(took, room)
+    behind += _name_seen(summary, room - len(behind))
+    return build_strip((mark, palette.muted + ASIDE), (text, Style()), (behind, palette.muted))
+
+
+def _name_seen(summary: LookSummary, room: int) -> str:
+    """The names of the first files that were read, as many as fit, and how many more there are."""
+    paths = [PurePath(value) for _, value in islice(summary.seen, _MOST_NAMED)]
+    times = Counter(path.name for path in paths)
+    names = ["/".join(path.parts[-2:]) if times[path.name] > 1 else path.name for path in paths]
+    names = [collapse_blanks(make_printable(name, newlines=False)) for name in names]
+    for count in range(len(names), 0, -1):
+        left = len(summary.seen) - count
+        text = f" · {', '.join(names[:count])}{f' +{left:,}' if left else ''}"
+        if cell_len(text) <= room:
+            return text
+    return ""
+
+
+def _describe(summary: LookSummary) -> str:
+    looks = sorted(summary.times, key=lambda look: (*_ORDER, look.verb).index(look.verb))
+    first = f"{looks[0].verb} {format_amount(summary.times[looks[0]], looks[0].noun)}"
+    return ", ".join([first, *(f"{look.verb} {summary.times[look]:,}" for look in looks[1:])])
+
+
+_SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
+_INCOMPLETE = "the workspace is too large to see every change"
+
+
+def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """What was not declared, in one line, and what is ignored in another; nothing where all was declared."""
+    surprises = [change for change in effects.changes if change.is_surprise]
+    strips = []
+    if surprises:
+        names = ", ".join(_name_file(change, cwd) for change in surprises)
+        text = f"{format_amount(len(surprises), 'file')} changed, not declared: {names}"
+        strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
+    if ignored := sum(change.is_by_product for change in effects.changes):
+        strips.append(build_strip((fit_text(f"+{ignored:,} ignored", width), palette.muted)))
+    return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
+
+
+def draw_receipt(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
+    """Every file that changed, one line each."""
+    strips = [
+        build_strip(
+            (
+                fit_text(make_printable(_describe_change(change, cwd), newlines=False), width),
+                palette.warning if change.is_surprise else palette.muted,
+            )
+        )
+        for change in effects.changes
+    ]
+    return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
+
+
+def draw_restored(entry: Restoration, width: int, palette: Palette) -> list[Strip]:
+    """The files that were given back: in one line while folded, else one line each; ignored ones last."""
+    sources = [_name_file(change, entry.cwd) for change in entry.changes if not change.ignored]
+    ignored = [_name_file(change, entry.cwd) for change in entry.changes if change.ignored]
+    more = f"+{len(ignored):,} ignored" if ignored else ""
+    head = f"gave back {format_amount(len(sources), 'file') if sources else more}"
+    if not entry.expanded:
+        text = f"{head}: {', '.join([*sources, *filter(None, [more])])}" if sources else head
+        shown = fit_text(make_printable(text, newlines=False), width - 2)
+        return [build_strip(("▸ ", palette.muted), (shown, palette.accent))]
+    lines = [
+        build_strip(("  " + fit_text(make_printable(name, newlines=False), width - 2), palette.muted))
+        for name in (*sources, *ignored)
+    ]
+    head = f"{head}, {more}" if sources and more else head
+    return [build_strip(("▾ ", palette.muted), (fit_text(head, width - 2), palette.accent)), *lines]
+
+
+def _describe_change(change: FileChange, cwd: str) -> str:
+    declared = "declared" if change.declared else "ignored" if change.ignored else "not declared"
+    late = ", found late: perhaps before this call" if change.late else ""
+    return f"{_name_file(change, cwd)} · {change.kind}, {declared}{late}"
+
+
+def _name_file(change: FileChange, cwd: str) -> str:
+    root = cwd.rstrip("/") + "/"
+    return f"{_SIGNS[change.kind]} {change.path.removeprefix(root)}"
+
+
+def _render_incomplete(width: int, palette: Palette) -> Strip:
+    return build_strip((fit_text(_INCOMPLETE, width), palette.muted))
+
 
 _LIVE_FOLDED = 6
 _REASON_FOLDED = 3

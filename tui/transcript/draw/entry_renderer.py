@@ -12,14 +12,11 @@ from textual.strip import Strip
 from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, PromptEntry, Restoration
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.text.printable import make_printable
-from quorum.tui.transcript.cells.lines import build_strip, fit_text, pad_text, wrap_words
-from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.lines import ASIDE, build_strip, fit_text, pad_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.draw.cards import CardTarget, Drawing, draw_batch
-from quorum.tui.transcript.draw.look_groups import is_hidden
+from quorum.tui.transcript.draw.cards import CardTarget, Drawing, draw_batch, draw_restored, is_hidden
 from quorum.tui.transcript.draw.markdown import MarkdownLines
 from quorum.tui.transcript.draw.panels import draw_panel
-from quorum.tui.transcript.draw.receipts import draw_restored
 from quorum.tui.transcript.draw.remarks import draw_remark
 
 _INDENT = "  "

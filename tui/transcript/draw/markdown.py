@@ -6,7 +6,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from quorum.domain.text.printable import make_printable
-from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.tui.transcript.cells.lines import ASIDE
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.model.blocks import Block, Kind, Splitter
 

@@ -26,17 +26,16 @@ from quorum.application.view.entries import (
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.server_tools import format_tool_name
-from quorum.domain.conversation.attached_file import AttachedFile
-from quorum.domain.review.ballot import Ballot
-from quorum.domain.review.lens import format_reviewer
+from quorum.domain.conversation.attachment import AttachedFile
+from quorum.domain.review.ballot import Ballot, format_reviewer
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
-from quorum.tui.transcript.draw.ballots import explain_failure
 from quorum.tui.transcript.draw.cards import CardTarget, Drawing
 from quorum.tui.transcript.draw.panels import speak_panel
-from quorum.tui.transcript.draw.status import shorten_arguments
-from quorum.tui.transcript.kinds.hunks import parse_hunks
+from quorum.tui.transcript.draw.remarks import explain_failure
+from quorum.tui.transcript.draw.rows import shorten_arguments
+from quorum.tui.transcript.kinds.changes import parse_hunks
 
 _MOST_LINES = 12
 _LOUD = {NoticeKind.INFO: "", NoticeKind.WARNING: "warning: ", NoticeKind.ERROR: "error: "}

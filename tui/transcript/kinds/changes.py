@@ -1,9 +1,17 @@
-"""What an edit does to a file: numbered lines with signs, what changed within them emphasised."""
+"""What an edit does to a file: numbered lines with signs, what changed within them emphasised.
+
+A unified diff taken apart: its hunks, the numbers of its lines, and what differs within a line.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from rich.style import Style
 from textual.strip import Strip
@@ -11,13 +19,129 @@ from textual.strip import Strip
 from quorum.application.view.entries import Call, Kept
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import collapse_blanks, make_printable
-from quorum.tui.transcript.cells.lines import build_strip
-from quorum.tui.transcript.cells.marks import ASIDE
+from quorum.domain.text.unified_diff import parse_diff
+from quorum.tui.transcript.cells.lines import ASIDE, build_strip
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.code import colour_lines, put_on_tint
-from quorum.tui.transcript.kinds.hunks import Hunk, HunkLine, parse_hunks
-from quorum.tui.transcript.kinds.part import MOST_LINES, Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.plain import MOST_LINES, Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.source import colour_lines, put_on_tint
+
+_NAME = re.compile(r"(?:--- a|\+\+\+ b)/(.+)")
+_WORD = re.compile(r"\w+|\s+|.")
+# Lines that share less than this are not one line changed, but another line.
+_LEAST_ALIKE = 0.5
+_LONGEST_COMPARED = 400
+_MOST_COMPARED = 300
+
+
+class HunkLine(NamedTuple):
+    """One line. `number` is that in the old file for removed ones, else in the new one; 0 where it has none.
+
+    `sign` is "+", "-", " " or, for what is said about a line, "\\\\"; `changed` are the spans of the text that
+    differ from the line it took the place of, or that took its place.
+    """
+
+    sign: str
+    number: int
+    text: str
+    changed: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that follow each other. `path` is the file they are of, empty where the diff does not say."""
+
+    lines: tuple[HunkLine, ...]
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """All of it. `path` is the file as it is called in the end; empty where the diff does not say."""
+
+    hunks: tuple[Hunk, ...]
+    path: str
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many lines are added and removed."""
+        signs = [line.sign for hunk in self.hunks for line in hunk.lines]
+        return signs.count("+"), signs.count("-")
+
+
+@lru_cache(maxsize=32)
+def parse_hunks(diff: str) -> Diff:
+    """The hunks of a diff. What is no part of one is left to whoever knows the names of the files."""
+    groups: list[list[HunkLine]] = []
+    paths: list[str] = []
+    path = ""
+    for line in parse_diff(diff):
+        if line.sign == "@":
+            groups.append([])
+            paths.append(path)
+        elif line.sign:
+            number = line.old if line.sign == "-" else line.new
+            groups[-1].append(HunkLine(line.sign, number or 0, line.text))
+        elif line.text.startswith("\\") and groups and groups[-1]:
+            groups[-1].append(HunkLine("\\", 0, line.text[1:].strip()))
+        elif name := _NAME.match(line.text):
+            path = name[1]
+    hunks: list[Hunk] = []
+    left = _MOST_COMPARED
+    for lines, of_file in zip(groups, paths, strict=True):
+        if not lines:
+            continue
+        # Far down nobody looks for single words, and comparing them takes longer than all else.
+        hunks.append(Hunk((*_emphasise(lines[:left]), *lines[left:]), of_file))
+        left = max(0, left - len(lines))
+    return Diff(tuple(hunks), path)
+
+
+def _emphasise(lines: Sequence[HunkLine]) -> Iterator[HunkLine]:
+    """The lines, with what changed within those that took each other's place."""
+    place = 0
+    while place < len(lines):
+        removed = _run(lines, place, "-")
+        added = _run(lines, place + len(removed), "+")
+        if len(removed) == len(added):
+            pairs = [_compare(*pair) for pair in zip(removed, added, strict=True)]
+            yield from (old for old, _ in pairs)
+            yield from (new for _, new in pairs)
+        else:
+            yield from (*removed, *added)
+        place += len(removed) + len(added)
+        if not removed and not added:
+            yield lines[place]
+            place += 1
+
+
+def _run(lines: Sequence[HunkLine], start: int, sign: str) -> Sequence[HunkLine]:
+    end = start
+    while end < len(lines) and lines[end].sign == sign:
+        end += 1
+    return lines[start:end]
+
+
+def _compare(old: HunkLine, new: HunkLine) -> tuple[HunkLine, HunkLine]:
+    if max(len(old.text), len(new.text)) > _LONGEST_COMPARED:
+        return old, new
+    before, after = _WORD.findall(old.text), _WORD.findall(new.text)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if matcher.ratio() < _LEAST_ALIKE:
+        return old, new
+    steps = [step for step in matcher.get_opcodes() if step[0] != "equal"]
+    return (
+        old._replace(changed=_find_spans(before, [(low, high) for _, low, high, _, _ in steps])),
+        new._replace(changed=_find_spans(after, [(low, high) for _, _, _, low, high in steps])),
+    )
+
+
+def _find_spans(words: Sequence[str], ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    starts = [0]
+    for word in words:
+        starts.append(starts[-1] + len(word))
+    return tuple((starts[low], starts[high]) for low, high in ranges if low < high)
+
 
 TELLS = frozenset({"old_text", "new_text", "edits", "content", "patch"})
 
@@ -109,7 +233,7 @@ def _draw_line(
     elif base:
         runs = [(piece, base + put_on_tint(style)) for piece, style in runs]
     if line.changed and text == line.text:  # else places in the one are not places in the other
-        runs = _emphasise(runs, line.changed)
+        runs = _emphasise_words(runs, line.changed)
     lead, sign = f"{line.number:>{digits}} ", line.sign
     for strip in wrap_runs(runs, width - digits - 3):
         body = Strip([*build_strip((f"{sign} ", base)), *strip])
@@ -122,7 +246,7 @@ def _clean_text(text: str) -> str:
     return collapse_blanks(make_printable(text, newlines=False))
 
 
-def _emphasise(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:
+def _emphasise_words(runs: Sequence[Run], spans: Sequence[tuple[int, int]]) -> list[Run]:
     result: list[Run] = []
     place = 0
     for text, style in runs:

@@ -9,7 +9,7 @@ from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.tool_traits import OutputKind, find_traits
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import changes, json_tree, matches, plain, plan, source, terminal, tree
-from quorum.tui.transcript.kinds.part import Part
+from quorum.tui.transcript.kinds.plain import Part
 
 _LOOKED_AT = 4_000
 

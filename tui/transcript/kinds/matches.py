@@ -20,7 +20,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.part import Part, Run, wrap_runs
+from quorum.tui.transcript.kinds.plain import Part, Run, wrap_runs
 from quorum.tui.transcript.kinds.source import draw_sentence
 
 TELLS: frozenset[str] = frozenset()

@@ -8,7 +8,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import build_strip, fit_text
 from quorum.tui.transcript.cells.palette import Palette
 from quorum.tui.transcript.kinds import plain
-from quorum.tui.transcript.kinds.part import Part, draw_more
+from quorum.tui.transcript.kinds.plain import Part, draw_more
 
 TELLS = frozenset({"items"})
 

@@ -26,7 +26,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import SEQUENCE, collapse_blanks, make_printable
 from quorum.tui.transcript.cells.lines import build_strip, fit_text, wrap_words
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.kinds.part import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
+from quorum.tui.transcript.kinds.plain import MOST_LINES, PAGER, Part, Run, draw_more, wrap_runs
 
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 _ENDS = {

@@ -8,7 +8,7 @@ from itertools import islice
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
 from quorum.application.view.look_runs import find_segment
 from quorum.application.view.panel_entry import PanelEntry
-from quorum.tui.transcript.draw import look_groups
+from quorum.tui.transcript.draw import cards as look_groups
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 

@@ -1,14 +1,22 @@
 """The widget that shows a page line by line: its frames, its scrolling, and what of it is selected.
 
+When frames are drawn: soon after something changed, never faster than the machine bears, not at all idle. The
+ground lines are shown on: brings drawn lines into the widget's size, colours, links and selection.
+
 It is loaded before the first frame, so the model and all drawing are imported with the first event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -17,13 +25,135 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from quorum.tui.transcript.cells.lines import Links, link_style, strip_marks
 from quorum.tui.transcript.cells.palette import Palette, read_palette
-from quorum.tui.transcript.layout.pace import Pace
-from quorum.tui.transcript.layout.surface import LineView, Patch
 
 if TYPE_CHECKING:
     from quorum.tui.transcript.layout.selected import Ends
     from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
+
+
+_FRAME_SECS = 1 / 20
+_SCROLLBAR_SECS = 1 / 2
+# A frame that took long is followed by a pause of this many times its cost, so that typing never waits.
+_PAUSE_PER_COST = 4
+
+
+class Pace:
+    """Calls `draw` for frames that were asked for, and `trail` now and then and after the last of them."""
+
+    def __init__(self, widget: Widget, draw: Callable[[], None], trail: Callable[[], None]) -> None:
+        self._draw = draw
+        self._trail = trail
+        self._wanted = False
+        self._resting_until = 0.0
+        self._trail_due = 0.0
+        self._timer: Timer = widget.set_interval(_FRAME_SECS, self._tick, pause=True)
+
+    def want(self) -> None:
+        """Ask for a frame. Wakes the timer, which sleeps while nobody asks."""
+        self._wanted = True
+        self._timer.resume()
+
+    def note_drawn(self) -> None:
+        """The frame asked for was drawn by somebody else."""
+        self._wanted = False
+
+    def _tick(self) -> None:
+        begun = time.perf_counter()
+        if not self._wanted:
+            self._trail()
+            self._timer.pause()
+        elif begun >= self._resting_until:
+            self._wanted = False
+            self._draw()
+            ended = time.perf_counter()
+            self._resting_until = ended + _PAUSE_PER_COST * (ended - begun)
+            if ended >= self._trail_due:
+                self._trail_due = ended + _SCROLLBAR_SECS
+                self._trail()
+
+
+class Patch(NamedTuple):
+    """Characters of a line, from `start` up to `end` (-1: its end), that are to be shown in another style."""
+
+    start: int
+    end: int
+    style: Style
+
+
+class LineView:
+    """What a widget is like until its size or style changes. `selected` is the style of selected text."""
+
+    def __init__(
+        self, *, size: Size, style: Style, background: Color, filters: Sequence[LineFilter], selected: Style
+    ) -> None:
+        self.size = size
+        self._style = style
+        self._background = background
+        self._filters = tuple(filters)
+        self._selected = selected
+        self._blank = self._apply_filters([Segment(" " * size.width, style)])
+        self._links = Links()
+        # Finished strips of the last frame, each with the strip it was made from, which keeps its id its own.
+        self._known: dict[int, tuple[Strip, Strip]] = {}
+
+    def finish_strips(
+        self,
+        strips: Sequence[Strip],
+        first: int,
+        selection: Selection | None,
+        patches: Iterable[tuple[int, Patch]] = (),
+    ) -> list[Strip]:
+        """As many strips as the widget is high, ready for the terminal; `first` is the first one's line.
+
+        A line that was in sight in the last frame gives the very same strip again, with its terminal codes.
+        `patches` come with the numbers of their lines.
+        """
+        strips = self._links.link_addresses(strips)
+        known = {
+            id(strip): self._known.get(id(strip)) or (strip, self._finish_strip(strip)) for strip in strips
+        }
+        self._known = known
+        lines = [known[id(strip)][1] for strip in strips]
+        for line, patch in patches:
+            if first <= line < first + len(lines):
+                lines[line - first] = self._apply_patch(lines[line - first], patch)
+        if selection is not None:
+            lines = [
+                self._apply_patch(line, Patch(*span, self._selected))
+                if (span := selection.get_span(y))
+                else line
+                for y, line in enumerate(lines, first)
+            ]
+        return lines + [self._blank] * (self.size.height - len(lines))
+
+    def _finish_strip(self, strip: Strip) -> Strip:
+        width = self.size.width
+        segments = [Segment(text, self._look(style)) for text, style, _ in strip]
+        if (missing := width - strip.cell_length) > 0:
+            segments.append(Segment(" " * missing, self._style))
+        elif missing < 0:
+            segments = list(Strip(segments).crop(0, width))
+        return self._apply_filters(segments)
+
+    def _look(self, style: Style | None) -> Style:
+        if style is None:
+            return self._style
+        look = self._style + strip_marks(style)
+        return link_style(look, style.link) if style.link else look
+
+    def _apply_filters(self, segments: list[Segment]) -> Strip:
+        for line_filter in self._filters:
+            segments = line_filter.apply(segments, self._background)
+        return Strip(segments, self.size.width)
+
+    def _apply_patch(self, strip: Strip, patch: Patch) -> Strip:
+        first = strip.index_to_cell_position(patch.start)
+        last = strip.cell_length if patch.end < 0 else strip.index_to_cell_position(patch.end)
+        inside = [Segment(text, (style or Style()) + patch.style) for text, style, _ in strip.crop(first, last)]
+        return Strip.join([strip.crop(0, first), Strip(self._apply_filters(inside)), strip.crop(last)])
+
 
 _LIVE_SECS = 1 / 4
 

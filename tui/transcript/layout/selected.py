@@ -10,7 +10,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from quorum.tui.transcript.cells.flow import Flow, TextSpan, is_continued
+from quorum.tui.transcript.cells.lines import Flow, TextSpan, is_continued
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 _WORD = re.compile(r"[\w./\\~:@%+#?&=$-]+")

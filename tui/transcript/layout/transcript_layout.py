@@ -17,12 +17,10 @@ from quorum.application.view.entries import AnswerEntry, Batch, Entry, Notice, P
 from quorum.application.view.panel_entry import PanelEntry
 from quorum.application.view.session_view import SessionView
 from quorum.domain.events.event import Event
-from quorum.tui.transcript.cells.flow import Flow
-from quorum.tui.transcript.cells.heights import Heights
+from quorum.tui.transcript.cells.lines import Flow, Heights
 from quorum.tui.transcript.cells.palette import Palette
-from quorum.tui.transcript.draw.cards import Drawing
+from quorum.tui.transcript.draw.cards import LOOKS, Drawing, find_folded
 from quorum.tui.transcript.draw.entry_renderer import EntryRenderer
-from quorum.tui.transcript.draw.look_groups import LOOKS, find_folded
 
 _LINES_KEPT = 20_000
 _ABOVE = -1

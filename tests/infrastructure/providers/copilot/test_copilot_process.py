@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
-from quorum.domain.conversation.stream import StreamEvent, StreamRetry
+from quorum.domain.conversation.response import StreamEvent, StreamRetry
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot.provider import CopilotProvider

@@ -15,8 +15,7 @@ from quorum.application.conversation_session import ConversationSession
 from quorum.application.ports.models import LlmSession
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import StopKind
-from quorum.domain.conversation.stream import StreamEvent
+from quorum.domain.conversation.response import StopKind, StreamEvent
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.infrastructure.models.copilot.provider import CopilotProvider
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

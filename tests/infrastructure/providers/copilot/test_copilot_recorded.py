@@ -8,8 +8,7 @@ import pytest
 from quorum.application.conversation_session import ConversationSession
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import Conversation
-from quorum.domain.conversation.response import StopKind, Usage
-from quorum.domain.conversation.stream import Delta, StreamedToolCall, StreamEvent
+from quorum.domain.conversation.response import Delta, StopKind, StreamedToolCall, StreamEvent, Usage
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot.provider import CopilotProvider
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

@@ -10,8 +10,15 @@ import pytest
 
 from quorum.domain.calls.tool import ToolResultMessage
 from quorum.domain.conversation.history import AssistantMessage, Conversation, Message, UserMessage
-from quorum.domain.conversation.response import LlmResponse, StopKind, Usage
-from quorum.domain.conversation.stream import Delta, StreamedReasoning, StreamEvent, StreamRetry
+from quorum.domain.conversation.response import (
+    Delta,
+    LlmResponse,
+    StopKind,
+    StreamedReasoning,
+    StreamEvent,
+    StreamRetry,
+    Usage,
+)
 from quorum.domain.errors import ConversationError, ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.models.copilot import channel

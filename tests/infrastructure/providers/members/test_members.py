@@ -13,7 +13,7 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.config.provider_table import ProviderTable
+from quorum.infrastructure.config.model_tables import ProviderTable
 from quorum.infrastructure.models.members.codex import drop_nulls, make_strict
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings

@@ -8,8 +8,7 @@ import pytest
 
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.web.search_services import Brave, SearXng
-from quorum.infrastructure.tools.web.searching import WebSearch
+from quorum.infrastructure.tools.web.searching import Brave, SearXng, WebSearch
 from tests.infrastructure.tools.calling import a_context
 from tests.infrastructure.tools.web.web_server import Answer, Behaviour, WebServer, drip, hang_up, redirect
 

@@ -10,7 +10,7 @@ from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.composition.inputs import SessionInputs
 from quorum.infrastructure.config.loading import load_settings
 from quorum.infrastructure.config.session_choices import AskedModels
-from quorum.infrastructure.config.web_table import WebTable
+from quorum.infrastructure.config.tools_table import WebTable
 from quorum.infrastructure.container import Container, build_container
 from quorum.infrastructure.trust.decisions import open_trust_decisions
 from tests.support.fake_ports import FakePerson, RecordingObserver

@@ -1,4 +1,7 @@
-"""What else there is to know of a call: what speaks against it, and what it touches and is given."""
+"""What else there is to know of a call: what speaks against it, and what it touches and is given.
+
+How a packet differs from the one that was approved before.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,16 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from quorum.domain.calls.packet import ReviewPacket
+from quorum.domain.calls.seal import Seal
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.events.masking import MaskedPacket
 from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.questions import ReviewRequest
-from quorum.domain.text.ages import shorten_home
+from quorum.domain.text.amounts import shorten_home
+from quorum.domain.text.json_value import JsonObject
 from quorum.tui.screens.review.earlier import Earlier
-from quorum.tui.screens.review.text.changes import describe_changes
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
-from quorum.tui.screens.review.text.plan import find_plan
-from quorum.tui.screens.review.text.plan_comparison import summarise_comparison
-from quorum.tui.screens.review.text.plan_rounds import summarise_plan_rounds
+from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison, summarise_plan_rounds
 from quorum.tui.screens.review.text.rows import (
     Line,
     LineKind,
@@ -36,6 +38,59 @@ from quorum.tui.screens.review.text.rows import (
 from quorum.tui.screens.review.text.substance import count_headings, find_command, render_substance
 from quorum.tui.screens.review.text.title import build_title
 from quorum.tui.transcript.cells.lines import fit_text
+
+
+def describe_changes(before: ReviewPacket, now: ReviewPacket) -> tuple[str, ...]:
+    """In words, how a packet differs from the one before; empty where it does not."""
+    return tuple(_render_changes(before, now))
+
+
+def _render_changes(before: ReviewPacket, now: ReviewPacket) -> Iterator[str]:
+    old, new = before.seal, now.seal
+    yield from _list_changed_arguments(before.call.arguments, now.call.arguments)
+    yield from _list_changed_files(old, new)
+    if old.diff != new.diff and old.files == new.files:
+        yield "the diff"
+    if old.cwd != new.cwd:
+        yield f"the folder, which was {shorten_home(old.cwd)}"
+    if old.executables != new.executables:
+        yield f"the programs, which were {', '.join(old.executables) or 'none'}"
+    if names := [name for name in {**old.environment, **new.environment} if _differs(name, old, new)]:
+        yield f"the environment: {', '.join(names)}"
+    if old.sandbox != new.sandbox:
+        yield f"the sandbox, which was: {old.sandbox or 'none'}"
+    if old.unsealed != new.unsealed:
+        yield "what is not sealed"
+
+
+def _list_changed_arguments(before: JsonObject, now: JsonObject) -> Iterator[str]:
+    for name in {**before, **now}:
+        if name not in before:
+            yield f"{name}, which was not there"
+        elif name not in now or before[name] != now[name]:
+            yield f"{name}, which was {json.dumps(before[name], ensure_ascii=False)}"
+
+
+def _list_changed_files(before: Seal, now: Seal) -> Iterator[str]:
+    were = {file.path: file.sha256 for file in before.files}
+    are = {file.path: file.sha256 for file in now.files}
+    for path in {**were, **are}:
+        if path not in are:
+            yield f"{shorten_home(path)} is no longer touched"
+        elif path not in were:
+            yield f"{shorten_home(path)} is touched as well"
+        elif were[path] != are[path]:
+            yield f"{shorten_home(path)} ({_shorten_hash(were[path])} → {_shorten_hash(are[path])})"
+
+
+def _differs(name: str, before: Seal, now: Seal) -> bool:
+    old, new = before.environment, now.environment
+    return (name in old, old.get(name)) != (name in new, new.get(name))
+
+
+def _shorten_hash(sha256: str | None) -> str:
+    return "no file" if sha256 is None else f"sha {shorten_digest(sha256)}"
+
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
 # What these let a command do is a reason to ask, or a warning.
@@ -101,7 +156,9 @@ def list_details(request: ReviewRequest) -> list[Line]:
     packet, seal = request.packet, request.packet.seal
     found = [_ReviewFact("asks because", reason) for reason in request.reasons]
     found.append(_ReviewFact("tool", packet.call.tool_name))
-    found += [_ReviewFact("touches", f"{shorten_home(f.path)}  {_shorten_hash(f.sha256)}") for f in seal.files]
+    found += [
+        _ReviewFact("touches", f"{shorten_home(f.path)}  {_shorten_digest(f.sha256)}") for f in seal.files
+    ]
     found += [_ReviewFact("runs", program) for program in seal.executables]
     found.append(_ReviewFact("in", shorten_home(seal.cwd)))
     found += [
@@ -166,7 +223,7 @@ def _render_background(packet: ReviewPacket) -> str:
     return f"it stays running when its call has ended{within}: until it ends, is stopped, or the session ends"
 
 
-def _shorten_hash(sha256: str | None) -> str:
+def _shorten_digest(sha256: str | None) -> str:
     return "new file" if sha256 is None else f"sha {shorten_digest(sha256)}"
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from rich.cells import cell_len, chop_cells
 
 from quorum.domain.text.printable import collapse_blanks, make_printable
-from quorum.tui.transcript.kinds.code import LazyCode
+from quorum.tui.transcript.kinds.source import LazyCode
 
 
 class LineKind(StrEnum):

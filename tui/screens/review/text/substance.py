@@ -30,7 +30,7 @@ from quorum.tui.screens.review.text.rows import (
     place_spans,
 )
 from quorum.tui.screens.review.text.title import parse_lines
-from quorum.tui.transcript.kinds.code import LazyCode
+from quorum.tui.transcript.kinds.source import LazyCode
 
 SIDE_BY_SIDE_FROM = 140
 """The width, in cells, from which a diff that removes and adds lines is drawn in two columns."""

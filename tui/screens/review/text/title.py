@@ -11,8 +11,7 @@ from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.calls.tool_traits import find_traits
 from quorum.domain.review.questions import ReviewRequest
-from quorum.domain.text.ages import shorten_home
-from quorum.domain.text.amounts import format_amount
+from quorum.domain.text.amounts import format_amount, shorten_home
 from quorum.domain.text.unified_diff import DiffLine, parse_diff
 from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.screens.review.text.rows import clean_line

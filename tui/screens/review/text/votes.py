@@ -8,12 +8,18 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 
 from quorum.application.ports.people import ReviewContext
-from quorum.domain.review.ballot import Ballot, InScope, Vote, describe_scope, sort_dissent_first
-from quorum.domain.review.lens import format_reviewer
+from quorum.domain.review.ballot import (
+    Ballot,
+    InScope,
+    Vote,
+    describe_scope,
+    format_reviewer,
+    sort_dissent_first,
+)
 from quorum.domain.text.model_names import cut_apart, shorten_model_names
 from quorum.tui.screens.review.text.rows import Line, LineKind, Row, StyledPart, clean_line, fold
 from quorum.tui.transcript.cells.lines import fit_text, pad_text, wrap_words
-from quorum.tui.transcript.draw.ballots import AWAITED, NOT_ASKED, SIGNS, describe_vote
+from quorum.tui.transcript.draw.remarks import AWAITED, NOT_ASKED, SIGNS, describe_vote
 
 _KINDS = {
     Vote.APPROVE: LineKind.GOOD,

@@ -1,0 +1,401 @@
+"""The settings of one hook: a table of `[[hooks]]`.
+
+The settings of the guards: the tables `[[guards]]`, one for each guard that is to be other than usual. The
+settings of one diagnostics command: a table of `[[diagnostics]]`. The settings of MCP servers: the table
+`[mcp]`.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+from quorum.domain.calls.hook import HookPoint, OnHookError, describe_point
+from quorum.domain.review.guards import DEFAULT_MAX_BYTES, DEFAULT_MAX_LINES
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.web_address import is_web_address
+
+_NEVER = ProjectRule.NEVER
+_NAME = r"\A[!-~]{0,60}\Z"
+_CLASS = r"\A([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*)?\Z"
+_FORMER_EXAMPLES = "infrastructure.hooks.examples."
+
+_WHEN = ", ".join(f"{point} ({describe_point(point).when})" for point in HookPoint)
+_BY_ITSELF = ", ".join(
+    f"{meaning} at " + " and ".join(point for point in HookPoint if describe_point(point).on_error is meaning)
+    for meaning in OnHookError
+)
+
+
+def find_program_problem(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a hook as a whole: it must say what it runs, and only one such thing."""
+    if bool(table.get("command")) == bool(table.get("python")):
+        return 'needs either command = ["PROGRAM", …] or python = "module:Class"'
+    if table.get("command") and table.get("settings"):
+        return "has settings, which only a hook in Python takes; give a command its arguments in command"
+    if table.get("python") and table.get("sandbox"):
+        return "has sandbox = true, but a hook in Python runs within quorum; make it a command, or leave it out"
+    return None
+
+
+def find_current_name(python: str) -> str | None:
+    """The name that a class shipped with quorum has now, where `python` is its former one."""
+    rest = python.removeprefix(_FORMER_EXAMPLES)
+    return None if rest == python else f"quorum.hooks.{rest}"
+
+
+class HookTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One hook: when it runs, what it runs, which calls it is asked about."""
+
+    event: Annotated[
+        HookPoint | Annotated[tuple[HookPoint, ...], Meta(min_length=1)],
+        About(
+            description=f"When it runs, one or a list of: {_WHEN}.",
+            project=_NEVER,
+            expected=f"one of {', '.join(HookPoint)}, or a list of them",
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        About(
+            description="A program and its arguments, run without a shell in the workspace; it "
+            "reads JSON from its standard input and answers on its standard output.",
+            project=_NEVER,
+        ),
+    ] = ()
+    python: Annotated[
+        str,
+        Meta(pattern=_CLASS),
+        About(
+            description='Instead of a command, a class as "module:Class", from the import path or from the '
+            "folder hooks beside your own quorum.toml.",
+            project=_NEVER,
+            expected='"module:Class", for example "quorum.hooks.audit_log:AuditLog"',
+        ),
+    ] = ""
+    settings: Annotated[
+        Mapping[str, object],
+        About(description="The keyword arguments of the class of python.", project=_NEVER, expected="a value"),
+    ] = field(default_factory=dict)
+    name: Annotated[
+        str,
+        Meta(pattern=_NAME),
+        About(
+            description="Its name in the transcript and for `quorum hooks test`. Empty: the name of"
+            " the program or the class.",
+            project=_NEVER,
+            expected="a name of at most 60 printable ASCII characters without spaces",
+        ),
+    ] = ""
+    tools: Annotated[
+        tuple[str, ...],
+        About(
+            description="Only for calls of tools whose name matches one of these patterns, such as "
+            '"write_*". Empty: all.',
+            project=_NEVER,
+        ),
+    ] = ()
+    risk: Annotated[
+        Literal["", "low", "high"],
+        About(description="Only for calls of this risk, low or high. Empty: both.", project=_NEVER),
+    ] = ""
+    paths: Annotated[
+        tuple[str, ...],
+        About(
+            description="Only for calls that touch a path that matches one of these patterns, such "
+            'as "*/src/*". Paths are absolute. Empty: all.',
+            project=_NEVER,
+        ),
+    ] = ()
+    priority: Annotated[
+        int,
+        Meta(ge=-1_000_000, le=1_000_000),
+        About(description="Lower runs first; among equals, in the order of the file.", project=_NEVER),
+    ] = 0
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(description="Seconds after which a run of the hook fails.", project=_NEVER),
+    ] = 30.0
+    on_error: Annotated[
+        Literal["", "closed", "open"],
+        About(
+            description="What a failure means. closed: the operation does not happen. open: it "
+            "happens unchanged, with a warning. Empty: ",
+            project=_NEVER,
+        ),
+    ] = ""
+    sandbox: Annotated[
+        bool,
+        About(
+            description="true: the program of command runs in the sandbox, with the settings of "
+            "tools.run_command. false: it has your rights.",
+            project=_NEVER,
+        ),
+    ] = False
+    enabled: Annotated[bool, About(description="false: the hook is off.", project=_NEVER)] = True
+
+
+def describe_former_names(tables: Sequence[HookTable]) -> list[str]:
+    """A sentence for each hook that names a class of quorum's by its former name, which is still understood."""
+    names = ((place, table.python, find_current_name(table.python)) for place, table in enumerate(tables))
+    return [
+        f'hooks[{place}].python: {former} is now called "{name}"; write that'
+        for place, former, name in names
+        if name is not None
+    ]
+
+
+GuardName: TypeAlias = Literal["path", "destructive", "size", "secret", "network", "persistence"]
+
+_OWNERS = {"commands": "destructive", "max_bytes": "size", "max_lines": "size"}
+
+
+def find_foreign_setting(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a guard as a whole: it has a setting that belongs to another one."""
+    for key, owner in _OWNERS.items():
+        if key in table and table.get("name") != owner:
+            return f'has {key}, which only the guard "{owner}" takes'
+    return None
+
+
+def find_repeated_guard(tables: object) -> str | None:
+    """What is wrong with all the tables together: two of them are about the same guard."""
+    names = Counter(table.get("name") for table in tables) if isinstance(tables, list | tuple) else Counter()
+    for name, count in names.items():
+        if count > 1:
+            return f'the guard "{name}" has {count} tables; put all its settings into one'
+    return None
+
+
+class GuardTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One guard, and in what it differs from the default."""
+
+    name: Annotated[
+        GuardName,
+        About(
+            description="The guard. path: objects to writing outside the workspace, and to commands that "
+            "write to the system's own files. destructive: objects to commands that delete or overwrite "
+            "data, end processes, act as another user or switch protections off. size: objects to calls "
+            "with very long arguments. secret: objects to commands that read credentials, and to calls "
+            "that contain [secret:NAME], the placeholder of a masked value. network: objects to commands "
+            "that send files away, run what they download or let others in. persistence: objects to "
+            "commands that have something run later on its own.",
+            project=_NEVER,
+        ),
+    ]
+    enabled: Annotated[bool, About(description="false: this guard is off.", project=_NEVER)] = True
+    commands: Annotated[
+        tuple[str, ...],
+        About(
+            description='For destructive: additional command prefixes to object to, such as ["make deploy"].',
+            project=_NEVER,
+        ),
+    ] = ()
+    max_bytes: Annotated[
+        int,
+        Meta(ge=1, le=100_000_000),
+        About(description="For size: the maximum total length of the arguments of a call.", project=_NEVER),
+    ] = DEFAULT_MAX_BYTES
+    max_lines: Annotated[
+        int,
+        Meta(ge=1, le=10_000_000),
+        About(description="For size: their maximum number of lines.", project=_NEVER),
+    ] = DEFAULT_MAX_LINES
+
+
+FILES = "{files}"
+_DIAGNOSTICS_TABLE_NAME = r"\A[!-~]{1,60}\Z"
+
+
+def find_unfit_placeholder(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a diagnostics command as a whole: {files} is not an argument of its own."""
+    command = table.get("command")
+    program, *arguments = command if isinstance(command, list | tuple) and command else [""]
+    if FILES in str(program):
+        return "has {files} in the place of the program; name the program first"
+    for argument in arguments:
+        if FILES in str(argument) and argument != FILES:
+            return f'has {{files}} within the argument "{argument}"; it must be an argument of its own'
+    return None
+
+
+def find_repeated_diagnostics(tables: object) -> str | None:
+    """What is wrong with all the tables together: two of them have the same name."""
+    names = Counter(table.get("name") for table in tables) if isinstance(tables, list | tuple) else Counter()
+    for name, count in names.items():
+        if count > 1:
+            return f'{count} tables have the name "{name}"; give each its own'
+    return None
+
+
+class DiagnosticsTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One command that checks edited files."""
+
+    name: Annotated[
+        str,
+        Meta(pattern=_DIAGNOSTICS_TABLE_NAME),
+        About(
+            description="Its name in the transcript and for the model.",
+            project=_NEVER,
+            expected="a name of 1 to 60 printable ASCII characters without spaces",
+        ),
+    ]
+    pattern: Annotated[
+        str | Annotated[tuple[str, ...], Meta(min_length=1)],
+        About(
+            description="Which edited files it checks: a pattern, or a list of them, of paths relative to the "
+            'workspace, such as "*.py". * also matches /.',
+            project=_NEVER,
+            expected='a pattern such as "*.py", or a list of them',
+        ),
+    ]
+    command: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1),
+        About(
+            description="A program and its arguments, run without a shell in the workspace. The argument "
+            "{files} stands for the edited files, each an argument of its own. Exit code 0: nothing is wrong.",
+            project=_NEVER,
+            expected='a list of a program and its arguments, for example ["ruff", "check", "-q", "{files}"]',
+        ),
+    ]
+    timeout_secs: Annotated[
+        float,
+        Meta(gt=0, le=3600),
+        About(description="Seconds after which a run of it fails.", project=_NEVER),
+    ] = 30.0
+    enabled: Annotated[bool, About(description="false: it is off.", project=_NEVER)] = True
+
+
+SERVER_NAME = r"\A[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?\Z"
+_VARIABLE = r"\A[A-Za-z_][A-Za-z0-9_]*\Z"
+_NO_VARIABLE = r"\A([A-Za-z_][A-Za-z0-9_]*)?\Z"
+
+
+def find_unfit_server(table: Mapping[str, object]) -> str | None:
+    """What is wrong with a server as a whole: it is either started or reached, and a key belongs to one way."""
+    if bool(table.get("command")) == bool(table.get("url")):
+        return 'needs either command = ["PROGRAM", …] or url = "https://…"'
+    if table.get("url") and table.get("pass_env"):
+        return "has pass_env, which only a server with a command takes; a token goes into bearer_token_env"
+    if table.get("command") and table.get("bearer_token_env"):
+        return "has bearer_token_env, which only a server with a url takes; a variable goes into pass_env"
+    for key in ("oauth_client_id", "oauth_client_secret_env", "oauth_redirect_port"):
+        if table.get("command") and table.get(key):
+            return f"has {key}, which only a server with a url takes"
+    if table.get("oauth_client_secret_env") and not table.get("oauth_client_id"):
+        return "has oauth_client_secret_env without the oauth_client_id that it belongs to"
+    return None
+
+
+class McpServerTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    command: Annotated[
+        tuple[str, ...],
+        About(
+            description="The program of the server and its arguments, run without a shell in the workspace, "
+            "with your rights and outside of the sandbox, for the length of a session.",
+            project=_NEVER,
+            expected='a list of a program and its arguments, for example ["uvx", "mcp-server-git"]',
+        ),
+    ] = ()
+    url: Annotated[
+        str,
+        About(
+            description="Instead of a command, the address of a server that is reached over streamable HTTP.",
+            project=_NEVER,
+            expected="an address that starts with http:// or https://",
+            accepts=is_web_address,
+        ),
+    ] = ""
+    pass_env: Annotated[
+        tuple[Annotated[str, Meta(pattern=_VARIABLE)], ...],
+        About(
+            description="Names of environment variables that the program gets although they look like secrets, "
+            'for example ["GITHUB_TOKEN"].',
+            project=ProjectRule.OWN,
+            expected="a list of names of environment variables",
+        ),
+    ] = ()
+    bearer_token_env: Annotated[
+        str,
+        Meta(pattern=_NO_VARIABLE),
+        About(
+            description="Name of the environment variable whose value goes to the url as a bearer token; never "
+            "the token itself.",
+            project=ProjectRule.OWN,
+            expected="the name of an environment variable (not the token itself)",
+            unquoted=True,
+        ),
+    ] = ""
+    oauth_client_id: Annotated[
+        str,
+        About(
+            description="For `quorum mcp login`: the client that you have registered with the server's "
+            "authorisation server. Empty: quorum registers itself.",
+            project=ProjectRule.OWN,
+        ),
+    ] = ""
+    oauth_client_secret_env: Annotated[
+        str,
+        Meta(pattern=_NO_VARIABLE),
+        About(
+            description="Name of the environment variable with the secret of oauth_client_id, if it has one.",
+            project=ProjectRule.OWN,
+            expected="the name of an environment variable (not the secret itself)",
+            unquoted=True,
+        ),
+    ] = ""
+    oauth_redirect_port: Annotated[
+        int,
+        Meta(ge=0, le=65_535),
+        About(
+            description="The port of 127.0.0.1 to which the browser comes back from a login; 0: any free one.",
+            project=ProjectRule.OWN,
+        ),
+    ] = 0
+    tools: Annotated[
+        tuple[str, ...],
+        About(
+            description="The only tools of the server that a model is offered, by the server's own names. "
+            "Empty: all, up to 128.",
+            project=_NEVER,
+        ),
+    ] = ()
+    read_only: Annotated[
+        tuple[str, ...],
+        About(
+            description="Tools of the server, by its own names, whose calls only read and run without review. "
+            "What the server itself says about that does not count.",
+            project=ProjectRule.OWN,
+        ),
+    ] = ()
+    start_timeout_secs: Annotated[
+        int,
+        Meta(ge=1, le=600),
+        About(
+            description="Seconds that a turn waits for the server to start, then it continues without it.",
+            project=_NEVER,
+        ),
+    ] = 20
+    timeout_secs: Annotated[
+        int,
+        Meta(ge=1, le=86_400),
+        About(description="Seconds after which a call of one of its tools fails.", project=_NEVER),
+    ] = 120
+    enabled: Annotated[bool, About(description="false: it is off.", project=_NEVER)] = True
+
+
+class McpTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    servers: Annotated[
+        Mapping[str, McpServerTable],
+        About(
+            description="Servers of the Model Context Protocol whose tools a model gets, one table per server.",
+            project=_NEVER,
+            problem=find_unfit_server,
+            names=SERVER_NAME,
+            names_expected="1 to 32 small letters, digits and - only",
+            names_example="git",
+        ),
+    ] = field(default_factory=dict)

@@ -1,0 +1,176 @@
+"""The settings `[context_budget]`: how a conversation is kept within its model's window.
+
+The settings `[workspace]`: what belongs to the workspace beside the working directory. The settings
+`[permissions]`: the rules that the person settled beforehand.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from quorum.domain.review.permissions import COMMAND_TOOL, READ_ONLY, Answer, BadRule, Rule
+from quorum.infrastructure.config.about import About, ProjectRule
+from quorum.infrastructure.config.toml_text import format_literal, shorten_text
+
+_NEVER = ProjectRule.NEVER
+_MOST_BYTES = 100_000_000
+_MOST_TOKENS = 1_000_000_000
+
+
+class ModelWindowTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    window: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_TOKENS),
+        About(description="The maximum number of tokens in a request to this model.", project=_NEVER),
+    ]
+
+
+class ContextTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    "How a conversation is kept within the context window of its model."
+
+    compact_at: Annotated[
+        float,
+        Meta(ge=0, le=1),
+        About(
+            description="The part of the window at which the conversation is compacted before a "
+            "request: first summaries replace old tool outputs, then a summary that the"
+            " model writes replaces the past. 0: only with /compact.",
+            project=_NEVER,
+        ),
+    ] = 0.8
+    recent_full_count: Annotated[
+        int,
+        Meta(ge=0, le=1000),
+        About(
+            description="The outputs of this many of the last rounds of calls stay complete.",
+            project=_NEVER,
+        ),
+    ] = 3
+    max_entry_bytes: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_BYTES),
+        About(
+            description="How many bytes of one older output may stay after compaction; never more "
+            "than a sixteenth of the window.",
+            project=_NEVER,
+        ),
+    ] = 20_000
+    max_total_bytes: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_BYTES),
+        About(
+            description="How many bytes of all older outputs may stay after compaction, newest "
+            "first; never more than a quarter of the window.",
+            project=_NEVER,
+        ),
+    ] = 60_000
+    window_tokens: Annotated[
+        int,
+        Meta(ge=1000, le=_MOST_TOKENS),
+        About(
+            description="The assumed window in tokens of a model whose window is not known, such as"
+            " one on your own server.",
+            project=_NEVER,
+        ),
+    ] = 128_000
+    models: Annotated[
+        Mapping[str, ModelWindowTable],
+        About(
+            description="The windows of single models, one table per model, if they are not known "
+            "or differ from the vendor's: the value the server was started with, or "
+            "less, to stay below a higher price.",
+            project=_NEVER,
+            names=r"\A[A-Za-z0-9_-]+/[!-~]+\Z",
+            names_expected='"provider/model" in quotes, for example [context_budget.models."ollama/qwen3:8b"]',
+            names_example="provider/model",
+        ),
+    ] = field(default_factory=dict)
+
+
+_MOST = 50
+
+
+def _find_flaw(folders: object) -> str | None:
+    given = folders if isinstance(folders, list | tuple) else ()
+    if len(given) > _MOST:
+        return f"{len(given):,} folders are too many; name {_MOST} at most"
+    if not all(str(folder).strip() for folder in given):
+        return "the path of a folder is empty; name one, for example ~/library"
+    return None
+
+
+class WorkspaceTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    "Which folders belong to the workspace."
+
+    directories: Annotated[
+        tuple[str, ...],
+        About(
+            description="Folders that belong to the workspace of every session beside its working directory: "
+            "read, written and searched like that. A folder that is missing is left out with a warning. For "
+            "one session: --add-dir and /add-dir (docs/folders.md).",
+            project=ProjectRule.OWN,
+            flaw=_find_flaw,
+        ),
+    ] = ()
+
+
+_EXPECTED = 'a list of rules, for example ["write_file(src/**)", "run_command(git log *)"]'
+
+_MOST_RULES = 2_000
+
+
+def _make_flaw_finder(answer: Answer) -> Callable[[object], str | None]:
+    """Finds what is wrong with a list of rules that give this answer."""
+
+    def find_flaw(rules: object) -> str | None:
+        given = rules if isinstance(rules, list | tuple) else ()
+        if len(given) > _MOST_RULES:
+            return f"{len(given):,} rules are too many; at most {_MOST_RULES:,} are held against each call"
+        for text in given:
+            try:
+                Rule.parse(text, answer, "")
+            except BadRule as problem:
+                return (
+                    f"{shorten_text(format_literal(text), 120)} is not a rule: {problem}; correct it or take "
+                    "it out (docs/permissions.md shows how rules are written)"
+                )
+        return None
+
+    return find_flaw
+
+
+class PermissionTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The rules of the settings, by what they answer."""
+
+    allow: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that run without a question, such as "
+            '["write_file(src/**)", "run_command(npm test *)"]. '
+            f"{COMMAND_TOOL}({READ_ONLY}) is every command that is proven to change nothing. It is allowed "
+            "beside what a list here names, unless ask or deny names it. Protected and sensitive paths and "
+            "objections of guards still ask.",
+            project=ProjectRule.NEVER,
+            expected=_EXPECTED,
+            flaw=_make_flaw_finder(Answer.ALLOW),
+        ),
+    ] = (f"{COMMAND_TOOL}({READ_ONLY})",)
+    ask: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that ask you in every mode, whatever else allows them.",
+            project=ProjectRule.ADD,
+            expected=_EXPECTED,
+            flaw=_make_flaw_finder(Answer.ASK),
+        ),
+    ] = ()
+    deny: Annotated[
+        tuple[str, ...],
+        About(
+            description="Calls that never run. The strictest rule that matches a call wins.",
+            project=ProjectRule.ADD,
+            expected=_EXPECTED,
+            flaw=_make_flaw_finder(Answer.DENY),
+        ),
+    ] = ()

@@ -1,0 +1,266 @@
+"""Finds and reads instruction files: the person's own, and a project's from its root to where work is done.
+
+Instruction files as something to trust: what the person is shown of them before they count. Finds the
+instruction files that hold in a session, and asks the person about those that are not trusted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from quorum.application.ports.people import Approver
+from quorum.domain.events.event import InstructionsLoaded
+from quorum.domain.instructions.instruction import Instruction, InstructionFile, InstructionScope
+from quorum.domain.review.path_policy import PathPolicy
+from quorum.domain.sessions.past_session import LedgerRecord
+from quorum.domain.sessions.trust import TrustContent
+from quorum.domain.text.amounts import format_amount, format_size
+from quorum.domain.text.printable import make_printable
+from quorum.infrastructure.config.paths import (
+    list_folders_up_to_repository,
+    locate_user_file,
+    resolve_trusted_place,
+)
+from quorum.infrastructure.config.schema import Settings
+from quorum.infrastructure.instructions.text_file import decode_text, read_bytes
+from quorum.infrastructure.tools.builtin.seen import SeenFiles
+from quorum.infrastructure.trust.decisions import TrustDecisions
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""The names of an instruction file, the first that a folder has counts."""
+
+LARGEST_FILE = 1_000_000
+"""How many bytes of a file are read."""
+
+_DEEPEST_IMPORT = 5
+_MOST_IMPORTS = 50  # of one instruction file
+_CODE = re.compile(r"^(`{3,}|~{3,}).*?^\1[`~]*[ \t]*$|(`+)(?!`).+?(?<!`)\2(?!`)", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"(?<![\w@/.-])@(~?[\w./][\w./+-]*)")
+
+
+class InstructionFiles:
+    """The instruction files that hold in a working directory. All methods block, and raise nothing.
+
+    A file that cannot be read, is not a regular file, or lies outside of the project that links to it, does not
+    count. `is_sensitive` answers whether a path may not be read unasked: no such file is ever imported.
+    `folders` are the roots of the workspace, the working directory first, where there may be more.
+    """
+
+    def __init__(
+        self,
+        cwd: Path,
+        environ: Mapping[str, str],
+        is_sensitive: Callable[[str], bool],
+        folders: Sequence[str] = (),
+    ) -> None:
+        self._folders = folders
+        self._cwd = Path(os.path.realpath(cwd))
+        self._chain = list_folders_up_to_repository(self._cwd)[::-1]
+        self._is_sensitive = is_sensitive
+        settings = locate_user_file(environ)
+        self._user_folder = settings.parent if settings is not None else None
+
+    @property
+    def project(self) -> Path:
+        """The root of the project: of the repository, or the working directory where there is none."""
+        return self._chain[0]
+
+    @property
+    def user_folder(self) -> Path | None:
+        """The folder of the person's own file; None where there is no home folder."""
+        return self._user_folder
+
+    @property
+    def _added(self) -> tuple[Path, ...]:
+        return tuple(map(Path, self._folders[1:]))
+
+    def _find_project(self, path: Path) -> Path:
+        """The folder that a project's file must not lead out of."""
+        return next((root for root in self._added if path.is_relative_to(root)), self.project)
+
+    def read_at_start(self) -> tuple[InstructionFile, ...]:
+        """The person's own, those of folders added to the workspace, then those from the project's root down to
+        the working directory."""
+        user = self.read(self._user_folder, InstructionScope.USER) if self._user_folder is not None else None
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in (*self._added, *self._chain)]
+        return tuple(file for file in (user, *found) if file is not None)
+
+    def find_below(self, folders: Collection[str]) -> tuple[InstructionFile, ...]:
+        """Those between a root of the workspace and these folders of it, the outermost first."""
+        found = [self.read(folder, InstructionScope.PROJECT) for folder in self._list_folders_to(folders)]
+        return tuple(file for file in found if file is not None)
+
+    def _list_folders_to(self, targets: Iterable[str]) -> list[Path]:
+        folders: set[Path] = set()
+        for target in targets:
+            folder = Path(target)
+            root = next((root for root in (self._cwd, *self._added) if folder.is_relative_to(root)), folder)
+            while folder != root:
+                folders.add(folder)
+                folder = folder.parent
+        return sorted(folders, key=lambda each: (len(each.parts), str(each)))
+
+    def read(self, folder: Path, scope: InstructionScope) -> InstructionFile | None:
+        """The file that counts in this folder, with its imports; None where there is none, or it is blank."""
+        inside = self._find_project(folder) if scope is InstructionScope.PROJECT else None
+        for name in NAMES:
+            path = folder / name
+            text = self._read_text(path, inside)
+            if text is not None and text.strip():
+                first = Instruction(file=str(path), label=self._label(path, scope), text=text)
+                imported = self._find_imports(first, scope, depth=1, seen={os.path.realpath(path)})
+                return InstructionFile(folder=str(folder), scope=scope, parts=(first, *imported))
+        return None
+
+    def _find_imports(
+        self, importer: Instruction, scope: InstructionScope, *, depth: int, seen: set[str]
+    ) -> Iterator[Instruction]:
+        """The files that a text names with @, each followed by those that it names itself."""
+        if depth > _DEEPEST_IMPORT:
+            return
+        inside = self._find_project(Path(importer.file)) if scope is InstructionScope.PROJECT else None
+        for name in _IMPORT.findall(_CODE.sub("", importer.text)):
+            path = _resolve(name.rstrip("."), Path(importer.file).parent)
+            canonical = os.path.realpath(path)
+            if canonical in seen or len(seen) > _MOST_IMPORTS:
+                continue
+            text = self._read_text(path, inside)
+            if text is None:
+                continue
+            seen.add(canonical)
+            part = Instruction(
+                file=str(path), label=self._label(path, scope), text=text, imported_by=importer.label
+            )
+            yield part
+            yield from self._find_imports(part, scope, depth=depth + 1, seen=seen)
+
+    def _read_text(self, path: Path, inside: Path | None) -> str | None:
+        """The beginning of a regular file as text; None where there is none that may be read."""
+        data = read_bytes(path, inside=inside, limit=LARGEST_FILE, is_sensitive=self._is_sensitive)
+        return decode_text(data) if data is not None else None
+
+    def _label(self, path: Path, scope: InstructionScope) -> str:
+        base = self.project if scope is InstructionScope.PROJECT else Path.home()
+        plain = os.path.normpath(path)
+        if not Path(plain).is_relative_to(base):
+            return plain
+        relative = os.path.relpath(plain, base)
+        return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
+
+
+def _resolve(name: str, folder: Path) -> Path:
+    return Path(os.path.normpath(folder / os.path.expanduser(name)))
+
+
+_LONGEST = 40_000  # characters of one file that are shown
+
+
+def find_instruction_files(
+    root: Path, environ: Mapping[str, str], settings: Settings, folders: Sequence[str] = ()
+) -> InstructionFiles:
+    """Those that hold in a folder; `folders` are the roots of the workspace, where there may be more."""
+    policy = PathPolicy(roots=folders or (str(root),), sensitive=settings.review.sensitive)
+    return InstructionFiles(root, environ, policy.is_sensitive, folders)
+
+
+def list_wanted(files: Iterable[InstructionFile]) -> dict[Path, TrustContent]:
+    """For each file of a project its place, and what it holds.
+
+    The person's own files need no trust.
+    """
+    return {
+        resolve_trusted_place(Path(file.file)): TrustContent(
+            digest=file.digest, wants=tuple(_list_wants(file)), text=tuple(_render_text(file))
+        )
+        for file in files
+        if file.scope is InstructionScope.PROJECT
+    }
+
+
+def _list_wants(file: InstructionFile) -> Iterable[str]:
+    for part in file.parts:
+        lines = part.text.splitlines()
+        kind = "instructions to the model" if part.imported_by is None else f"{part.label}, which it imports"
+        size = format_size(len(part.text.encode("utf-8", "replace")))
+        yield f"{kind}: {format_amount(len(lines), 'line')}, {size}"
+
+
+def _render_text(file: InstructionFile) -> Iterable[str]:
+    for part in file.parts:
+        if part.imported_by is not None:
+            yield f"{part.label}:"
+        yield from part.text[:_LONGEST].splitlines()
+        if (rest := len(part.text) - _LONGEST) > 0:
+            yield f"… and {rest:,} more characters"
+
+
+class TrustedInstructions:
+    """Implements `InstructionFinder`. `before` are the folders of the files that were in force when the session
+    was last open."""
+
+    def __init__(
+        self,
+        files: InstructionFiles,
+        *,
+        seen: SeenFiles,
+        decisions: TrustDecisions,
+        approver: Approver,
+        before: Collection[str] = (),
+    ) -> None:
+        self._files = files
+        self._seen = seen
+        self._decisions = decisions
+        self._approver = approver
+        self._before = frozenset(before)
+        self._looked: frozenset[str] = frozenset()
+
+    @property
+    def has_new_folders(self) -> bool:
+        return not self._seen.folders <= self._looked
+
+    async def find(self) -> tuple[InstructionFile, ...]:
+        """The person's own, the project's down to the working directory, and those beside files seen."""
+        self._looked = self._seen.folders
+        return await asyncio.to_thread(self._find)
+
+    def _find(self) -> tuple[InstructionFile, ...]:
+        return (*self._files.read_at_start(), *self._files.find_below(self._looked | self._before))
+
+    async def select_trusted(
+        self, files: Sequence[InstructionFile]
+    ) -> tuple[tuple[InstructionFile, ...], tuple[str, ...]]:
+        """Those that the person trusts, and sentences about the others."""
+        untrusted, notices = await self._decisions.settle(
+            list_wanted(files), self._files.project, self._approver
+        )
+        refused = {item.file: item.changed for item in untrusted}
+        notices += [
+            f"{make_printable(file)} {'has changed since you trusted it' if changed else 'is not trusted'}, so "
+            f"its instructions are not used; to look at it and trust it: quorum -C {_quote_folder(file)} "
+            "config trust"
+            for file, changed in refused.items()
+        ]
+        kept = tuple(
+            file for file in files if file.scope is InstructionScope.USER or _place(file) not in refused
+        )
+        return kept, tuple(notices)
+
+
+def list_former_folders(past: Sequence[LedgerRecord]) -> tuple[str, ...]:
+    """The folders of the instruction files that were in force when the session was last open."""
+    loaded = (record.event for record in reversed(past) if isinstance(record.event, InstructionsLoaded))
+    last = next(loaded, None)
+    return tuple(os.path.dirname(file.file) for file in last.files) if last is not None else ()
+
+
+def _quote_folder(file: str) -> str:
+    return shlex.quote(make_printable(os.path.dirname(file), newlines=False))
+
+
+def _place(file: InstructionFile) -> str:
+    return str(resolve_trusted_place(Path(file.file)))
