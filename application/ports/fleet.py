@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from quorum.domain.fleet.fleet_session import Advance, FleetRequest, FleetSession
+from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession
 
 AdvanceSession: TypeAlias = Callable[[FleetSession, "Callable[[], bool]"], Awaitable[Advance]]
 """Advances a session once, and says what came of it. Cancelled, it asks the second argument whether the session

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from quorum.application.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.events.event_bus import EventBus
 from quorum.application.inbox.inbox import Inbox
 from quorum.application.instructions.memory import Memory
 from quorum.application.instructions.prompt_commands import PromptCommands
-from quorum.application.jobs.background_jobs import BackgroundJobs, describe_lost_jobs
 from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.plan.plan_service import PlanService
 from quorum.application.ports.changes import ReviewedFiles

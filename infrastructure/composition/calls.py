@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Final
 
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.hook_chain import HookChain
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.jobs.background_jobs import BackgroundJobs
 from quorum.application.plan.plan_service import PhaseTools, PlanService
 from quorum.application.ports.subagents import SubagentPort
 from quorum.application.subagents.defined_tasks import DefinedTasks
@@ -33,7 +33,7 @@ from quorum.infrastructure.instructions.skill_catalog import SkillCatalog, Skill
 from quorum.infrastructure.tools.builtin.parts import ToolParts
 from quorum.infrastructure.tools.builtin.seen import SeenFiles
 from quorum.infrastructure.tools.choice import choose_tools
-from quorum.infrastructure.tools.custom.tool import build_custom_tools
+from quorum.infrastructure.tools.custom_tool import build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from quorum.infrastructure.tools.registration import ToolSource
 from quorum.infrastructure.tools.table import build_tools

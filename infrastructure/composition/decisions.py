@@ -26,8 +26,8 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.review.mode import Mode
 from quorum.domain.subagents.subagent_task import Asker
 from quorum.infrastructure import settings_conversion as conversion
+from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.composition.inputs import SessionInputs
-from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
 from quorum.infrastructure.execution.commands.environment import build_command_environment
 from quorum.infrastructure.execution.sandbox.known_places import KnownPlaces
 from quorum.infrastructure.execution.sandbox.opening import build_mode_check, build_sandbox

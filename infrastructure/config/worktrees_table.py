@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from quorum.domain.worktrees.worktree import explain_unfit_link
+from quorum.domain.worktree import explain_unfit_link
 from quorum.infrastructure.config.about import About, ProjectRule
 
 _MOST = 20

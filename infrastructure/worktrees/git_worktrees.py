@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from quorum.domain.errors import ToolError, WorktreeRefused
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import (
+from quorum.domain.worktree import (
     BRANCH_PREFIX,
     OpenedWorktree,
     Worktree,

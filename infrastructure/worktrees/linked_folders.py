@@ -13,7 +13,7 @@ from quorum.domain.errors import ToolError, WorktreeRefused
 from quorum.domain.review.path_policy import PathPolicy
 from quorum.domain.text.paths import is_below_any
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import explain_unfit_link
+from quorum.domain.worktree import explain_unfit_link
 from quorum.infrastructure.changes.git_reader import GitReader
 from quorum.infrastructure.execution.sandbox.repository_folders import explain_unfit_target, find_main_folder
 

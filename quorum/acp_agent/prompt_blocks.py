@@ -28,7 +28,7 @@ from quorum.domain.errors import AttachmentError
 from quorum.domain.text.mention import format_mention, looks_like_attachment
 from quorum.infrastructure.attachments.files import LARGEST_PDF_BYTES, build_attachment
 from quorum.infrastructure.blocking import run_in_thread
-from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
+from quorum.tui.mentioned_attachments import append_labels, find_mentioned_attachments
 
 PromptBlock: TypeAlias = (
     TextContentBlock

@@ -10,7 +10,7 @@ from pathlib import Path
 from quorum.application.ports.storage import SessionArchive
 from quorum.domain.errors import WorktreeRefused
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import (
+from quorum.domain.worktree import (
     OpenedWorktree,
     Worktree,
     WorktreeChange,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from quorum.application.ports.fleet import Fleet
-    from quorum.domain.fleet.fleet_session import FleetRequest, FleetSession
+    from quorum.domain.fleet_session import FleetRequest, FleetSession
     from quorum.infrastructure.config.loading import LoadedSettings
 
 _WATCH_SECS = 2.0

@@ -13,7 +13,7 @@ from quorum.command_line.options import SessionOptions
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.event import TurnFinished
 from quorum.domain.events.report import RunReport, RunStatus
-from quorum.domain.fleet.fleet_session import FleetSession
+from quorum.domain.fleet_session import FleetSession
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.past_session import ContinuedSession
 from quorum.errors import complain

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from quorum.domain.events.event import TurnFinished
-from quorum.domain.fleet.fleet_session import FleetSession, FleetState
+from quorum.domain.fleet_session import FleetSession, FleetState
 from quorum.domain.sessions.past_session import LedgerRecord
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject

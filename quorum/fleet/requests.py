@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quorum.domain.errors import ToolError
-from quorum.domain.fleet.fleet_session import FleetRequest
+from quorum.domain.fleet_session import FleetRequest
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
 from quorum.infrastructure.references.github import OpenPullRequest, list_open_pull_requests

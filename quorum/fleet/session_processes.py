@@ -16,7 +16,7 @@ from typing import Any
 from quorum.application.ports.fleet import SessionBusy
 from quorum.application.session.advance import REVIEW_OPEN
 from quorum.command_line.options import StartOptions
-from quorum.domain.fleet.fleet_session import Advance, FleetSession, FleetState
+from quorum.domain.fleet_session import Advance, FleetSession, FleetState
 from quorum.domain.text.printable import make_printable
 from quorum.fleet.advance import BUSY
 from quorum.fleet.fork_server import OWNER

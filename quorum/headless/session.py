@@ -61,7 +61,7 @@ def read_prompt(options: PromptOptions) -> str:
 async def add_attachments(agent: AgentSession, prompt: str, files: Sequence[Path], root: Path) -> str:
     """The prompt with the labels below it of these images, and of what it mentions. Raises UsageError
     where one cannot be shown."""
-    from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
+    from quorum.tui.mentioned_attachments import append_labels, find_mentioned_attachments
 
     paths = [*(str(file.absolute()) for file in files), *find_mentioned_attachments(prompt, root)]
     try:

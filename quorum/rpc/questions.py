@@ -17,8 +17,8 @@ from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.text.facts import collect_facts
 from quorum.tui.screens.review.text.plan import find_plan_text
 from quorum.tui.screens.server_question.dialogs import ServerAddressDialog, ServerFormDialog
-from quorum.tui.screens.spending.dialog import SpendDialog
-from quorum.tui.screens.trust.dialog import TrustDialog
+from quorum.tui.screens.spend_dialog import SpendDialog
+from quorum.tui.screens.trust_dialog import TrustDialog
 
 if TYPE_CHECKING:
     from quorum.tui.app.app import QuorumApp

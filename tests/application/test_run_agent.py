@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.hook_chain import HookChain, HookRegistration
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_runtime import ToolRuntime
 from quorum.application.calls.tool_set import ToolSet
 from quorum.application.events.event_bus import EventBus
-from quorum.application.jobs.background_jobs import BackgroundJobs
 from quorum.application.panel.consensus_session import ConsensusChoice
 from quorum.application.plan.plan_service import PlanService
 from quorum.application.ports.jobs import BackgroundWork

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.domain.worktrees.worktree import describe_change
+from quorum.domain.worktree import describe_change
 
 
 def a_diff(*files: tuple[str, str]) -> str:

@@ -12,15 +12,15 @@ from quorum.application import program_lookup
 from quorum.application.program_lookup import note_writable
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
+from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable
-from quorum.infrastructure.diagnostics.checking_command import CheckingCommand
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
 from quorum.infrastructure.hooks.registrations import CommandHook
 from quorum.infrastructure.mcp.transports import find_obstacle
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
-from quorum.infrastructure.tools.custom.tool import CustomTool
+from quorum.infrastructure.tools.custom_tool import CustomTool
 from quorum.tui.terminal.browser import open_address
 from tests.support.hook_drafts import a_call_draft
 

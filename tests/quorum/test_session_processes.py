@@ -7,7 +7,7 @@ import json
 import pytest
 
 from quorum.application.ports.fleet import SessionBusy
-from quorum.domain.fleet.fleet_session import Advance, FleetState
+from quorum.domain.fleet_session import Advance, FleetState
 from quorum.fleet.session_processes import read_advance
 
 

@@ -10,7 +10,7 @@ import pytest
 from quorum.app.worktree_service import WorktreeService, describe_worktrees, share_trust
 from quorum.command_line.options import StartOptions
 from quorum.domain.sessions.trust import TrustQuestion
-from quorum.domain.worktrees.worktree import WorktreeSetup
+from quorum.domain.worktree import WorktreeSetup
 from quorum.infrastructure.config.paths import locate_worktrees
 from quorum.infrastructure.trust.decisions import TrustDecisions, open_trust_decisions
 from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees

@@ -26,7 +26,7 @@ from quorum.domain.events.event import (
     ReviewDecided,
     SessionResumed,
 )
-from quorum.domain.fleet.fleet_session import FleetState
+from quorum.domain.fleet_session import FleetState
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage
 from quorum.infrastructure.store.postgres.address import parse_address

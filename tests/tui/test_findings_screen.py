@@ -10,7 +10,7 @@ import pytest
 
 from quorum.domain.events.event import ChangeReviewed
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.screens.findings.findings_screen import FindingsScreen
+from quorum.tui.screens.findings_screen import FindingsScreen
 from quorum.tui.screens.pager.pager_screen import PagerScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent

@@ -3,7 +3,7 @@
 import pytest
 from textual import events
 
-from quorum.tui.attachments.mentions import append_labels, find_dropped_attachment, find_mentioned_attachments
+from quorum.tui.mentioned_attachments import append_labels, find_dropped_attachment, find_mentioned_attachments
 from quorum.tui.prompt_box.paste import Folds
 from tests.support.app_stage import on_stage
 from tests.support.papers import pdf

@@ -20,7 +20,7 @@ from quorum.rpc.approval import Hand
 from quorum.rpc.json_rpc import RpcError
 from quorum.rpc.questions import open_question, respond
 from quorum.tui.screens.accounts.cost_screen import CostScreen
-from quorum.tui.screens.spending.dialog import SpendDialog
+from quorum.tui.screens.spend_dialog import SpendDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 

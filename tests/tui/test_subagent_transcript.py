@@ -12,7 +12,7 @@ from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.events.subagents import SubagentOutcome
 from quorum.domain.sessions.past_session import LedgerRecord
-from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
+from quorum.tui.screens.subagent_screen import SubagentScreen
 from tests.support.app_stage import Stage, on_stage
 from tests.tui.transcript_scenes import completed, context, finished, planned, started
 

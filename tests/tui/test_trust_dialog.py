@@ -12,7 +12,7 @@ import pytest
 from quorum.application.ports.people import Approver, Observer
 from quorum.domain.replacing import replace
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
-from quorum.tui.screens.trust.dialog import TrustDialog
+from quorum.tui.screens.trust_dialog import TrustDialog
 from tests.support.app_stage import Clock, Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from quorum.application.ports.people import Approver, Observer
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
 from quorum.tui.app.app import QuorumApp
-from quorum.tui.screens.trust.dialog import TrustDialog
+from quorum.tui.screens.trust_dialog import TrustDialog
 from tests.support.app_stage import Clock, Stage
 from tests.support.fake_agent import FakeAgent
 from tests.support.no_folder import NO_HOME

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from quorum.domain.worktrees.worktree import (
+    from quorum.domain.worktree import (
         OpenedWorktree,
         Worktree,
         WorktreeChange,

@@ -146,14 +146,14 @@ KEY_CONTEXTS = (
         ),
         "review",
     ),
-    KeyContext("In the trust dialog", ("quorum.tui.screens.trust.dialog:TrustDialog",), "trust"),
+    KeyContext("In the trust dialog", ("quorum.tui.screens.trust_dialog:TrustDialog",), "trust"),
     KeyContext(
         "In the offer of the sandbox", ("quorum.tui.screens.sandbox_offer:SandboxOfferDialog",), "offer"
     ),
     KeyContext(
         "In the offer of a local server", ("quorum.tui.screens.local_server:LocalServerDialog",), "server"
     ),
-    KeyContext("In the spend dialog", ("quorum.tui.screens.spending.dialog:SpendDialog",), "spend"),
+    KeyContext("In the spend dialog", ("quorum.tui.screens.spend_dialog:SpendDialog",), "spend"),
     KeyContext(
         "In a form of an MCP server",
         ("quorum.tui.screens.server_question.dialogs:ServerFormDialog",),
@@ -165,17 +165,17 @@ KEY_CONTEXTS = (
         "address",
     ),
     KeyContext(
-        "While adding a line to AGENTS.md", ("quorum.tui.screens.memory.dialog:MemoryDialog",), "memory"
+        "While adding a line to AGENTS.md", ("quorum.tui.screens.memory_dialog:MemoryDialog",), "memory"
     ),
     KeyContext("In the pager", ("quorum.tui.screens.pager.pager_screen:PagerScreen",), "pager"),
     KeyContext(
         "In the findings of a code review",
-        ("quorum.tui.screens.findings.findings_screen:FindingsScreen",),
+        ("quorum.tui.screens.findings_screen:FindingsScreen",),
         "findings",
     ),
     KeyContext(
         "In the transcript of a task",
-        ("quorum.tui.screens.subagent.subagent_screen:SubagentScreen",),
+        ("quorum.tui.screens.subagent_screen:SubagentScreen",),
         "subagent",
     ),
     KeyContext("On the board", ("quorum.tui.screens.board.board_screen:BoardScreen",), "board"),
@@ -199,12 +199,12 @@ KEY_CONTEXTS = (
     KeyContext("Before background commands end", ("quorum.tui.screens.jobs.ending:EndJobsDialog",), "end_jobs"),
     KeyContext(
         "Before a worktree is merged",
-        ("quorum.tui.screens.worktree.dialogs:MergeWorktreeDialog",),
+        ("quorum.tui.screens.worktree_dialogs:MergeWorktreeDialog",),
         "worktree_merge",
     ),
     KeyContext(
         "Before a worktree is dropped",
-        ("quorum.tui.screens.worktree.dialogs:DropWorktreeDialog",),
+        ("quorum.tui.screens.worktree_dialogs:DropWorktreeDialog",),
         "worktree_drop",
     ),
     KeyContext("In the background commands", ("quorum.tui.screens.jobs.jobs_screen:JobsScreen",), "jobs"),

@@ -280,7 +280,7 @@ class Prompt(CompletingPrompt):
         if self.is_searching:
             self.search_for_more(clean_paste(event.text))
             return
-        from quorum.tui.attachments.mentions import find_dropped_attachment
+        from quorum.tui.mentioned_attachments import find_dropped_attachment
 
         if (path := find_dropped_attachment(event.text)) is not None:
             self.post_message(self.AttachmentDropped(path, event.text))

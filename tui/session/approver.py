@@ -25,8 +25,8 @@ from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.dialog import ReviewDialog
 from quorum.tui.screens.review.earlier import EarlierAnswers
 from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
-from quorum.tui.screens.spending.dialog import SpendDialog
-from quorum.tui.screens.trust.dialog import TrustDialog
+from quorum.tui.screens.spend_dialog import SpendDialog
+from quorum.tui.screens.trust_dialog import TrustDialog
 
 _Answer = TypeVar("_Answer")
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quorum.tui.screens.accounts.context_screen import ContextScreen
     from quorum.tui.screens.accounts.cost_screen import CostScreen
     from quorum.tui.screens.accounts.status_screen import StatusScreen
-    from quorum.tui.screens.findings.findings_screen import FindingsScreen
+    from quorum.tui.screens.findings_screen import FindingsScreen
     from quorum.tui.screens.inbox.inbox_screen import InboxScreen
     from quorum.tui.screens.model_picker.model_picker import ModelPicker
     from quorum.tui.screens.pager.pager_screen import PagerScreen
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from quorum.tui.screens.rewind.restore_screen import RedoScreen, RestoreScreen
     from quorum.tui.screens.rewind.turn_list import TurnList
     from quorum.tui.screens.session_picker.session_picker import SessionPicker
-    from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
+    from quorum.tui.screens.subagent_screen import SubagentScreen
 
 _LISTING_SECS = 0.5
 
@@ -305,13 +305,13 @@ class Session:
 
     def build_findings_screen(self, result: ReviewResult) -> FindingsScreen:
         """What a code review found."""
-        from quorum.tui.screens.findings.findings_screen import FindingsScreen
+        from quorum.tui.screens.findings_screen import FindingsScreen
 
         return FindingsScreen(result, self.agent.reviewed_files, workspace=Path(self._cwd))
 
     def build_subagent_screen(self, subagent: FollowedSubagent) -> SubagentScreen:
         """What a subagent does, or did."""
-        from quorum.tui.screens.subagent.subagent_screen import SubagentScreen
+        from quorum.tui.screens.subagent_screen import SubagentScreen
 
         return SubagentScreen(subagent, self.agent)
 

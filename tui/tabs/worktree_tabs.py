@@ -12,7 +12,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.review.permissions import COMMAND_TOOL
 from quorum.domain.text.amounts import format_size
 from quorum.domain.text.printable import make_printable
-from quorum.domain.worktrees.worktree import RESERVED_WORDS, Worktree, describe_change
+from quorum.domain.worktree import RESERVED_WORDS, Worktree, describe_change
 from quorum.tui.agent.turns import QueuedTask
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quorum.domain.events.report import RunReport
     from quorum.domain.sessions.past_session import SessionChoice
     from quorum.domain.text.json_value import JsonObject
-    from quorum.domain.worktrees.worktree import OpenedWorktree
+    from quorum.domain.worktree import OpenedWorktree
     from quorum.tui.agent.services import WorktreesPort
     from quorum.tui.chat.chat_screen import ChatScreen
     from quorum.tui.keys.keyed_app import KeyedApp
@@ -105,7 +105,7 @@ class WorktreeTabs:
         self._open_pager(f"{worktree.branch} against {worktree.onto}", self._hide(change.diff), is_diff=True)
 
     async def _merge(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
-        from quorum.tui.screens.worktree.dialogs import MergeWorktreeDialog
+        from quorum.tui.screens.worktree_dialogs import MergeWorktreeDialog
 
         change = await worktrees.read_change(worktree)
         if not change.brings.description:
@@ -121,7 +121,7 @@ class WorktreeTabs:
         self._chat.say(f"merged into {worktree.onto}; /worktree drop {worktree.name} removes the worktree")
 
     async def _drop(self, worktrees: WorktreesPort, worktree: Worktree) -> None:
-        from quorum.tui.screens.worktree.dialogs import DropWorktreeDialog
+        from quorum.tui.screens.worktree_dialogs import DropWorktreeDialog
 
         folder = Path(worktree.folder)
         if self._tabs.root.is_relative_to(folder):

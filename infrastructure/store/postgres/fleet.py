@@ -11,7 +11,7 @@ from quorum.application.identifiers import generate_id
 from quorum.application.ports.fleet import AdvanceSession
 from quorum.domain.errors import LedgerError
 from quorum.domain.events.report import RunStatus
-from quorum.domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from quorum.infrastructure.answerer import name_answerer
 from quorum.infrastructure.store.postgres.address import PostgresAddress
 from quorum.infrastructure.store.postgres.connection import PostgresConnection

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from importlib import resources
 
-from quorum.domain.fleet.fleet_session import FleetState
+from quorum.domain.fleet_session import FleetState
 from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.sql.connection import SqlConnection
 

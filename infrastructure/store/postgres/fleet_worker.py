@@ -14,7 +14,7 @@ from procrastinate.exceptions import ConnectorException
 from procrastinate.job_context import AbortReason
 
 from quorum.application.ports.fleet import AdvanceSession, SessionBusy
-from quorum.domain.fleet.fleet_session import Advance, FleetSession
+from quorum.domain.fleet_session import Advance, FleetSession
 from quorum.infrastructure.store.postgres.fleet_queue import QUEUE, TASK
 
 if TYPE_CHECKING:

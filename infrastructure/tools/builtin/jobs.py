@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quorum.application.jobs.background_jobs import BackgroundJobs, RunningJob
+from quorum.application.background_jobs import BackgroundJobs, RunningJob
 from quorum.domain.calls.access import Access
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.job import JobPage, JobStopper

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.calls.outputs import Outputs
 from quorum.application.calls.tool_set import ToolSet
-from quorum.application.jobs.background_jobs import BackgroundJobs
 from quorum.application.plan.plan_service import PlanService
 from quorum.application.ports.instructions import SkillPort
 from quorum.application.ports.storage import BlobStore, Spill

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quorum.application.jobs.background_jobs import BackgroundJobs
+from quorum.application.background_jobs import BackgroundJobs
 from quorum.application.ports.storage import Spill
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.calls.proposed_call import CallEffect

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import ConfigError, DiagnosticsFailed
-from quorum.infrastructure.config.program_tables import DiagnosticsTable
-from quorum.infrastructure.diagnostics.checking_command import (
+from quorum.infrastructure.checking_command import (
     OUTPUT_BYTES,
     CheckingCommand,
     build_checking_commands,
 )
+from quorum.infrastructure.config.program_tables import DiagnosticsTable
 from tests.infrastructure.commands.command_bench import Daemon, eventually
 
 COMPILE = (sys.executable, "-m", "py_compile", "{files}")

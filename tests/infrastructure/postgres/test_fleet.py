@@ -10,7 +10,7 @@ import pytest
 
 from quorum.application.ports.fleet import SessionBusy
 from quorum.domain.errors import ConfigError
-from quorum.domain.fleet.fleet_session import Advance, FleetRequest, FleetSession, FleetState
+from quorum.domain.fleet_session import Advance, FleetRequest, FleetSession, FleetState
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_fleet, open_storage

@@ -10,11 +10,11 @@ import pytest
 from quorum.domain.calls.summary import extract_text
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, ToolError
+from quorum.infrastructure.checking_command import build_checking_commands
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import DiagnosticsTable
-from quorum.infrastructure.diagnostics.checking_command import build_checking_commands
 from quorum.infrastructure.execution.sandbox.session_tmp import SessionTmp
-from quorum.infrastructure.tools.custom.tool import CustomTool
+from quorum.infrastructure.tools.custom_tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, eventually
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 

@@ -20,7 +20,7 @@ from quorum.infrastructure.execution.sandbox.opening import build_sandbox
 from quorum.infrastructure.hooks.registrations import CommandHook
 from quorum.infrastructure.session_paths import list_own_paths
 from quorum.infrastructure.tools.builtin.run_command import RunCommand
-from quorum.infrastructure.tools.custom.tool import CustomTool
+from quorum.infrastructure.tools.custom_tool import CustomTool
 from tests.infrastructure.commands.command_bench import RecordingControls, context_with, tool_in
 from tests.infrastructure.sandbox.sandbox_bench import Household, needs_bubblewrap
 from tests.support.fake_ports import FakePerson

@@ -19,7 +19,7 @@ from quorum.domain.review.permissions import Answer, Subject
 from quorum.domain.text.output import Printed, Structured
 from quorum.infrastructure.config.custom_tool import CustomParameter, CustomToolDeclaration
 from quorum.infrastructure.files.workspace import Workspace
-from quorum.infrastructure.tools.custom.tool import CustomTool, build_custom_tools
+from quorum.infrastructure.tools.custom_tool import CustomTool, build_custom_tools
 from quorum.infrastructure.tools.json_schema import JsonSchema
 from tests.infrastructure.commands.command_bench import Daemon, RecordingControls, context_with, eventually
 

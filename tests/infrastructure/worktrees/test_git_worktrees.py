@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from quorum.domain.errors import WorktreeRefused
-from quorum.domain.worktrees.worktree import OpenedWorktree, Worktree
+from quorum.domain.worktree import OpenedWorktree, Worktree
 from quorum.infrastructure.execution.shell.repository import find_repository
 from quorum.infrastructure.worktrees.git_worktrees import GitWorktrees
 from tests.support.real_session import SessionStage

@@ -47,7 +47,7 @@ class MemoryController:
 
     async def _review(self, agent: AgentSession, line: str, typed: str) -> None:
         from quorum.domain.errors import QuorumError
-        from quorum.tui.screens.memory.dialog import MemoryDialog
+        from quorum.tui.screens.memory_dialog import MemoryDialog
 
         async with self._one_at_a_time:
             try:

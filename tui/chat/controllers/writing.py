@@ -119,7 +119,7 @@ class WritingController:
     async def with_attachments(self, text: str) -> str | None:
         """The prompt with the images and PDFs attached that it mentions; None where one of them cannot be: the
         prompt is back then where it was written, and why is said."""
-        from quorum.tui.attachments.mentions import append_labels, find_mentioned_attachments
+        from quorum.tui.mentioned_attachments import append_labels, find_mentioned_attachments
 
         if "@" not in text or not (mentioned := find_mentioned_attachments(text, self._workspace)):
             return text

@@ -20,7 +20,7 @@ from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
-    from quorum.application.jobs.background_jobs import BackgroundJobs
+    from quorum.application.background_jobs import BackgroundJobs
     from quorum.application.view.jobs import JobView, JobViews
 
 _KEYS = "{jobs_stop=s} stops it · ↑↓ choose · esc closes"

@@ -19,7 +19,7 @@ from quorum.tui.screens.review.text.rows import Line, LineKind, build_diff_line,
 from quorum.tui.widgets.dialog_parts import LineInput
 
 if TYPE_CHECKING:
-    from quorum.domain.worktrees.worktree import Worktree, WorktreeChange, WorktreeLoss
+    from quorum.domain.worktree import Worktree, WorktreeChange, WorktreeLoss
 
 _MOST_LINES = 2_000
 

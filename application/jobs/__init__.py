@@ -1,1 +1,0 @@
-"""Background commands of a session: which run, what they print, and how they end."""

@@ -1,1 +1,0 @@
-"""Sessions that are submitted to a queue, and advanced by workers."""

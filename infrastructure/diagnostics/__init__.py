@@ -1,1 +1,0 @@
-"""Programs that check edited files."""

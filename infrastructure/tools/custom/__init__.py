@@ -1,1 +1,0 @@
-"""Tools that the person declares in the settings: a program with its arguments, run without a shell."""

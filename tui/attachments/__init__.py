@@ -1,1 +1,0 @@
-"""Images and PDFs that the person mentions, drops or pastes."""

@@ -1,1 +1,0 @@
-"""The findings of a code review: a list of them, each of which opens its place."""

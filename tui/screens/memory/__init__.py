@@ -1,1 +1,0 @@
-"""The question whether to add a line to an instruction file."""

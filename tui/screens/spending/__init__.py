@@ -1,1 +1,0 @@
-"""The question whether to continue past a spend cap."""

@@ -1,1 +1,0 @@
-"""What a subagent does: the transcript of its session."""

@@ -1,1 +1,0 @@
-"""The question whether to trust what a folder brings along."""

@@ -1,1 +1,0 @@
-"""Dialogs about git worktrees."""
