@@ -21,23 +21,23 @@ NOT_EMPTY = r"\S"
 Confidence: TypeAlias = Annotated[float, Meta(ge=0, le=1, description="How sure you are, from 0 to 1.")]
 
 
-class Remark(str):
+class OptionalText(str):
     """A text that may be left out. What is no text counts as left out."""
 
     __slots__ = ()
 
     @classmethod
-    def from_json(cls, value: JsonValue) -> Remark:
+    def from_json(cls, value: JsonValue) -> OptionalText:
         return cls(value) if isinstance(value, str) else cls()
 
 
-class Label(str):
+class AnswerLabel(str):
     """A label in a list of them, or the text of what stands in its place."""
 
     __slots__ = ()
 
     @classmethod
-    def from_json(cls, value: JsonValue) -> Label:
+    def from_json(cls, value: JsonValue) -> AnswerLabel:
         return cls(value)
 
 

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Fields, Remark
+from quorum.application.answer_fields import NOT_EMPTY, Fields, OptionalText
 from quorum.application.fence import render_fenced
 from quorum.application.panel.panel_forms import read_entries
-from quorum.application.review.ballot_paper import Reason, Verdict
+from quorum.application.review.ballot_paper import Reason, ReviewerVote
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.code_review.change import (
     Change,
@@ -169,14 +169,14 @@ class _Finding(Struct, frozen=True):
     ]
     evidence: Annotated[str, Meta(pattern=NOT_EMPTY, description="The lines that show it, quoted.")]
     suggestion: Annotated[
-        Remark, Meta(description="What to do instead. Empty where there is nothing to add.")
-    ] = Remark()
+        OptionalText, Meta(description="What to do instead. Empty where there is nothing to add.")
+    ] = OptionalText()
 
 
 class _Report(Struct, frozen=True):
     findings: Annotated[tuple[_Finding, ...], Meta(description="The defects. Empty where there are none.")]
     verdict: Annotated[
-        Verdict,
+        ReviewerVote,
         Meta(description="approve: it may be merged. reject: it must not. abstain: you cannot tell."),
     ]
     confidence: Annotated[float, Meta(ge=0, le=1, description="How sure you are of the verdict, from 0 to 1.")]

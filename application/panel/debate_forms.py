@@ -211,7 +211,7 @@ class _Response(Struct, frozen=True):
     text: Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in a few sentences.")]
 
 
-_Entry = TypeVar("_Entry", _Response, "_Ruling")
+_Entry = TypeVar("_Entry", _Response, "_DebateRuling")
 
 
 class _Responses(Struct, frozen=True):
@@ -236,7 +236,7 @@ def make_defence_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[Object
     return AnswerForm(_RESPOND, schema, read)
 
 
-class _Ruling(Struct, frozen=True):
+class _DebateRuling(Struct, frozen=True):
     objection: _Id
     ruling: Annotated[
         ObjectionRuling, Meta(description="upheld: it is right. refuted: it is wrong. open: neither is shown.")
@@ -244,13 +244,13 @@ class _Ruling(Struct, frozen=True):
     reason: Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in a sentence or two.")]
 
 
-class _Rulings(Struct, frozen=True):
-    rulings: Annotated[tuple[_Ruling, ...], Meta(description="One ruling on each objection.")]
+class _DebateRulings(Struct, frozen=True):
+    rulings: Annotated[tuple[_DebateRuling, ...], Meta(description="One ruling on each objection.")]
 
 
 def make_rulings_form(due: Sequence[DebateObjection]) -> AnswerForm[tuple[RuledObjection, ...]]:
     """The form in which these objections are ruled on: each once."""
-    fields = _build_fields(_Rulings, due)
+    fields = _build_fields(_DebateRulings, due)
     schema = _build_schema(_RULE, "Rule on all objections. Call this exactly once.", fields)
 
     def read(given: JsonObject) -> tuple[RuledObjection, ...]:

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Fields, Label
+from quorum.application.answer_fields import NOT_EMPTY, AnswerLabel, Fields
 from quorum.application.events.event_bus import EventBus
 from quorum.application.identifiers import generate_id
 from quorum.application.panel.panel import MODERATOR, NoFormAnswer, Panel, PanelQuestion
@@ -77,7 +77,7 @@ class _Draft(Struct, frozen=True):
 class _DraftDifference(PointEntry, frozen=True):
     text: Annotated[str, Meta(pattern=NOT_EMPTY, description="What they say differently, in a sentence.")]
     answers: Annotated[
-        tuple[Label, ...], Meta(min_length=1, description="The labels of the drafts that it is about.")
+        tuple[AnswerLabel, ...], Meta(min_length=1, description="The labels of the drafts that it is about.")
     ]
 
 

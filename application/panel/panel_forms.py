@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias, TypeVar
 
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Fields, Label
+from quorum.application.answer_fields import NOT_EMPTY, AnswerLabel, Fields
 from quorum.application.fence import render_fenced
 from quorum.application.structured_answer import AnswerForm, Unreadable
 from quorum.domain.panel.cost_estimate import LONGEST_SHOWN_ANSWER
@@ -183,7 +183,7 @@ ANSWER_REVIEWS = ReviewQuestions(REVIEWER_SYSTEM, render_for_review, make_review
 
 
 Answers: TypeAlias = Annotated[
-    tuple[Label, ...], Meta(min_length=1, description="The labels of the answers that say so.")
+    tuple[AnswerLabel, ...], Meta(min_length=1, description="The labels of the answers that say so.")
 ]
 
 

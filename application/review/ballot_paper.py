@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Remark
+from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, OptionalText
 from quorum.application.fence import render_fenced
 from quorum.application.ports.models import LlmGateway
 from quorum.application.review.quorum_policy import QuorumPolicy
@@ -29,7 +29,7 @@ from quorum.domain.text.json_value import JsonObject
 BALLOT_TOOL = "cast_ballot"
 
 
-class Verdict(StrEnum):
+class ReviewerVote(StrEnum):
     """The votes that a reviewer can cast."""
 
     APPROVE = Vote.APPROVE.value
@@ -42,7 +42,7 @@ Reason: TypeAlias = Annotated[str, Meta(pattern=NOT_EMPTY, description="Why, in 
 
 class _CallBallot(Struct, frozen=True):
     verdict: Annotated[
-        Verdict,
+        ReviewerVote,
         Meta(description="approve: it may run as it is. reject: it must not. abstain: you cannot tell."),
     ]
     in_scope: Annotated[
@@ -56,12 +56,12 @@ class _CallBallot(Struct, frozen=True):
     confidence: Confidence
     reason: Reason
     objection: Annotated[
-        Remark,
+        OptionalText,
         Meta(
             description="The part of the call that you object to, copied word for word from its arguments or "
             "its diff. Empty where there is none."
         ),
-    ] = Remark()
+    ] = OptionalText()
 
 
 _FIELDS = Fields(_CallBallot)

@@ -13,7 +13,7 @@ from quorum.application.review.ballot_paper import (
     BALLOT_TOOL,
     BallotPaper,
     Reason,
-    Verdict,
+    ReviewerVote,
     add_lens,
     cut_reason,
     render_fenced_task,
@@ -89,7 +89,7 @@ def make_plan_ballot_paper(
     )
 
 
-class _Objection(Struct, frozen=True):
+class _PlanObjection(Struct, frozen=True):
     claim: Annotated[str, Meta(pattern=NOT_EMPTY, description="What is wrong, and what would put it right.")]
     severity: Annotated[Severity, Meta(description="How bad it would be.")]
     task: Annotated[
@@ -99,13 +99,14 @@ class _Objection(Struct, frozen=True):
 
 class _PlanBallot(Struct, frozen=True):
     verdict: Annotated[
-        Verdict, Meta(description="approve: it is a good plan. reject: it is not. abstain: you cannot tell.")
+        ReviewerVote,
+        Meta(description="approve: it is a good plan. reject: it is not. abstain: you cannot tell."),
     ]
     in_scope: Annotated[InScope, Meta(description="Whether what the person asked covers all of it.")]
     confidence: Confidence
     reason: Reason
     objections: Annotated[
-        tuple[_Objection, ...],
+        tuple[_PlanObjection, ...],
         Meta(max_length=_MOST_OBJECTIONS, description="What is wrong with the plan; empty where nothing is."),
     ]
 
@@ -128,7 +129,7 @@ def _read_ballot(fields: Fields[_PlanBallot], given: JsonObject, reviewer: str) 
     read = fields.read(given)
     if any(each.task not in (None, *fields.words["task"]) for each in read.objections):
         raise fields.refuse("task")
-    if read.verdict is Verdict.REJECT and not read.objections:
+    if read.verdict is ReviewerVote.REJECT and not read.objections:
         raise Unreadable('who rejects must name at least one of the "objections"')
     return Ballot(
         reviewer=reviewer,

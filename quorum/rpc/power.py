@@ -16,7 +16,7 @@ from textual.widgets import Input, OptionList, TextArea
 
 from quorum.domain.review.mode import Mode
 from quorum.tui.keys.commands import COMMANDS
-from quorum.tui.session.facts import PLAN_WORDS
+from quorum.tui.session.plan_words import PLAN_WORDS
 
 Power: TypeAlias = Literal["free", "approval", "never"]
 

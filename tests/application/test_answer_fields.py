@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct
 
-from quorum.application.answer_fields import NOT_EMPTY, Confidence, Fields, Label, Remark
+from quorum.application.answer_fields import NOT_EMPTY, AnswerLabel, Confidence, Fields, OptionalText
 from quorum.application.structured_answer import Unreadable
 
 
@@ -30,8 +30,8 @@ class Drawing(Struct, frozen=True):
     strokes: Annotated[tuple[Stroke, ...], Meta(max_length=2, description="Its strokes.")]
     words: Annotated[tuple[Annotated[str, Meta(pattern=NOT_EMPTY)], ...], Meta(description="Words.")] = ()
     owner: Annotated[str | None, Meta(description="Whose.")] = None
-    remark: Annotated[Remark, Meta(description="Anything else.")] = Remark()
-    likes: Annotated[tuple[Label, ...], Meta(min_length=1, description="What is like it.")] = ()
+    remark: Annotated[OptionalText, Meta(description="Anything else.")] = OptionalText()
+    likes: Annotated[tuple[AnswerLabel, ...], Meta(min_length=1, description="What is like it.")] = ()
 
 
 FIELDS = Fields(
@@ -84,7 +84,7 @@ def test_an_answer_is_read_into_the_struct() -> None:
         confidence=1.0,
         title="Sun",
         strokes=(Stroke("B", 3), Stroke("A", 0)),
-        likes=(Label("A"), Label("3"), Label("['A']")),
+        likes=(AnswerLabel("A"), AnswerLabel("3"), AnswerLabel("['A']")),
     )
 
 

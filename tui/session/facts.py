@@ -1,7 +1,4 @@
-"""What header, status bar and commands tell of a session, in words.
-
-The words that `/plan` takes besides what is to be planned.
-"""
+"""What header, status bar and commands tell of a session, in words."""
 
 from __future__ import annotations
 
@@ -12,11 +9,7 @@ from quorum.application.view.status import Book, SessionStatus
 from quorum.domain.conversation.effort import Effort, format_model
 from quorum.domain.errors import ProviderErrorKind
 from quorum.domain.events.event import RetryScheduled
-from quorum.tui.screens.accounts.sheet import format_cost, render_spending
-
-LEAVE, DROP = "off", "drop"
-PLAN_WORDS = frozenset({LEAVE, DROP})
-
+from quorum.tui.screens.accounts.spending import format_cost, render_spending
 
 _TICK_TOLERANCE_SECS = 0.1  # a tick that comes a little early has its second gone by all the same
 _IN_SHORT = {

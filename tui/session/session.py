@@ -17,7 +17,8 @@ from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.tui.keys.choices import CYCLED_MODES, EFFORTS
-from quorum.tui.session.facts import DROP, LEAVE, SessionFacts
+from quorum.tui.session.facts import SessionFacts
+from quorum.tui.session.plan_words import DROP, LEAVE
 
 if TYPE_CHECKING:
     from quorum.application.ports.storage import SessionArchive

@@ -177,7 +177,7 @@ _WRITES = (
 )
 
 
-class Line(Protocol):
+class SandboxLine(Protocol):
     """Builds what runs a command in the sandbox."""
 
     def __call__(
@@ -194,7 +194,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
     description: str | None = None
     network: bool = True
-    line: Line | None = None
+    line: SandboxLine | None = None
     is_left: bool = False
     opens_git: bool = False
     offers_git: bool = False

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quorum.tui.chat.controllers.host import ChatHost, CurrentSession
 from quorum.tui.prompt_box.prompt import Prompt
 from quorum.tui.prompt_box.prompt_text import REFUSAL, is_prompt
-from quorum.tui.session.facts import PLAN_WORDS
+from quorum.tui.session.plan_words import PLAN_WORDS
 
 if TYPE_CHECKING:
     from quorum.tui.session.session import Session

@@ -10,7 +10,8 @@ from quorum.application.view.status import Book
 from quorum.domain.conversation.cost import CapStanding, Spending
 from quorum.domain.text.amounts import format_amount, format_tokens
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.accounts.sheet import AccountSheet, format_cost, render_spending
+from quorum.tui.screens.accounts.sheet import AccountSheet
+from quorum.tui.screens.accounts.spending import format_cost, render_spending
 
 _COLUMNS = ("in", "out", "cache read", "cache write", "reasoning", "cost")
 _WIDTHS = (7, 7, 7, 7, 10, 11)

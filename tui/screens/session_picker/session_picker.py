@@ -17,7 +17,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.sessions.past_session import SessionSummary, select_own_sessions
 from quorum.domain.text.amounts import format_age, format_amount, shorten_home
 from quorum.domain.text.printable import make_printable
-from quorum.tui.screens.accounts.sheet import format_dollars
+from quorum.tui.screens.accounts.spending import format_dollars
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame, QueryInput
 from quorum.tui.widgets.line_list import LineList, Move
 
