@@ -353,7 +353,7 @@ class AgentRun:
                 raise ToolError(end.output or "the agent says that it failed")
             return end.output or "done"
 
-        await self._put(self._tools.read(call), wait_for_agent, answer)
+        self._put(self._tools.read(call), wait_for_agent, answer)
         with suppress(ToolError):
             await answer
             return True
@@ -401,20 +401,24 @@ class AgentRun:
             answer.set_result(done)
             return done
 
-        await self._put(call, perform, answer)
+        if (task := self._put(call, perform, answer)) is not None:
+            await asyncio.wait({task})  # what the agent does next is none of its doing: it has been looked at
         return await answer
 
-    async def _put(self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]) -> None:
+    def _put(
+        self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]
+    ) -> asyncio.Task[None] | None:
         """Have the runtime decide about a call and carry it out; `answer` fails where it is not carried out."""
         if self._is_over or self._is_stopping:
             answer.set_exception(ToolError("not run: the turn is over"))
-            return
+            return None
         for allowed in tuple(self._allowed.values()):
             allowed.settle(None)
         self._waiting += 1
         task = asyncio.create_task(self._run(call, perform, answer))
         self._tasks[task] = answer
         task.add_done_callback(self._tasks.pop)
+        return task
 
     async def _run(self, call: ProposedCall, perform: Perform, answer: asyncio.Future[str]) -> None:
         why = "not run: the turn is over"
