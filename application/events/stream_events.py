@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import assert_never
 
-from quorum.domain.conversation import response as stream
+from quorum.domain.conversation import response
 from quorum.domain.events import event as events
 
 
@@ -22,14 +22,14 @@ class StreamEvents:
         self._texts: list[str] = []
         self._kind: type[events.TextDelta | events.ReasoningDelta] = events.TextDelta
 
-    def add_event(self, event: stream.StreamEvent) -> None:
+    def add_event(self, event: response.StreamEvent) -> None:
         """Show it at the latest when the event loop comes round, and before anything that is taken later."""
         match event:
-            case stream.Delta(text):
+            case response.Delta(text):
                 self._join(events.TextDelta, text)
-            case stream.StreamedReasoning(text):
+            case response.StreamedReasoning(text):
                 self._join(events.ReasoningDelta, text)
-            case stream.Completed() | stream.CompletedResponse() | stream.Error():
+            case response.Completed() | response.CompletedResponse() | response.Error():
                 self.flush()  # the answer ends here: the run tells how when that is recorded
             case _:
                 self.flush()
@@ -51,18 +51,18 @@ class StreamEvents:
         self._texts.append(text)
 
 
-def translate_stream_event(event: stream.StreamEvent) -> events.Event | None:
+def translate_stream_event(event: response.StreamEvent) -> events.Event | None:
     """The event to show for it; None where the run itself announces the same fact when it is recorded."""
     match event:
-        case stream.Delta(text):
+        case response.Delta(text):
             return events.TextDelta(text=text)
-        case stream.StreamedReasoning(text):
+        case response.StreamedReasoning(text):
             return events.ReasoningDelta(text=text)
-        case stream.StreamedToolCall(index=index, id=id_, name=name, arguments_delta=delta):
+        case response.StreamedToolCall(index=index, id=id_, name=name, arguments_delta=delta):
             return events.ToolCallDelta(index=index, id=id_, name=name, arguments_delta=delta)
-        case stream.StreamedPromptProgress(read=read, total=total):
+        case response.StreamedPromptProgress(read=read, total=total):
             return events.PromptProgressed(read=read, total=total)
-        case stream.StreamRetry():
+        case response.StreamRetry():
             return events.RetryScheduled(
                 attempt=event.attempt,
                 delay_secs=event.delay_secs,
@@ -70,7 +70,7 @@ def translate_stream_event(event: stream.StreamEvent) -> events.Event | None:
                 attempts=event.attempts,
                 kind=event.kind,
             )
-        case stream.Completed() | stream.CompletedResponse() | stream.Error():
+        case response.Completed() | response.CompletedResponse() | response.Error():
             return None
         case _:
             assert_never(event)

@@ -25,7 +25,7 @@ from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.importing import claude as claude_sessions
 from quorum.infrastructure.importing import codex as codex_sessions
-from quorum.infrastructure.importing import other_agents as opencode_sessions
+from quorum.infrastructure.importing import other_agents
 from quorum.infrastructure.importing.places import ImportPlaces
 from quorum.infrastructure.importing.session_files import ReadSource, SessionSource
 from quorum.infrastructure.secrets.known import SessionSecrets
@@ -38,7 +38,7 @@ _AHEAD = 3  # sessions a process that are read before they are written
 _READERS: Mapping[str, ReadSource] = {
     claude_sessions.AGENT: claude_sessions.read_claude_session,
     codex_sessions.AGENT: codex_sessions.read_codex_session,
-    opencode_sessions.AGENT: opencode_sessions.read_opencode_session,
+    other_agents.AGENT: other_agents.read_opencode_session,
 }
 
 
@@ -64,7 +64,7 @@ def list_sources(agents: Iterable[str], places: ImportPlaces) -> tuple[list[Sess
     lists: Mapping[str, Callable[[], Iterator[SessionSource]]] = {
         "claude": lambda: claude_sessions.list_claude_sessions(places.locate("CLAUDE_CONFIG_DIR", ".claude")),
         "codex": lambda: codex_sessions.list_codex_sessions(places.locate("CODEX_HOME", ".codex")),
-        "opencode": lambda: opencode_sessions.list_opencode_sessions(places.locate_data("opencode")),
+        "opencode": lambda: other_agents.list_opencode_sessions(places.locate_data("opencode")),
     }
     for agent in agents:
         try:

@@ -12,7 +12,6 @@ from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.screens.timeline import chart
-from quorum.tui.screens.timeline import chart as drawing
 from quorum.tui.screens.timeline.chart import Axis, Columns
 from quorum.tui.screens.timeline.timeline_screen import TimelineScreen
 from tests.support.app_stage import on_stage
@@ -209,7 +208,8 @@ async def test_ten_thousand_calls_cost_only_the_rows_in_sight(monkeypatch):
         script += [turn_finished(RunStatus.COMPLETED)]
     app = Timeline(*script)
     drawn = []
-    monkeypatch.setattr(chart, "draw_row", lambda *args: drawn.append(1) or drawing.draw_row(*args))
+    draw_row = chart.draw_row
+    monkeypatch.setattr(chart, "draw_row", lambda *args: drawn.append(1) or draw_row(*args))
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.pause()
         assert "turn 999" in app.marked()

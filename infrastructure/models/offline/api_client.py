@@ -19,11 +19,7 @@ from quorum.domain.conversation.response import (
     TextBlock,
     ToolUseBlock,
 )
-from quorum.infrastructure.models.offline import phrases as editing
-from quorum.infrastructure.models.offline import phrases as japanese
-from quorum.infrastructure.models.offline import phrases as looking
-from quorum.infrastructure.models.offline import phrases as running
-from quorum.infrastructure.models.offline import wording
+from quorum.infrastructure.models.offline import phrases, wording
 from quorum.infrastructure.models.offline.requests import (
     MAX_REQUESTS,
     HelpWanted,
@@ -76,25 +72,25 @@ def _asks_for_help(scanner: Scanner) -> bool:
 def _parse_next_requests(scanner: Scanner) -> list[Request]:
     found = match_verb(scanner.text, scanner.pos)
     if found is None:
-        if (spoken := japanese.parse_requests(scanner)) is not None:
+        if (spoken := phrases.parse_requests(scanner)) is not None:
             return spoken
         raise Misread(_explain_unknown(scanner))
     verb, phrase, scanner.pos = found
     match verb:
         case Verb.READ:
-            return looking.read(scanner)
+            return phrases.read(scanner)
         case Verb.LIST:
-            return looking.list_folders(scanner)
+            return phrases.list_folders(scanner)
         case Verb.FIND | Verb.GREP | Verb.GLOB:
-            return looking.find(scanner, verb)
+            return phrases.find(scanner, verb)
         case Verb.REPLACE:
-            return editing.replace(scanner, phrase)
+            return phrases.replace(scanner, phrase)
         case Verb.WRITE:
-            return editing.write(scanner)
+            return phrases.write(scanner)
         case Verb.RUN:
-            return running.run(scanner)
+            return phrases.run(scanner)
         case Verb.PLAN:
-            return running.plan(scanner)
+            return phrases.plan(scanner)
         case Verb.HELP:
             raise Misread("Ask for help on its own.")
         case _:

@@ -9,7 +9,6 @@ import pytest
 
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.file_index import finder as finder_module
-from quorum.infrastructure.file_index import finder as listing
 from quorum.infrastructure.file_index.finder import WorkspaceFiles, list_files, walk_files
 
 
@@ -127,8 +126,10 @@ async def test_listing_fetches_nothing_by_a_program_that_a_repository_names_also
         ("remote.origin.uploadpack", str(program)),
     ):
         git(clone, "config", name, value)
-    older = {name: value for name, value in listing.GIT_ENVIRONMENT.items() if name != "GIT_NO_LAZY_FETCH"}
-    monkeypatch.setattr(listing, "GIT_ENVIRONMENT", older)
+    older = {
+        name: value for name, value in finder_module.GIT_ENVIRONMENT.items() if name != "GIT_NO_LAZY_FETCH"
+    }
+    monkeypatch.setattr(finder_module, "GIT_ENVIRONMENT", older)
 
     await all_of(clone)
 

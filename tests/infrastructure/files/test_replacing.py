@@ -16,7 +16,6 @@ from quorum.domain.calls.access import Access
 from quorum.domain.errors import StaleSeal, ToolError
 from quorum.infrastructure.blocking import Stop
 from quorum.infrastructure.files import replacing
-from quorum.infrastructure.files import replacing as in_place
 from quorum.infrastructure.files.file_metadata import find_other_names
 from quorum.infrastructure.files.replacing import replace_file
 from quorum.infrastructure.files.transaction import FileStep, change_together
@@ -192,7 +191,7 @@ def test_a_write_that_fails_in_the_middle_gives_the_former_content_back(
             raise OSError(errno.EIO, "the disk is broken")
         return write(descriptor, data, place)
 
-    monkeypatch.setattr(in_place.os, "pwrite", fail_once)
+    monkeypatch.setattr(replacing.os, "pwrite", fail_once)
 
     with pytest.raises(ToolError, match="the disk is broken"):
         replace(file)
@@ -206,7 +205,7 @@ def test_what_cannot_be_given_back_is_kept_beside_it(file: Path, monkeypatch: py
     def fail(*_: object) -> int:
         raise OSError(errno.EIO, "the disk is broken")
 
-    monkeypatch.setattr(in_place.os, "pwrite", fail)
+    monkeypatch.setattr(replacing.os, "pwrite", fail)
 
     with pytest.raises(ToolError, match="its former content is in") as failed:
         replace(file)

@@ -13,9 +13,7 @@ from quorum.domain.errors import LedgerError
 from quorum.domain.review.questions import RemoteAnswer
 from quorum.infrastructure.config.schema import StorageTable
 from quorum.infrastructure.storage import open_storage, read_schema_state, upgrade_schema
-from quorum.infrastructure.store.ledger import sqlite_file as condition
-from quorum.infrastructure.store.ledger import sqlite_file as file_format
-from quorum.infrastructure.store.ledger import upgrading
+from quorum.infrastructure.store.ledger import sqlite_file, upgrading
 from quorum.infrastructure.store.ledger.sqlite_file import VERSION, name_revision
 from quorum.infrastructure.store.migrations import running
 from quorum.infrastructure.store.postgres import server, tables
@@ -58,7 +56,7 @@ def add_revision(folder: Path, monkeypatch: pytest.MonkeyPatch, more: str = "") 
     monkeypatch.setattr(running, "_configure", configure_with_later)
     for module in (server, tables, postgres_upgrading):
         monkeypatch.setattr(module, "REVISION", "0005")
-    for module in (condition, file_format, upgrading):
+    for module in (sqlite_file, sqlite_file, upgrading):
         monkeypatch.setattr(module, "VERSION", 3)
 
 

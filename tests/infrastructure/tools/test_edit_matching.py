@@ -5,7 +5,7 @@ from difflib import SequenceMatcher
 import pytest
 
 from quorum.domain.errors import ToolError
-from quorum.infrastructure.tools.builtin import edit_file as matching
+from quorum.infrastructure.tools.builtin import edit_file
 from quorum.infrastructure.tools.builtin.edit_file import replace_text
 
 
@@ -26,7 +26,7 @@ def _complaint(content: str, old: str) -> str:
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> type[Counting]:
     Counting.compared = 0
-    monkeypatch.setattr(matching, "SequenceMatcher", Counting)
+    monkeypatch.setattr(edit_file, "SequenceMatcher", Counting)
     return Counting
 
 

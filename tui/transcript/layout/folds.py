@@ -8,7 +8,7 @@ from itertools import islice
 from quorum.application.view.entries import AnswerEntry, Batch, Call, Entry, Restoration
 from quorum.application.view.look_runs import find_segment
 from quorum.application.view.panel_entry import PanelEntry
-from quorum.tui.transcript.draw import cards as look_groups
+from quorum.tui.transcript.draw import cards
 from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 
 
@@ -16,9 +16,9 @@ def set_open(entry: Entry, part: int | None, is_open: bool) -> bool:
     """Unfold or fold a part of an entry; whether that changed anything."""
     foldable = _find_foldable(entry, part)
     if isinstance(foldable, Batch):
-        if look_groups.is_open(foldable) is is_open:
+        if cards.is_open(foldable) is is_open:
             return False
-        look_groups.set_looks_open(foldable, is_open)
+        cards.set_looks_open(foldable, is_open)
     elif foldable is None or foldable.expanded is is_open:
         return False
     else:
@@ -34,7 +34,7 @@ def _find_foldable(
     entry: Entry, part: int | None
 ) -> Batch | Call | AnswerEntry | Restoration | PanelEntry | None:
     match entry:
-        case Batch() if part == look_groups.LOOKS:
+        case Batch() if part == cards.LOOKS:
             return entry
         case Batch() if part is not None:
             return entry.calls[part]
@@ -47,7 +47,7 @@ def _find_foldable(
 def set_all_open(entries: Sequence[Entry], is_open: bool) -> None:
     """Unfold everything, or fold it."""
     for entry in entries:
-        parts = (look_groups.LOOKS, *range(len(entry.calls))) if isinstance(entry, Batch) else range(1)
+        parts = (cards.LOOKS, *range(len(entry.calls))) if isinstance(entry, Batch) else range(1)
         for part in parts:
             set_open(entry, part, is_open)
 
@@ -69,7 +69,7 @@ def toggle_line(page: TranscriptLayout, line: int) -> bool:
         foldable.toggled ^= {target.fold}
         entry.version += 1
         return True
-    is_unfolded = look_groups.is_open(foldable) if isinstance(foldable, Batch) else foldable.expanded
+    is_unfolded = cards.is_open(foldable) if isinstance(foldable, Batch) else foldable.expanded
     is_further_down = page.find_position(place, offset, 0).rank > 0
     return not (is_unfolded and is_further_down) and set_open(entry, target.place, not is_unfolded)
 
