@@ -257,7 +257,11 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
         (b"", "text/event-stream", "ended before the answer was complete"),
         (b"data: {\n\n", "text/event-stream", "is not valid JSON"),
         (b"data: {", "text/event-stream", "the connection ended in the middle of the answer"),
-        (b'data: {"choices": [{"del\n', "text/event-stream", "the connection ended in the middle of the answer"),
+        (
+            b'data: {"choices": [{"del\n',
+            "text/event-stream",
+            "the connection ended in the middle of the answer",
+        ),
         (b"data: [1]\n\n", "text/event-stream", "is not a JSON object"),
     ],
 )
