@@ -12,6 +12,7 @@ from quorum.domain.conversation.history import Conversation, UserMessage
 from quorum.domain.conversation.response import (
     Completed,
     CompletedResponse,
+    ContentBlock,
     Delta,
     Error,
     LlmResponse,
@@ -26,6 +27,8 @@ from quorum.domain.conversation.response import (
 from quorum.domain.errors import ConversationError, ProviderError
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
+
+CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 
 
 class ArrivingAnswer:
@@ -68,6 +71,32 @@ class ShapedExchange:
         """Send the conversation as it is shaped."""
         shaped = replace(request, messages=await self._shape(request.messages))
         return await self._exchange.exchange(shaped, on_event)
+
+
+class ContinuingExchange:
+    """Implements `LlmExchange` over another. An answer whose stream breaks off is continued once; where no text
+    of it arrived, it is asked for anew."""
+
+    def __init__(self, exchange: LlmExchange) -> None:
+        self._exchange = exchange
+        self.model = exchange.model
+
+    async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
+        """Send the conversation, and return the whole answer."""
+        arriving = ArrivingAnswer(on_event)
+        try:
+            return await self._exchange.exchange(request, arriving)
+        except ProviderError as broken:
+            if not broken.broke_off:
+                raise
+            begun = arriving.build_partial(self.model, broken)
+        if begun is None:
+            return await self._exchange.exchange(request, on_event)
+        continued = Conversation(request.messages)
+        continued.add_response(begun)
+        continued.add_user(CONTINUE_PROMPT)
+        rest = await self._exchange.exchange(replace(request, messages=continued.messages), on_event)
+        return replace(rest, content=_join_content(begun.content, rest.content))
 
 
 class ConversationSession:
@@ -167,12 +196,20 @@ class ConversationSession:
             raise
 
 
+def _join_content(begun: Sequence[ContentBlock], rest: Sequence[ContentBlock]) -> tuple[ContentBlock, ...]:
+    """The blocks of an answer in two parts; text that goes on is one block, as a reader of it expects."""
+    last, first = begun[-1], rest[0] if rest else None
+    if isinstance(last, TextBlock) and isinstance(first, TextBlock):
+        return (*begun[:-1], TextBlock(last.text + first.text), *rest[1:])
+    return (*begun, *rest)
+
+
 def open_session(
     exchange: LlmExchange, conversation: Conversation, system: str, shape: MessageShaper | None, effort: Effort
 ) -> ConversationSession:
     """A session that sends a conversation, with its messages shaped before."""
     shaped = exchange if shape is None else ShapedExchange(exchange, shape)
-    return ConversationSession(shaped, conversation, system=system, effort=effort)
+    return ConversationSession(ContinuingExchange(shaped), conversation, system=system, effort=effort)
 
 
 def _ignore_event(_event: StreamEvent) -> None:

@@ -199,6 +199,18 @@ class ProviderErrorKind(StrEnum):
     DAMAGED_STREAM = "damaged_stream"
 
 
+_BREAKS = frozenset(
+    {
+        ProviderErrorKind.CONNECTION,
+        ProviderErrorKind.TIMEOUT,
+        ProviderErrorKind.RATE_LIMIT,
+        ProviderErrorKind.OVERLOADED,
+        ProviderErrorKind.SERVER,
+        ProviderErrorKind.DAMAGED_STREAM,
+    }
+)
+
+
 class ProviderError(QuorumError):
     """A request to a model failed.
 
@@ -232,3 +244,8 @@ class ProviderError(QuorumError):
         self.request_id = request_id
         self.retry_after = retry_after
         self.partial = partial
+
+    @property
+    def broke_off(self) -> bool:
+        """Whether the stream of an answer that had begun ended early, so that its rest may be asked for."""
+        return self.partial and self.kind in _BREAKS

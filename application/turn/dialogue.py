@@ -8,15 +8,13 @@ from decimal import Decimal
 from typing import Protocol, TypeVar
 
 from quorum.application.cancellation import run_shielded
-from quorum.application.conversation_session import ArrivingAnswer
+from quorum.application.conversation_session import CONTINUE_PROMPT, ArrivingAnswer
 from quorum.application.empty_answer import render_empty_answer_reply
 from quorum.application.events.event_bus import EventBus
 from quorum.application.events.stream_events import StreamEvents
 from quorum.application.ports.models import LlmExchange, LlmRequest, ToolChoice
 from quorum.application.ports.workspace import SecretFinder
-from quorum.application.turn.fallback_models import OUTAGES
 from quorum.application.turn.mentions import Mentions
-from quorum.application.turn.recovery import CONTINUE_PROMPT
 from quorum.application.turn.run_tally import RunTally
 from quorum.application.turn.steering import PendingMessages
 from quorum.application.turn.switchable_session import SwitchableSession
@@ -60,7 +58,6 @@ from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 
 # What ends a stream and may not end the next one.
-_BREAKS = frozenset((*OUTAGES, ProviderErrorKind.DAMAGED_STREAM))
 _TOO_LONG = "left out, as the request with it was too long for {model}"
 
 
@@ -364,7 +361,7 @@ class Dialogue:
         try:
             response = await self._request(tally, tool_choice, continues=continues)
         except ProviderError as error:
-            if error.partial and error.kind in _BREAKS:
+            if error.broke_off:
                 continues = await self._prepare_continuation(error, asked) or continues
             elif self._context_keeper is None or not await self._context_keeper.make_room(
                 self._session.answering, error
@@ -373,7 +370,7 @@ class Dialogue:
                 raise
             response = await self._repeat(tally, tool_choice, continues=continues)
         if tool_choice == "auto":
-            response = await self._repeat_if_a_call_is_cut(response, tally)
+            response, continues = await self._repeat_if_a_call_is_cut(response, tally, continues=continues)
         await run_shielded(self._accept(response, tally, continues=continues))
         return response
 
@@ -435,26 +432,33 @@ class Dialogue:
         if messages and isinstance(messages[-1], AssistantMessage):
             await self.add(UserMessage(CONTINUE_PROMPT))
 
-    async def _repeat_if_a_call_is_cut(self, cut: LlmResponse, tally: RunTally) -> LlmResponse:
-        """Repeat the request with more room if its answer ended in the middle of a call, and return the answer.
+    async def _repeat_if_a_call_is_cut(
+        self, cut: LlmResponse, tally: RunTally, *, continues: bool
+    ) -> tuple[LlmResponse, bool]:
+        """Repeat the request with more room if its answer ended in the middle of a call, and once more if that
+        breaks off. Returns the answer, and whether it continues another.
 
         Where the model cannot give more, it is the answer as it was, which is counted already.
         """
         tokens = self._compute_larger_output(cut)
         if tokens is None:
-            return cut
+            return cut, continues
         self._stream.flush()
         tally.count(cut.usage, self._count(cut.usage))
         self._events.note(RequestRepeated(max_output_tokens=tokens))
+        asked = self.conversation.messages
         try:
-            return await self._request(tally, max_output_tokens=tokens)
+            return await self._request(tally, max_output_tokens=tokens, continues=continues), continues
         except ProviderError as error:
+            if error.broke_off:
+                continues = await self._prepare_continuation(error, asked) or continues
+                return await self._request(tally, max_output_tokens=tokens, continues=continues), continues
             if error.partial or error.kind not in (ProviderErrorKind.BAD_REQUEST, ProviderErrorKind.TOO_LONG):
                 raise
             await self._events.record(
                 ErrorOccurred(message=f"{self._session.answering} gives no longer answer: {error}")
             )
-            return replace(cut, usage=Usage())
+            return replace(cut, usage=Usage()), continues
 
     def _compute_larger_output(self, cut: LlmResponse) -> int | None:
         """Return how many tokens to ask for instead; None if the answer needs no more, or there are no more."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from quorum.application.calls.approval import AskedBefore
 from quorum.application.calls.tool_runtime import ToolBatch
+from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.identifiers import generate_id
 from quorum.domain.calls.execution import Orphan, Outcome, ToolExecutionContext
 from quorum.domain.calls.tool import ToolCall
@@ -26,7 +27,6 @@ from quorum.domain.sessions.replayed_calls import build_subagent_end
 from quorum.domain.sessions.state import CallEnd, OpenCall
 from quorum.domain.text.amounts import format_amount
 
-CONTINUE_PROMPT = "Your last answer broke off. Continue exactly where it stopped."
 CONTINUE_CUT_OFF = "Your answer was cut off by the output limit. Continue exactly where you stopped."
 LIMIT_REACHED = (
     "not run: the limit of {limit} tool turns is reached. Say where things stand and what is left to do."

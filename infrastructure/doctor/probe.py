@@ -13,6 +13,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from quorum.application.conversation_session import ConversationSession
 from quorum.domain.calls.tool_parser import ToolParser
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
@@ -229,7 +230,8 @@ async def _ask(
 
 async def _ask_for_word(question: Question, model: str, gateway: ProviderRegistry) -> tuple[Finding, Usage]:
     started = time.monotonic()
-    response = await gateway.open_session(model, Conversation(), "").send(_PROBE_PROMPT)
+    # An answer that breaks off is what is looked for, so none is continued.
+    response = await ConversationSession(gateway.open_exchange(model), Conversation()).send(_PROBE_PROMPT)
     took = f"in {format_duration(time.monotonic() - started)}, {_format_tokens(response.usage)}"
     if response.lack is None:
         return report_ok("request", f"{question.about}: answered {took}"), response.usage

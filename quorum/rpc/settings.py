@@ -106,25 +106,15 @@ class LiveSettings:
 
     async def _apply(self, key: str, value: object, hand: Hand) -> str:
         """Go by a value; why that cannot be, empty where it can. Raises RpcError."""
-        from quorum.domain.errors import QuorumError
         from quorum.tui.settings.effects import apply_setting
 
         if (key, value) in _LOOSENING:
             hand.demand(f"{key} = {value}")
         session = self._require_session() if key in _OF_SESSION else self._app.chat.current.session
         try:
-            match key:
-                case "agent.consensus_level" if session is not None:
-                    await session.choose_consensus(str(value), "")
-                case "agent.strategy" if session is not None:
-                    await session.choose_consensus("", str(value))
-                case _:
-                    return await apply_setting(key, value, app=self._app, session=session, keys={})
-        except QuorumError as error:
-            return str(error)
+            return await apply_setting(key, value, app=self._app, session=session, keys={})
         finally:
             self._app.chat.refresh_state()
-        return ""
 
     def _describe_expected(self, key: str) -> str:
         match key:

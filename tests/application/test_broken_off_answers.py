@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quorum.application.turn.recovery import CONTINUE_PROMPT
+from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.view.entries import AnswerEntry, Notice
 from quorum.application.view.session_view import SessionView
 from quorum.domain.conversation.history import AssistantMessage, UserMessage

@@ -10,11 +10,14 @@ from typing import Any, cast
 import pytest
 
 from quorum.application.answer_limit import MOST_CHARACTERS
+from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.panel.debate import Debate
 from quorum.application.panel.discussion import Discussion
 from quorum.application.panel.ensemble import Ensemble
 from quorum.application.panel.panel_session import NoPanelAnswer, PanelSession
+from quorum.domain.conversation.history import AssistantMessage, UserMessage
 from quorum.domain.conversation.response import REFUSAL, LlmResponse, TextBlock
+from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.events.event import (
     AnswerDefended,
     AnswerRevised,
@@ -25,8 +28,9 @@ from quorum.domain.events.event import (
     PanelConcluded,
     PanelReviewed,
 )
+from quorum.domain.panel.panel_answer import AnswerStatus
 from tests.support.builders import a_call, calls_response
-from tests.support.fake_session import Step
+from tests.support.fake_session import FakeSession, Step
 from tests.support.panel_room import DOWN, PanelRoom, reviews, text
 
 SCORES = {"a": reviews(B=5, C=5), "b": reviews(A=9, C=5), "c": reviews(A=9, B=5)}
@@ -160,3 +164,52 @@ async def test_where_all_fail_each_is_named_and_nobody_else_is_asked(form: Any, 
     assert str(failed.value).count(said or "it said nothing") == 3
     assert all(f"p/{name}: " in str(failed.value) for name in "abc")
     assert room.requests("mod") == 0
+
+
+CUT = ProviderError("the stream broke off", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
+
+
+async def test_an_answer_in_a_panel_that_breaks_off_is_continued_once() -> None:
+    form, scripts = discussed(Ensemble)
+    scripts["a"][:1] = [Step(answer=CUT, first=("use a ",)), text("queue")]
+    scripts["a"][-1], scripts["c"][-1] = reviews(C=5), reviews(A=9)
+    scripts["b"][:1] = [Step(answer=CUT, first=("half ",)), Step(answer=CUT, first=("of it",))]
+    room = PanelRoom(form, scripts)
+
+    await room.discuss()
+
+    answers = {event.answer.label: event.answer for event in room.seen.of(PanelAnswered)}
+    assert (answers["A"].status, answers["A"].text) == (AnswerStatus.ANSWERED, "use a queue")
+    assert (answers["B"].status, answers["B"].text) == (AnswerStatus.FAILED, "half of it")
+    sent = next(session.sent for session in room.gateway.sessions if session.model == "p/a")
+    assert isinstance(sent[1].messages[-2], AssistantMessage)
+    assert sent[1].messages[-1] == UserMessage(CONTINUE_PROMPT)
+
+
+async def test_an_answer_in_a_form_that_breaks_off_within_its_fields_is_asked_for_once_more() -> None:
+    session = FakeSession([Step(answer=CUT), reviews(B=5, C=7)])
+
+    response = await session.send_with_tools("score", (), on_event=lambda _event: None)
+
+    assert [call.tool_name for call in response.tool_calls()] == ["review_answers"]
+    first, again = session.sent
+    assert again.messages == first.messages
+
+
+async def test_text_and_fields_of_an_answer_in_two_parts_are_one_answer() -> None:
+    session = FakeSession([Step(answer=CUT, first=("I ",)), reviews(B=5)])
+
+    response = await session.send_with_tools("score", (), on_event=lambda _event: None)
+
+    assert (response.text_content(), len(response.tool_calls())) == ("I ", 1)
+    assert [type(message) for message in session.conversation.messages] == [UserMessage, AssistantMessage]
+
+
+async def test_a_refusal_in_the_middle_of_an_answer_is_not_asked_again() -> None:
+    refused = ProviderError("no", kind=ProviderErrorKind.AUTHENTICATION, partial=True)
+    session = FakeSession([Step(answer=refused, first=("I ",)), text("never")])
+
+    with pytest.raises(ProviderError):
+        await session.send("score")
+
+    assert len(session.sent) == 1

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorum.application.conversation_session import CONTINUE_PROMPT
 from quorum.application.session.agent_session import AgentSession
-from quorum.application.turn.recovery import CONTINUE_PROMPT
 from quorum.application.turn.run_agent import RunAgent
 from quorum.domain.calls.execution import ToolExecutionContext
 from quorum.domain.conversation.effort import Effort

@@ -57,6 +57,27 @@ async def test_the_same_request_is_sent_once_more_with_room_for_a_longer_answer(
     assert sum((e.usage for e in bench.observer.of(UsageCounted)), Usage()) == report.usage  # type: ignore[attr-defined]
 
 
+async def test_a_repeat_that_breaks_off_is_continued_once() -> None:
+    broken = ProviderError("cut", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
+    bench = Bench(CUT, Step(answer=broken, first=("half ",)), LlmResponse.from_text("done"))
+
+    report = await bench.agent.execute("go")
+
+    assert (report.status, report.text) == (RunStatus.COMPLETED, "half done")
+    assert [sent.max_output_tokens for sent in bench.session.sent] == [None, 32_000, 32_000]
+
+
+async def test_a_repeat_that_breaks_off_twice_fails_the_turn_and_keeps_what_arrived() -> None:
+    broken = ProviderError("cut", kind=ProviderErrorKind.DAMAGED_STREAM, partial=True)
+    steps = [Step(answer=broken, first=("half ",)), Step(answer=broken, first=("an ",))]
+    bench = Bench(CUT, *steps, LlmResponse.from_text("never"))
+
+    report = await bench.agent.execute("go")
+
+    assert report.status is RunStatus.FAILED
+    assert len(bench.session.sent) == 3
+
+
 async def test_no_more_is_asked_for_than_a_known_model_writes_in_one_answer() -> None:
     bench = Bench(CUT, LlmResponse.from_text("done"))
     bench.session.model = "openai/gpt-4o"

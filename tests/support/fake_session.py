@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from quorum.application.conversation_session import ConversationSession
+from quorum.application.conversation_session import ContinuingExchange, ConversationSession
 from quorum.application.ports.models import LlmRequest, MessageShaper, OnStreamEvent, ToolChoice
 from quorum.domain.conversation.effort import Effort
 from quorum.domain.conversation.history import Conversation, Message
@@ -63,7 +63,7 @@ class FakeSession(ConversationSession):
     effort: Effort = Effort.DEFAULT
 
     def __post_init__(self) -> None:
-        super().__init__(self, self.conversation, system=self.system, effort=self.effort)
+        super().__init__(ContinuingExchange(self), self.conversation, system=self.system, effort=self.effort)
 
     async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Take the next answer of the script."""

@@ -6,7 +6,7 @@ from quorum.domain.conversation.session_kind import SessionKind
 from quorum.domain.panel.consensus import ConsensusLevel
 from quorum.domain.plan.phase import PhaseScope
 from tests.support.app_stage import Clock, Stage, on_stage
-from tests.support.fake_agent import say
+from tests.support.fake_agent import hold, say
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +143,17 @@ async def test_settings_opens_the_settings(tmp_path):
         await ready(stage)
         await stage.send("/settings tui")
         await stage.until(lambda: stage.app.chat.refusal == "there are no settings here")
+
+
+async def test_how_far_to_go_is_chosen_while_a_turn_runs(tmp_path):
+    async with on_stage(tmp_path, hold()) as stage:
+        await ready(stage)
+        await stage.send("add a limit")
+        await stage.until(lambda: stage.app.chat.turns.running)
+        await stage.send("/fast")
+        await stage.until(lambda: stage.agent.plans.phase.scope is PhaseScope.FAST)
+        await stage.send("/scope plan-only")
+        await stage.until(lambda: stage.agent.plans.phase.scope is PhaseScope.PLAN_ONLY)
+
+        assert stage.app.chat.turns.running
+        assert stage.agent.prompts == ["add a limit"]

@@ -3,10 +3,14 @@ import asyncio
 import pytest
 
 from quorum.domain.errors import ConfigError
+from quorum.domain.panel.consensus import ConsensusLevel
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
+from quorum.rpc.settings import LiveSettings
+from quorum.tui.settings.effects import is_immediate
 from quorum.tui.settings.settings_screen import SettingsScreen
 from tests.support.app_stage import Stage, on_stage
+from tests.support.fake_agent import hold
 from tests.support.fake_settings import OWN, PROJECT, FakeSettings, a_setting
 
 MODES = ("read-only", "ask", "accept-edits", "quorum", "sandboxed", "auto")
@@ -269,6 +273,28 @@ async def test_a_key_and_a_value_set_it_in_the_persons_own_file_and_at_once(tmp_
         await stage.until(lambda: "is secret" in stage.app.chat.refusal)
         await stage.send("/config max turns")
         await stage.until(lambda: isinstance(stage.app.screen, SettingsScreen))
+
+
+@pytest.mark.parametrize("running", [False, True])
+async def test_what_a_session_can_go_by_is_set_at_once_while_a_turn_runs_too(tmp_path, running):
+    async with on_stage(tmp_path, hold()) as stage:
+        await stage.until(lambda: stage.app.chat.current.session)
+        scope, level = a_setting("agent.phase_scope", '"full"'), a_setting("agent.consensus_level", '"solo"')
+        service = FakeSettings(scope, level)
+        stage.app.open_settings = lambda: service
+        if running:
+            await stage.send("hello")
+            await stage.until(lambda: stage.app.chat.turns.running)
+        await stage.send("/config agent.phase_scope fast")
+        await stage.until(lambda: stage.agent.plans.phase.scope is PhaseScope.FAST)
+        await stage.send("/config agent.consensus_level ensemble")
+        await stage.until(lambda: stage.agent.consensus.current.level is ConsensusLevel.ENSEMBLE)
+
+        assert [key for key, _, _ in service.changes] == ["agent.phase_scope", "agent.consensus_level"]
+
+
+def test_what_a_remote_client_sets_at_once_counts_at_once_here_too():
+    assert {key for key in LiveSettings.KEYS if not is_immediate(key)} == {"models.decision"}
 
 
 async def test_a_scope_is_chosen_by_its_name(tmp_path):

@@ -27,6 +27,9 @@ _TUI = (
 )
 _AT_ONCE = frozenset(
     {
+        "agent.consensus_level",
+        "agent.phase_scope",
+        "agent.strategy",
         "review.mode",
         *(f"tui.{n}" for n in _TUI),
     }
@@ -66,12 +69,28 @@ async def apply_setting(
             app.notifier.by = cast("NotifyBy", value)
         case "tui.screen_reader":
             app.screen_reader = bool(value)
-        case "review.mode" if session is not None:
-            return await session.set_mode(str(value))
-        case "agent.phase_scope" if session is not None:
-            return await session.set_scope(str(value))
         case _ if key.startswith("tui.keys."):
             app.rebind(keys)
+        case _ if session is not None:
+            return await _apply_to_session(session, key, str(value))
+    return ""
+
+
+async def _apply_to_session(session: Session, key: str, value: str) -> str:
+    from quorum.domain.errors import QuorumError
+
+    try:
+        match key:
+            case "review.mode":
+                return await session.set_mode(value)
+            case "agent.phase_scope":
+                return await session.set_scope(value)
+            case "agent.consensus_level":
+                await session.choose_consensus(value, "")
+            case "agent.strategy":
+                await session.choose_consensus("", value)
+    except QuorumError as error:
+        return str(error)
     return ""
 
 

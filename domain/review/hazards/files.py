@@ -266,6 +266,8 @@ _READERS = frozenset(
         *("s3cmd", "ssh-add", "mail", "mutt", "ftp", "sftp", "tftp", "read", "mapfile"),
     }
 )
+FILE_PROGRAMS = _READERS | _TO_LAST | _TO_ALL | {"rm", "unlink", "shred", "rmdir", "chmod", "chown"}
+"""Programs whose operands are files, so that a bare word behind them names one."""
 _FILES_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "findstr"})
 _SECRET_WORDS = re.compile(
     r"(?i)passw(or)?d|passwd|api[_.-]?key|secret|private[_ .]key|begin (rsa|openssh|ec|dsa)|access_key"

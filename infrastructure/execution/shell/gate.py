@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorum.domain.replacing import replace
 from quorum.domain.review.path_policy import PathPolicy, is_git_folder_name
 from quorum.domain.shell.command_line import (
-    UNKNOWN_WORDS,
     JudgedCommand,
     Redirect,
     ShellVerdict,
@@ -35,10 +35,12 @@ from quorum.infrastructure.execution.shell.repository import (
     list_named_folders,
     read_sign_in_settings,
 )
-from quorum.infrastructure.execution.shell.script import read_script
 from quorum.infrastructure.execution.shell.words import Opaque
 from quorum.infrastructure.files.searching import Sensitivity
 from quorum.infrastructure.files.workspace import Location, escape_path
+
+if TYPE_CHECKING:
+    from quorum.infrastructure.execution.shell.named_paths import NamedPaths
 
 _MOST_FOLDERS = 8
 
@@ -195,20 +197,27 @@ class ShellGate:
     def _judge(self, command: str, cwd: Path) -> ShellVerdict:
         line = parse(command, LoopNames(Inspection(os.path.realpath(cwd), self._policy, self._programs)))
         if line.unclear is not None:
-            started = _list_started(command, cwd, is_exact=False)
+            started, named = _look_through(command, cwd, is_exact=False)
             return ShellVerdict(
                 kind=ShellVerdictKind.ASK,
                 reason=f"what it does is not known: {line.unclear}",
                 parts=tuple(JudgedCommand(part, line.unclear) for part in line.commands),
                 unclear=line.unclear,
-                paths_read=_list_named_paths(started, cwd),
+                paths_read=named.read,
+                paths_written=named.written,
                 started=replace(started, doubt=started.doubt or line.unclear) if line.is_misread else started,
             )
         verdict = self._judge_commands(line.commands, cwd)
-        if line.expanded is None or verdict.is_read_only:
-            return replace(verdict, started=_list_started(command, cwd, is_exact=True))
-        # Rules are about the words that programs get, and these are others.
-        return replace(verdict, unclear=line.expanded, started=_list_started(command, cwd, is_exact=False))
+        is_exact = line.expanded is None or verdict.is_read_only
+        started, named = _look_through(command, cwd, is_exact=is_exact, names_paths=not verdict.is_read_only)
+        return replace(
+            verdict,
+            # Rules are about the words that programs get, and where the shell expands some, these are others.
+            unclear=None if is_exact else line.expanded,
+            paths_read=tuple(dict.fromkeys((*verdict.paths_read, *named.read))),
+            paths_written=tuple(dict.fromkeys((*verdict.paths_written, *named.written))),
+            started=started,
+        )
 
     def _judge_commands(self, commands: Sequence[SimpleCommand], cwd: Path) -> ShellVerdict:
         inspection = Inspection(os.path.realpath(cwd), self._policy, self._programs)
@@ -224,18 +233,12 @@ class ShellGate:
         )
 
 
-def _list_started(command: str, cwd: Path, *, is_exact: bool) -> StartedCommands:
-    from quorum.domain.review.started_commands import list_started_commands  # for commands alone
+def _look_through(
+    command: str, cwd: Path, *, is_exact: bool, names_paths: bool = True
+) -> tuple[StartedCommands, NamedPaths]:
+    from quorum.infrastructure.execution.shell.named_paths import look_through  # for commands alone
 
-    paths = {"HOME": os.path.expanduser("~"), "PWD": os.path.abspath(cwd)}
-    return list_started_commands(command, read_script, paths, is_exact=is_exact)
-
-
-def _list_named_paths(started: StartedCommands, cwd: Path) -> tuple[str, ...]:
-    """The files and folders that the words of commands name, as those of an unclear line may be read."""
-    words = (word for command in started.commands for word in command[1:] if UNKNOWN_WORDS not in word)
-    paths = (os.path.join(cwd, word) for word in words if "/" in word and not word.startswith("-"))
-    return tuple(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.lexists(path)))
+    return look_through(command, cwd, is_exact=is_exact, names_paths=names_paths)
 
 
 def _judge_command(inspection: Inspection, command: SimpleCommand) -> Iterator[JudgedCommand]:

@@ -103,6 +103,11 @@ class _Walk:
                 yield from self._assign(node, place)
             case "for_statement":
                 yield from self._walk_loop(node, place)
+            case "file_redirect":  # alone, as in $(< file)
+                given = _Redirected()
+                yield from self._redirect(node, given, place)
+                alone = ScriptCommand((), tuple(given.redirects), writes=place.writes)
+                self._found.append((node.end_byte, alone))
             case "command_substitution" | "process_substitution":
                 inner = replace(place, reads=())
                 yield from ((child, inner) for child in node.children)

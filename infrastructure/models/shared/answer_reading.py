@@ -175,7 +175,7 @@ async def _read_streamed_answer(
         await _read_to_the_end(body)
     else:
         for event in decoder.close():
-            _read_event(event, answer, failures)
+            _read_event(event, answer, failures, may_be_cut=True)
     return answer.build_response()
 
 
@@ -230,7 +230,9 @@ def _answer_in_one_piece(
     return answer.build_response()
 
 
-def _read_event(event: ServerEvent, answer: AnswerReader, failures: Failures) -> None:
+def _read_event(
+    event: ServerEvent, answer: AnswerReader, failures: Failures, *, may_be_cut: bool = False
+) -> None:
     data = event.data.strip()
     if answer.complete or not data or event.name in _SIGNS_OF_LIFE:
         return
@@ -242,9 +244,12 @@ def _read_event(event: ServerEvent, answer: AnswerReader, failures: Failures) ->
     except ValueError as error:
         if event.name == "error":
             raise failures.explain_reported(data, started=answer.started) from error
-        raise failures.explain_damage(
-            "an event of the stream is not valid JSON", started=answer.started
-        ) from error
+        what = (
+            "the connection ended in the middle of the answer"
+            if may_be_cut
+            else "an event of the stream is not valid JSON"
+        )
+        raise failures.explain_damage(what, started=answer.started) from error
     if isinstance(value, str) and event.name == "error":
         raise failures.explain_reported(value, started=answer.started)
     if not isinstance(value, dict):

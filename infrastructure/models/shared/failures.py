@@ -7,7 +7,9 @@ import math
 import re
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -44,7 +46,24 @@ _FIELDS: Mapping[str, float] = {
     "retryaftermilliseconds": 0.001,
     "retrydelay": 1.0,
     "retrydelayms": 0.001,
+    "resetafter": 1.0,
+    "resetafterseconds": 1.0,
+    "resetafterms": 0.001,
+    "resetin": 1.0,
+    "resetsin": 1.0,
+    "resetsinseconds": 1.0,
+    "resetat": 1.0,
+    "resetsat": 1.0,
+    "resettime": 1.0,
+    "retryat": 1.0,
 }
+# A larger number of seconds is a moment since 1970, and of milliseconds a still larger one.
+_FIRST_MOMENT_SECS = 1e9
+_FIRST_MOMENT_MS = 1e12
+_CLOCK = re.compile(r"(\d{1,4}):([0-5]\d):([0-5]\d(?:\.\d{1,9})?)(?![\d:])")
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?\s?(?:Z|UTC|[+-]\d\d:?\d\d)?", re.IGNORECASE
+)
 _UNITS: Mapping[str, float] = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(
     r"(\d{1,9}(?:\.\d{1,9})?)\s{0,3}"
@@ -55,7 +74,7 @@ _GAP = re.compile(r"\s{0,3}(?:,|and)?\s{0,3}(?=\d)")
 # Only words that ask to come again are about a wait; limits "per 60 s" are not.
 _ASKS = re.compile(
     r"\b(?:(?:try|retry|wait|retrying)(?: your request)?(?: again)?(?: in| after| for| at least| about)?"
-    r"|again in|again after|(?:reset|resets|available)(?: again)? in)\s{0,3}[:=~]?\s{0,3}(?=\d)",
+    r"|(?:again|retry|resets?|available|wait)(?: again)? (?:in|after|at|until|on))\s{0,3}[:=~]?\s{0,3}(?=\d)",
     re.IGNORECASE,
 )
 
@@ -107,10 +126,10 @@ def _read_wait(value: JsonValue, unit: float) -> float | None:
         case bool():
             return None
         case int() | float():
-            return _keep_sane(value * unit)
+            return _keep_sane(_count_from_now(value, unit))
         case str():
             try:
-                return _keep_sane(float(value) * unit)
+                return _keep_sane(_count_from_now(float(value), unit))
             except ValueError:
                 return _read_duration(value[:_LONGEST_SEARCHED].strip())
         case Mapping():  # a duration of Google's in two fields
@@ -134,6 +153,10 @@ def _read_sentence(text: str) -> float | None:
 
 def _read_duration(text: str) -> float | None:
     """Read the parts at the beginning of a text, such as "1m30.5s" or "2 minutes and 3 seconds"."""
+    if (clock := _CLOCK.match(text)) is not None:
+        return float(clock[1]) * 3600 + float(clock[2]) * 60 + float(clock[3])
+    if (moment := _MOMENT.match(text)) is not None:
+        return _compute_seconds_until(moment[0])
     seconds, position = None, 0
     while (part := _PART.match(text, position)) is not None:
         seconds = (seconds or 0.0) + float(part[1]) * _find_unit(part[2].lower())
@@ -141,6 +164,23 @@ def _read_duration(text: str) -> float | None:
         gap = _GAP.match(text, position)
         position = gap.end() if gap is not None else position
     return seconds
+
+
+def _count_from_now(number: float, unit: float) -> float:
+    """Seconds to wait, where a number is so many units, or a moment."""
+    if not number >= _FIRST_MOMENT_SECS:  # not a number, too
+        return number * unit
+    moment = number / 1000 if number >= _FIRST_MOMENT_MS else number
+    return max(0.0, moment - time.time())
+
+
+def _compute_seconds_until(text: str) -> float | None:
+    """Seconds until a moment, which has passed already where it is 0; without a zone it is in UTC."""
+    try:
+        moment = datetime.fromisoformat(re.sub(r"\s?(?:UTC|Z)$", "+00:00", text, flags=re.IGNORECASE))
+        return max(0.0, moment.replace(tzinfo=moment.tzinfo or UTC).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _find_unit(name: str) -> float:

@@ -246,7 +246,7 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
         await rig.server.disconnected.wait()
 
 
-@pytest.mark.long(after=7)
+@pytest.mark.long(after=9)
 @pytest.mark.parametrize(
     ("body", "content_type", "words"),
     [
@@ -256,6 +256,12 @@ async def test_cancelling_closes_the_connection(rig: ServerRig) -> None:
         (b'{"error": {"message": "no such plan"}}', "application/json", "no such plan"),
         (b"", "text/event-stream", "ended before the answer was complete"),
         (b"data: {\n\n", "text/event-stream", "is not valid JSON"),
+        (b"data: {", "text/event-stream", "the connection ended in the middle of the answer"),
+        (
+            b'data: {"choices": [{"del\n',
+            "text/event-stream",
+            "the connection ended in the middle of the answer",
+        ),
         (b"data: [1]\n\n", "text/event-stream", "is not a JSON object"),
     ],
 )

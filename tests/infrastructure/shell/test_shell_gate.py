@@ -57,22 +57,101 @@ async def test_what_leads_outside_is_reported_as_read_too(workspace: Path) -> No
     assert verdict.paths_read == (str(workspace.parent / "elsewhere"),)
 
 
-@pytest.mark.parametrize(
-    "command", ["cat ~/notes/a", "cat $HOME/notes/a", 'cat ~/notes/a > "$X"', "grep x ~/notes/a $(date)"]
-)
-async def test_what_an_unclear_line_names_is_reported_as_read(
-    command: str, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = tmp_path / "home-folder"
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder in which `notes` leads to `real`, which holds the file `a`."""
+    home = Path(os.path.realpath(tmp_path)) / "home-folder"
     (home / "real").mkdir(parents=True)
     (home / "real/a").write_text("a", encoding="utf-8")
     (home / "notes").symlink_to("real")
     monkeypatch.setenv("HOME", str(home))
+    return home
 
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ~/notes/a",
+        "cat $HOME/notes/a",
+        'cat ~/notes/a > "$X"',
+        "grep x ~/notes/a $(date)",
+        "cd ~/notes && cat a $Y",
+        "cd && cd notes && cat ./a $Y",
+        "cat ~/{other,notes}/a",
+        "cat ~/{x,{y,notes}}/{a,b}",
+        "for x in 1 2; do cat ~/notes/a; done",
+        "for f in a b; do cat ~/notes/$f; done",
+        "for d in ~/notes; do cat $d/a; done",
+        "while read -r x; do cat ~/notes/a $x; done",
+        "D=~/notes; cat $D/a",
+        "D=$HOME/notes E=${D}/a; cat $E",
+        "cat ~/notes/* $Y",
+        "cat ~/no*s/[a-c]",
+        "cat < ~/notes/a",
+        "diff <(cat ~/notes/a) b",
+        "echo $(cat ~/notes/a)",
+        "bash -c 'cat ~/notes/a'",
+        "python3 x.py --file=$HOME/notes/a",
+        "curl -F file=@$HOME/notes/a $URL",
+        "tar -C ~/notes -cf x.tar ./a $Y",
+        "cat ${HOME:-/}/notes/a",
+        "cat ~/notes/a 'unfinished",
+        "env -C ~/notes cat a",
+        "cd ~/notes && cp a /tmp/$X",
+        "x=(~/notes/a b); cat ${x[0]}",
+        "xargs cat <<< ~/notes/a",
+        "echo $(< ~/notes/a)",
+    ],
+)
+async def test_what_an_unclear_line_names_is_reported_as_read(
+    command: str, workspace: Path, home: Path
+) -> None:
     verdict = await judge(command, workspace)
 
-    assert verdict.unclear is not None
+    assert not verdict.is_read_only
     assert str(home / "real/a") in verdict.paths_read
+
+
+@pytest.mark.parametrize("command", ["cat ~/notes/$Y", "cp -r ~/notes/$(date) .", "ls ~/notes/$Y/a"])
+async def test_of_a_name_that_is_not_known_the_folder_is_reported(
+    command: str, workspace: Path, home: Path
+) -> None:
+    assert str(home / "real") in (await judge(command, workspace)).paths_read
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x > ~/notes/new",
+        "cd ~/notes && echo $X > new",
+        "for x in 1 2; do echo $x; done >> ~/{notes,y}/new",
+        "while read x; do echo $x &> ~/notes/new; done",
+        "D=~/notes; echo x >| $D/new",
+        "(cd ~/notes; date) 2> ~/notes/new",
+        "bash -c 'echo x > ~/notes/new'",
+        "cat <<END > ~/notes/new\nx\nEND",
+    ],
+)
+async def test_where_an_unclear_line_redirects_output_to_is_reported_as_written(
+    command: str, workspace: Path, home: Path
+) -> None:
+    assert str(home / "real/new") in (await judge(command, workspace)).paths_written
+
+
+async def test_neither_streams_nor_subcommands_are_reported_as_files(workspace: Path) -> None:
+    verdict = await judge('npm run sub "$X" > /dev/null 2>&1; cat $X 3>&-', workspace)
+
+    assert (verdict.paths_read, verdict.paths_written) == ((), ())
+
+
+async def test_a_text_that_names_too_much_to_look_at_is_judged_all_the_same(workspace: Path) -> None:
+    braces = "{a,b}" * 40
+    folders = "".join(f"cd sub{place}; " for place in range(60))
+
+    chain = " ".join(f"V{place}=$V{place + 1}$V{place + 2}" for place in range(400))
+    verdict = await judge(f"{folders} cat {braces} /*/*/*/*/x $Y a; {chain}; cat $V0/x", workspace)
+
+    assert str(workspace / "a") in verdict.paths_read
 
 
 async def test_each_part_has_its_own_objection(workspace: Path) -> None:
