@@ -222,8 +222,8 @@ class GitWorktrees:
         return Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
 
     def _check_out(self, folder: Path, *arguments: str) -> None:
-        """Add a worktree, its files under the settings that hold in it: what git copies for it may include others
-        than those of the repository."""
+        """Add a worktree, its files under the settings that hold in it: what git copies for it may include
+        other files than in the repository."""
         self._run("worktree", "add", "--quiet", "--no-checkout", *arguments)
         try:
             GitWriter(folder, self._environ).run("reset", "--hard", "--quiet", "--no-recurse-submodules")
