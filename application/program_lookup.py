@@ -92,7 +92,7 @@ def select_runner_settings(words: Sequence[str], folder: str) -> dict[str, str]:
 
     `npx` would take options of node from its `.npmrc`, and `python -m` any module that lies there.
     """
-    if list(_list_packages(words)):
+    if _is_package_runner(words):
         return {"npm_config_location": "global"}
     if module := find_python_module(words):
         place = os.path.join(folder, module.partition(".")[0])
@@ -112,13 +112,18 @@ def find_python_module(words: Sequence[str]) -> str:
     return ""
 
 
+def _is_package_runner(words: Sequence[str]) -> bool:
+    runner = os.path.basename(words[0]) if words else ""
+    return runner in _PACKAGE_RUNNERS or bool(
+        _RUNNING_COMMANDS.get(runner, frozenset()).intersection(words[1:2])
+    )
+
+
 def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The packages that a runner is given, each with the usual name of its program."""
-    runner, rest = os.path.basename(words[0]) if words else "", list(words[1:])
-    if runner not in _PACKAGE_RUNNERS and (
-        not rest or rest.pop(0) not in _RUNNING_COMMANDS.get(runner, frozenset())
-    ):
+    if not _is_package_runner(words):
         return
+    rest = list(words[1 if os.path.basename(words[0]) in _PACKAGE_RUNNERS else 2 :])
     named: list[str] = []
     while rest:
         option, equals, value = rest.pop(0).partition("=")

@@ -147,7 +147,9 @@ def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Ma
     folder = str(machine.root)
     (machine.root / "own.py").write_text("")
 
-    assert select_runner_settings(("npx", "-y", "server"), folder) == {"npm_config_location": "global"}
+    for line in ("npx -y server", "npx -y ./server", "npx -c server", "npm exec github:nobody/server"):
+        assert select_runner_settings(line.split(), folder) == {"npm_config_location": "global"}, line
+    assert select_runner_settings(("npm", "run", "server"), folder) == {}
     assert select_runner_settings(("/usr/bin/python3", "-I", "-m", "server"), folder) == {"PYTHONSAFEPATH": "1"}
     assert select_runner_settings(("python3.12", "-m", "own.server"), folder) == {}
     assert select_runner_settings(("python3", "main.py", "-m", "server"), folder) == {}
