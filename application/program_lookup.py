@@ -7,6 +7,7 @@ process: what a command in one may write is no program for another.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,16 @@ from quorum.domain.text.paths import is_below_any
 _writable: list[Sequence[str]] = []
 _MOST_LINKS = 40
 _OWN_NAME = "quorum"
+_PACKAGE_RUNNERS = frozenset({"npx", "pnpx", "bunx"})
+_RUNNING_COMMANDS = {
+    "npm": frozenset({"exec", "x"}),
+    "pnpm": frozenset({"exec", "dlx"}),
+    "yarn": frozenset({"dlx", "exec"}),
+    "bun": frozenset({"x"}),
+}
+_NAMING_OPTIONS = frozenset({"-p", "--package"})
+_PACKAGE = re.compile(r"(?:@[\w.~-]+/)?(\w[\w.~-]*)(?:@[^/]*)?")
+_PYTHON = re.compile(r"python[0-9.]*")
 
 
 def note_writable(folders: Sequence[str]) -> None:
@@ -50,6 +61,82 @@ def filter_path(path: str | None, more: Sequence[str] = ()) -> str:
 def filter_environment(environment: Mapping[str, str], more: Sequence[str] = ()) -> dict[str, str]:
     """The same environment with such a PATH."""
     return {**environment, "PATH": filter_path(environment.get("PATH"), more)}
+
+
+def find_local_package(words: Sequence[str], folder: str, more: Sequence[str] = ()) -> str | None:
+    """What a runner of packages, as `npx`, would start in a folder in place of an installed package.
+
+    It looks into `node_modules` there and above; None where it finds none that a command may write.
+    """
+    closed, names = _list_writable(more), list(_list_packages(words))
+    above = os.path.realpath(folder)
+    while names and _leads_through(above, closed):
+        for package, program in names:
+            for place in (os.path.join("node_modules", package), os.path.join("node_modules/.bin", program)):
+                if os.path.lexists(path := os.path.join(above, place)):
+                    return path
+        above = os.path.dirname(above)
+    return None
+
+
+def explain_local_package(words: Sequence[str], path: str) -> str:
+    """Why such a package is not started, one clause."""
+    return (
+        f"{os.path.basename(words[0])} would start {path}, where commands of a session may write, and outside "
+        "the sandbox; name that program by its absolute path, or one that is installed elsewhere"
+    )
+
+
+def select_runner_settings(words: Sequence[str], folder: str) -> dict[str, str]:
+    """The variables that keep a runner from settings and modules of the folder that it is started in.
+
+    `npx` would take options of node from its `.npmrc`, and `python -m` any module that lies there.
+    """
+    if _is_package_runner(words):
+        return {"npm_config_location": "global"}
+    if module := find_python_module(words):
+        place = os.path.join(folder, module.partition(".")[0])
+        return {} if os.path.lexists(place) or os.path.lexists(f"{place}.py") else {"PYTHONSAFEPATH": "1"}
+    return {}
+
+
+def find_python_module(words: Sequence[str]) -> str:
+    """The module that Python is to run by its name; empty where there is none."""
+    if not words or not _PYTHON.fullmatch(os.path.basename(words[0])):
+        return ""
+    for option, value in zip(words[1:], (*words[2:], ""), strict=False):
+        if option == "-m":
+            return value
+        if not option.startswith("-"):
+            return ""
+    return ""
+
+
+def _is_package_runner(words: Sequence[str]) -> bool:
+    runner = os.path.basename(words[0]) if words else ""
+    return runner in _PACKAGE_RUNNERS or bool(
+        _RUNNING_COMMANDS.get(runner, frozenset()).intersection(words[1:2])
+    )
+
+
+def _list_packages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The packages that a runner is given, each with the usual name of its program."""
+    if not _is_package_runner(words):
+        return
+    rest = list(words[1 if os.path.basename(words[0]) in _PACKAGE_RUNNERS else 2 :])
+    named: list[str] = []
+    while rest:
+        option, equals, value = rest.pop(0).partition("=")
+        if option in _NAMING_OPTIONS:
+            named.append(value if equals else "".join(rest[:1]))
+            rest = rest if equals else rest[1:]
+        elif not option.startswith("-"):
+            named.append(option + equals + value)
+            break
+    for name in named:
+        if match := _PACKAGE.fullmatch(name):
+            package = name[: match.end(1)]
+            yield package, match[1]
 
 
 def select_loader_environment(environment: Mapping[str, str]) -> dict[str, str]:

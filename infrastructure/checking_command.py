@@ -142,7 +142,7 @@ class CheckingCommand:
         try:
             is_confined = sandbox is not None and isinstance(sandbox.detect_state(), SandboxOn)
             program, environment = find_declared_program(
-                name, self._environment, cwd=self._workspace, is_confined=is_confined
+                name, arguments, self._environment, cwd=self._workspace, is_confined=is_confined
             )
             argv = (program, *arguments)
             if sandbox is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -12,6 +13,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import quorum
+from quorum.application.program_lookup import find_python_module
 from quorum.domain.review.path_policy import OwnCode
 from quorum.domain.text.paths import is_below_any
 from quorum.infrastructure.config.schema import Settings
@@ -22,6 +24,7 @@ _INSTALLED = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _MOST_ENTRIES = 300_000
 _NOT_OF_OTHERS = frozenset({"quorum", "__main__", "sitecustomize", "usercustomize"})
+_WORD_PARTS = re.compile(r"[\s=\"'`;|&<>(){},]+")
 # They name programs of the person's own by a path, perhaps with arguments.
 _PROGRAM_VARIABLES = ("VISUAL", "EDITOR", "BROWSER")
 
@@ -214,19 +217,24 @@ def list_own_folders() -> list[str]:
 
 
 def _list_declared_files(settings: Settings, root: Path, environ: Mapping[str, str]) -> Iterator[str]:
-    """The files that are named by the command lines which run outside the sandbox."""
+    """The files that are named by the command lines which run outside the sandbox, also within a word: in the
+    text for a shell, behind an option. A module that Python runs by its name counts with its package."""
     for words in _list_declared_commands(settings, environ):
-        for place, word in enumerate(words):
-            path = os.path.normpath(os.path.join(root, os.path.expanduser(word)))
-            if (place == 0 and "/" not in word) or not os.path.isfile(path):
-                continue
-            yield from _follow_links(path)
+        if module := find_python_module(words):
+            place = os.path.join(root, module.partition(".")[0])
+            yield from (place, f"{place}.py")
+        parts = (part for word in words[1:] for part in (word, *_WORD_PARTS.split(word)))
+        for part in (*(word for word in words[:1] if "/" in word), *parts):
+            path = os.path.normpath(os.path.join(root, os.path.expanduser(part)))
+            if "\0" not in part and os.path.isfile(path):
+                yield from _follow_links(path)
 
 
 def _list_declared_commands(settings: Settings, environ: Mapping[str, str]) -> Iterator[Sequence[str]]:
     yield from (hook.command for hook in settings.hooks if hook.command and not hook.sandbox)
     yield from (tool.command for tool in settings.tools.custom.values() if not tool.sandbox)
     yield from (table.command for table in settings.diagnostics)
+    yield from (table.command for table in settings.agents.values())
     yield from (server.command for server in settings.mcp.servers.values())
     yield from (split_program(table.type, table.program) for table in settings.providers.values())
     yield settings.tui.statusline

@@ -28,11 +28,13 @@ _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f\\]")
 _TRAILING = ".,;:!?)]}>*_"
 _MOST_CHARS = 150
 _MOST_QUERY_CHARS = 60
-# A word is shorter, and has no digits in it.
+# A word is shorter, and has no digits in it; in an address the sum of those with digits counts as well.
 _LONGEST_WORD = 32
 _LONGEST_MIXED = 12
-_WORD = re.compile(r"[A-Za-z0-9+=]+")
-_IS_MIXED = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])")
+_MOST_WITH_DIGITS = 15
+_WORD = re.compile(r"[^\W_]+(?:[+=]+[^\W_]*)*")
+_HAS_DIGIT = re.compile(r".*\d")
+_IS_MIXED = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
 
 
 class WebSources(Struct, frozen=True, kw_only=True):
@@ -120,7 +122,9 @@ def _list_known_hosts(sources: WebSources) -> frozenset[str]:
 
 def _carries_data(address: SplitResult) -> bool:
     shown = unquote(f"{address.path}?{address.query}")
-    return len(shown) > _MOST_CHARS or len(address.query) > _MOST_QUERY_CHARS or _has_data(shown)
+    if len(shown) > _MOST_CHARS or len(address.query) > _MOST_QUERY_CHARS or _has_data(shown):
+        return True
+    return sum(map(len, filter(_HAS_DIGIT.match, _WORD.findall(shown)))) > _MOST_WITH_DIGITS
 
 
 def _has_data(text: str) -> bool:

@@ -211,6 +211,12 @@ _ALONE = frozenset({("--version",), ("version",), ("stash", "list"), ("worktree"
 _NO_PAGER = frozenset({"--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs"})
 _GLOB = frozenset("*?[\\")
 _FEW = re.compile(r"-n?[1-9]")
+_COUNT = re.compile(r"-[0-9]+|-[A-Za-z]*n[0-9]*|--max.*")
+_LIMITING = frozenset({"-n", "-NUM"})
+# With these `git show` walks through commits that are not named one by one.
+_MANY = frozenset({"--all", "--branches", "--tags", "--remotes", "--walk-reflogs", "--not"})
+_RANGE = re.compile(r"\.\.|^\^|\^-")
+_MOST_SHOWN = 9
 # In a format these start the program that checks signatures, with all that the person's settings let it do.
 _SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
 
@@ -289,8 +295,12 @@ def _reaches_history(name: str, use: Use, words: Sequence[str]) -> bool:
     if name == "grep":
         # What is no path is a commit, in which other files may stand than in the last one.
         return bool(use.paths)
-    # A limit counts the commits that were chosen, and not those among which it was chosen.
-    return name == "log" and (bool(_CHOOSING & use.options) or not any(map(_FEW.fullmatch, words)))
+    if name == "show":
+        names_range = any(map(_RANGE.search, use.operands)) or len(use.operands) > _MOST_SHOWN
+        return names_range or bool(_MANY & use.options)
+    # A limit counts the commits that were chosen, and not those among which it was chosen; the last one holds.
+    is_limited = bool(_LIMITING & use.options) and all(map(_FEW.fullmatch, filter(_COUNT.fullmatch, words)))
+    return name == "log" and (bool(_CHOOSING & use.options) or not is_limited)
 
 
 def _list_limits(spec: GitSpec, use: Use) -> tuple[str, ...]:

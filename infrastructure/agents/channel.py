@@ -9,6 +9,11 @@ from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 from quorum.application.cancellation import run_to_end
+from quorum.application.program_lookup import (
+    explain_local_package,
+    find_local_package,
+    select_runner_settings,
+)
 from quorum.domain.errors import ProviderError, ProviderErrorKind
 from quorum.domain.text.json_text import make_encoder
 from quorum.domain.text.json_value import JsonObject, JsonValue
@@ -78,12 +83,15 @@ class AgentChannel:
     @classmethod
     async def open(cls, launch: AgentLaunch, cwd: str, peer: ChannelPeer) -> AgentChannel:
         """Start the program. Raises ProviderError."""
+        if local := find_local_package(launch.words, cwd):
+            text = explain_local_package(launch.words, local)
+            raise ProviderError(text, kind=ProviderErrorKind.CONFIGURATION)
         async with AsyncExitStack() as resources:
             try:
                 process = await resources.enter_async_context(
                     open_program(
                         launch.words,
-                        environment=launch.environ,
+                        environment={**launch.environ, **select_runner_settings(launch.words, cwd)},
                         cwd=cwd,
                         stdin=asyncio.subprocess.PIPE,
                         stderr=asyncio.subprocess.PIPE,

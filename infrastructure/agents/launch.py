@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from quorum.application.program_lookup import explain_missing, find_program
+from quorum.application.program_lookup import explain_missing, filter_environment, find_program
 from quorum.domain.errors import ConfigError
 from quorum.infrastructure.config.agents_table import AgentProgramTable
 from quorum.infrastructure.config.schema import Settings
@@ -108,7 +108,11 @@ def find_launch(name: str, settings: Settings, environ: Mapping[str, str]) -> Ag
     return AgentLaunch(
         name=name,
         words=(found, *arguments),
-        environ={**build_command_environment(environ, list_key_names(settings)), **added, **given},
+        environ={
+            **filter_environment(build_command_environment(environ, list_key_names(settings))),
+            **added,
+            **given,
+        },
         timeout_secs=table.timeout_secs,
         asking_mode=known.asking_mode if known is not None else "",
         takes_files=known.takes_files if known is not None else True,

@@ -8,7 +8,14 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.application.program_lookup import (
+    explain_local_package,
+    explain_missing,
+    filter_environment,
+    find_local_package,
+    find_program,
+    select_runner_settings,
+)
 from quorum.domain.errors import QuorumError
 from quorum.domain.text.json_value import JsonObject
 from quorum.infrastructure.execution.commands.fed_process import start_with_payload
@@ -44,6 +51,8 @@ class StatusCommand:
         program = await asyncio.to_thread(find_program, name, path)
         if program is None:
             raise StatusCommandError(await asyncio.to_thread(explain_missing, name, path))
+        if local := await asyncio.to_thread(find_local_package, self._argv, str(self._cwd)):
+            raise StatusCommandError(explain_local_package(self._argv, local))
         output, errors = bytearray(), CommandOutput(_MOST_BYTES)
 
         def feed(data: bytes) -> None:
@@ -54,7 +63,8 @@ class StatusCommand:
                 (program, *self._argv[1:]),
                 json.dumps(session, ensure_ascii=False).encode("utf-8", "replace"),
                 cwd=self._cwd,
-                environment=filter_environment(self._environment),
+                environment=filter_environment(self._environment)
+                | select_runner_settings(self._argv, str(self._cwd)),
                 timeout_secs=TIMEOUT_SECS,
                 on_output=feed,
                 on_errors=errors.feed,

@@ -308,7 +308,7 @@ class CommandHook(UniformHook):
         try:
             confinement = self._sandbox.confine() if self._sandbox is not None else Confinement()
             program, environment = find_declared_program(
-                name, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
+                name, words, self._environment, cwd=self._cwd, is_confined=confinement.is_confined
             )
         except ToolError as error:
             raise HookFailure(str(error)) from error

@@ -113,7 +113,7 @@ class InstructionFiles:
             text = self._read_text(path, inside)
             if text is not None and text.strip():
                 first = Instruction(file=str(path), label=self._label(path, scope), text=text)
-                imported = self._find_imports(first, scope, depth=1, seen={os.path.realpath(path)})
+                imported = self._find_imports(first, scope, depth=1, seen={_find_place(path)})
                 return InstructionFile(folder=str(folder), scope=scope, parts=(first, *imported))
         return None
 
@@ -126,7 +126,7 @@ class InstructionFiles:
         inside = self._find_project(Path(importer.file)) if scope is InstructionScope.PROJECT else None
         for name in _IMPORT.findall(_CODE.sub("", importer.text)):
             path = _resolve(name.rstrip("."), Path(importer.file).parent)
-            canonical = os.path.realpath(path)
+            canonical = _find_place(path)
             if canonical in seen or len(seen) > _MOST_IMPORTS:
                 continue
             text = self._read_text(path, inside)
@@ -151,6 +151,13 @@ class InstructionFiles:
             return plain
         relative = os.path.relpath(plain, base)
         return relative if scope is InstructionScope.PROJECT else f"~/{relative}"
+
+
+def _find_place(path: Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except OSError:  # a link was changed while it was followed
+        return str(path)
 
 
 def _resolve(name: str, folder: Path) -> Path:

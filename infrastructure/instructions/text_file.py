@@ -27,10 +27,10 @@ def read_bytes(
     def may_be_read(found: str) -> bool:
         return (inside is None or Path(found).is_relative_to(inside)) and not is_sensitive(found)
 
-    canonical = Path(os.path.realpath(path))
-    if not may_be_read(str(canonical)):
-        return None
     try:
+        canonical = Path(os.path.realpath(path))  # raises where a link is changed while it is followed
+        if not may_be_read(str(canonical)):
+            return None
         refuse_held(canonical)
         descriptor = os.open(canonical, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):

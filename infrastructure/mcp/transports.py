@@ -8,7 +8,14 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorum.application.program_lookup import explain_missing, filter_environment, find_program
+from quorum.application.program_lookup import (
+    explain_local_package,
+    explain_missing,
+    filter_environment,
+    find_local_package,
+    find_program,
+    select_runner_settings,
+)
 from quorum.domain.errors import ToolError
 from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.config.program_tables import McpServerTable
@@ -70,12 +77,13 @@ def open_transport(
         )
     from quorum.infrastructure.mcp.stdio_transport import StdioTransport
 
+    if local := find_local_package(table.command, str(cwd)):
+        raise ToolError(make_printable(explain_local_package(table.command, local), newlines=False))
     environment = _build_environment(table, environ, secret_names, credentials)
     path = find_program(_locate_program(table), environment.get("PATH"))
     assert path is not None  # `find_obstacle` has found it
-    return StdioTransport(
-        server, (path, *table.command[1:]), cwd=cwd, environment=filter_environment(environment)
-    )
+    ours = filter_environment(environment) | select_runner_settings(table.command, str(cwd))
+    return StdioTransport(server, (path, *table.command[1:]), cwd=cwd, environment=ours)
 
 
 def _locate_program(table: McpServerTable) -> str:

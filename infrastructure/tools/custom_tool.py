@@ -290,7 +290,7 @@ class CustomTool:
         given = build_command_environment(self._inherited, self._secret_names)
         try:
             program, environment = find_declared_program(
-                name, given, cwd=self._root, is_confined=confinement.is_confined
+                name, words, given, cwd=self._root, is_confined=confinement.is_confined
             )
         except ToolError as error:
             raise ToolError(

@@ -185,7 +185,7 @@ class GitWorktrees:
         self._check_place(folder)
         if has_branch and onto and base:
             self._run("worktree", "prune")
-            self._run("worktree", "add", "--quiet", str(folder), branch)
+            self._check_out(folder, str(folder), branch)
             known = Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
             return self._describe_opened(known, is_new=False, is_checked_out=True)
         if has_branch:
@@ -218,8 +218,18 @@ class GitWorktrees:
         # Before the branch is there: whoever finds it knows where it began, also after a crash in between.
         self._run("config", f"branch.{branch}.quorumOnto", onto)
         self._run("config", f"branch.{branch}.quorumBase", base)
-        self._run("worktree", "add", "--quiet", "-b", branch, str(folder), base)
+        self._check_out(folder, "-b", branch, str(folder), base)
         return Worktree(name=name, folder=str(folder), branch=branch, base=base, onto=onto)
+
+    def _check_out(self, folder: Path, *arguments: str) -> None:
+        """Add a worktree, its files under the settings that hold in it: what git copies for it may include
+        other files than in the repository."""
+        self._run("worktree", "add", "--quiet", "--no-checkout", *arguments)
+        try:
+            GitWriter(folder, self._environ).run("reset", "--hard", "--quiet", "--no-recurse-submodules")
+        except (ToolError, OSError) as error:
+            self._run("worktree", "remove", "--force", str(folder))
+            raise WorktreeRefused(f"the files cannot be checked out: {error}") from error
 
     def _make_folder(self, folder: Path) -> None:
         try:

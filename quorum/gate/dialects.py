@@ -289,7 +289,9 @@ class ClaudeDialect:
 
     def read(self, payload: JsonObject, environment: Mapping[str, str], folder: str) -> CallerRequest:
         """What a hook is given on standard input. Raises BadPayload."""
-        project = environment.get("CLAUDE_PROJECT_DIR") or folder
+        # Codex does not set it, and may have it from another agent that started it.
+        is_set = self._caller is not HookCaller.CODEX
+        project = (is_set and environment.get("CLAUDE_PROJECT_DIR")) or folder
         unknown = self._caller is HookCaller.UNKNOWN
         caller = HookCaller.CLAUDE_CODE if unknown else self._caller  # whose form it has
         return _read_hook(caller.value, payload, environment, project)

@@ -73,6 +73,40 @@ def test_files_of_command_lines_that_run_outside_the_sandbox_are_protected(tmp_p
     assert protected == {*names, "link"} - {"held.sh"}
 
 
+def test_files_within_the_words_of_such_command_lines_and_modules_of_python_are_protected(
+    tmp_path: Path,
+) -> None:
+    for name in ("agent.py", "check.sh", "first.js", "line.sh", "editor.sh", "other.py"):
+        (tmp_path / name).write_text("")
+    policy = protect(
+        tmp_path,
+        {
+            "agents": {"mine": {"command": ["python3", "agent.py"]}},
+            "hooks": [{"event": "before_tool_call", "command": ["sh", "-c", './check.sh "$1"; true']}],
+            "mcp": {
+                "servers": {
+                    "a": {"command": ["node", "--require=./first.js", "/usr/lib/server.js"]},
+                    "b": {"command": ["python3", "-m", "server.main"]},
+                }
+            },
+            "tui": {"statusline": ["bash", "-lc", "exec ./line.sh"]},
+        },
+        EDITOR=f"env A={tmp_path}/editor.sh vi",
+    )
+
+    asked = (
+        "agent.py",
+        "check.sh",
+        "first.js",
+        "line.sh",
+        "editor.sh",
+        "server/main.py",
+        "server.py",
+        "other.py",
+    )
+    assert [name for name in asked if not policy.is_protected(str(tmp_path / name))] == ["other.py"]
+
+
 def test_the_working_directory_leaves_the_import_path_but_for_what_is_installed_there(tmp_path: Path) -> None:
     inside, packages = str(tmp_path / "src"), sysconfig.get_path("purelib")
     path = [str(tmp_path), inside, packages, "/elsewhere"]

@@ -9,15 +9,19 @@ import msgspec
 import pytest
 
 from quorum.application import program_lookup
-from quorum.application.program_lookup import note_writable
+from quorum.application.program_lookup import find_local_package, note_writable, select_runner_settings
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
+from quorum.domain.text.json_value import JsonObject
+from quorum.infrastructure.agents.channel import AgentChannel
+from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
 from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration
 from quorum.infrastructure.config.program_tables import McpServerTable
+from quorum.infrastructure.config.schema import Settings
 from quorum.infrastructure.execution.status_command import StatusCommand, StatusCommandError
 from quorum.infrastructure.hooks.registrations import CommandHook
-from quorum.infrastructure.mcp.transports import find_obstacle
+from quorum.infrastructure.mcp.transports import find_obstacle, open_transport
 from quorum.infrastructure.models.copilot.launch import CliLaunch
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.tools.custom_tool import CustomTool
@@ -92,6 +96,73 @@ def test_a_tool_server(machine: Machine) -> None:
     assert "found only at" in find_obstacle(table, machine.environ)
     whole = msgspec.convert({"command": [f"{machine.root}/.venv/bin/tool-of-nobody"]}, McpServerTable)
     assert not find_obstacle(whole, machine.environ)
+
+
+class _NoPeer:
+    def take_notification(self, method: str, params: JsonObject) -> None:
+        raise AssertionError(method)
+
+    async def answer_request(self, method: str, params: JsonObject) -> JsonObject:
+        raise AssertionError(method)
+
+
+RUNNERS = ("npx -y {}", "npx --package={} other", "npm exec {}@1.0 -- x", "pnpm dlx {}", "bunx --bun {}")
+
+
+@pytest.mark.parametrize("line", RUNNERS)
+@pytest.mark.parametrize("package", ["server-of-nobody", "@nobody/server"])
+def test_a_package_of_the_workspace_that_a_runner_prefers(machine: Machine, line: str, package: str) -> None:
+    words, below = line.format(package).split(), machine.root / "a/b"
+    below.mkdir(parents=True)
+    assert find_local_package(words, str(below)) is None
+    (machine.root / "node_modules" / package).mkdir(parents=True)
+
+    assert find_local_package(words, str(below)) == f"{machine.root}/node_modules/{package}"
+    assert find_local_package(("node", *words[1:]), str(below)) is None
+    assert find_local_package(words, str(machine.bin)) is None, "nothing there is the workspace's"
+
+
+async def test_a_server_an_agent_a_hook_and_a_status_command_by_such_a_runner(machine: Machine) -> None:
+    machine.write(machine.bin / "npx", f"echo npx >> {machine.ran}")
+    (machine.root / "node_modules/.bin").mkdir(parents=True)
+    (machine.root / "node_modules/.bin/thing").symlink_to("../thing/run.js")
+    words = ("npx", "-y", "@scope/thing@2")
+    table = msgspec.convert({"command": words}, McpServerTable)
+    agent = AgentLaunch(name="a", words=(f"{machine.bin}/npx", *words[1:]), environ={}, timeout_secs=1)
+    hook = CommandHook(words, cwd=machine.root, environment=machine.environ)
+    status = StatusCommand(words, cwd=machine.root, environment=machine.environ)
+
+    with pytest.raises(ToolError, match="npx would start"):
+        open_transport("a", table, cwd=machine.root, environ=machine.environ, secret_names=())
+    with pytest.raises(ProviderError, match="npx would start"):
+        await AgentChannel.open(agent, str(machine.root), _NoPeer())
+    with pytest.raises(HookFailure, match="npx would start"):
+        await hook.answer(a_call_draft())
+    with pytest.raises(StatusCommandError, match="npx would start"):
+        await status.print_line({})
+    assert not machine.ran.exists()
+
+
+def test_settings_and_modules_of_the_workspace_do_not_reach_a_runner(machine: Machine) -> None:
+    folder = str(machine.root)
+    (machine.root / "own.py").write_text("")
+
+    for line in ("npx -y server", "npx -y ./server", "npx -c server", "npm exec github:nobody/server"):
+        assert select_runner_settings(line.split(), folder) == {"npm_config_location": "global"}, line
+    assert select_runner_settings(("npm", "run", "server"), folder) == {}
+    assert select_runner_settings(("/usr/bin/python3", "-I", "-m", "server"), folder) == {"PYTHONSAFEPATH": "1"}
+    assert select_runner_settings(("python3.12", "-m", "own.server"), folder) == {}
+    assert select_runner_settings(("python3", "main.py", "-m", "server"), folder) == {}
+
+
+def test_what_an_agent_starts_in_turn(machine: Machine) -> None:
+    machine.write(machine.bin / "agent-of-nobody", "true")
+    settings = msgspec.convert({"agents": {"mine": {"command": ["agent-of-nobody"]}}}, Settings)
+
+    launch = find_launch("mine", settings, machine.environ)
+
+    assert launch.words == (f"{machine.bin}/agent-of-nobody",)
+    assert launch.environ["PATH"].split(os.pathsep) == [str(machine.bin), "/usr/bin", "/bin"]
 
 
 def test_the_copilot_cli(machine: Machine) -> None:

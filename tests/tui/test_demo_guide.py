@@ -7,8 +7,10 @@ from textual.app import App, ComposeResult
 
 from quorum.domain.calls.execution import Outcome, ToolExecutionContext
 from quorum.domain.events.event import CallFinished
+from quorum.domain.events.report import RunStatus
 from quorum.domain.review.questions import DecisionLabel
 from quorum.tui.demo.app import Guide
+from tests.tui.transcript_scenes import turn_finished
 
 CONTEXT = ToolExecutionContext(call_id="c", batch_id="b", call_index=0, turn_index=0)
 
@@ -55,3 +57,16 @@ async def test_skipping_a_change_leaves_out_the_step_about_its_review():
         guide.skip()
 
         assert str(guide.render()).startswith("4/8 No change was made")
+
+
+async def test_where_the_mode_asks_about_no_change_the_step_about_its_review_is_left_out():
+    finished = turn_finished(RunStatus.COMPLETED)
+    async with GuidedApp().run_test() as pilot:
+        guide = pilot.app.query_one(Guide)
+        guide.advance()
+        guide.apply(ended(Outcome.OK, DecisionLabel.ALLOWED))
+        guide.apply(finished)
+
+        shown = str(guide.render())
+        assert shown.startswith("4/8 The card shows what really changed.")
+        assert "In mode ask, commands are reviewed" in shown

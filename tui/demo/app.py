@@ -34,6 +34,7 @@ class TourStep(NamedTuple):
     if_unchanged: str = ""
 
 
+_REVIEW = "review_requested"
 TOUR = (
     TourStep(
         "Welcome. This temporary folder is for the tour and is deleted after it. A simple interpreter"
@@ -46,7 +47,7 @@ TOUR = (
         "Three read-only calls: they ran in parallel, without asking. Ctrl+O opens and closes "
         "details. Next, a change of a file: press Enter.",
         'replace "price + quantity" with "price * quantity" in shop.py',
-        "review_requested",
+        _REVIEW,
     ),
     TourStep(
         "A review: the exact change, bound to the file as it is now. The dialog ignores keys for a "
@@ -56,16 +57,16 @@ TOUR = (
         "turn_finished",
     ),
     TourStep(
-        "The card shows what really changed. Commands are reviewed in the same way, unless they are "
-        "proven to be read-only. Enter asks to run the tests, y is yes.",
+        "The card shows what really changed. In mode ask, commands are reviewed in the same way, "
+        "unless they are proven to be read-only. Enter asks to run the tests; asked, y is yes.",
         "run `python3 -m unittest -q`",
         "turn_finished",
-        if_rejected="You rejected the change: nothing was changed, and the model reads that. Commands "
-        "are reviewed in the same way, unless they are proven to be read-only. Enter asks"
-        " to run the tests, which find the mistake; y is yes.",
-        if_unchanged="No change was made: the file is as it was. Commands are reviewed in the same "
-        "way, unless they are proven to be read-only. Enter asks to run the tests, which"
-        " find the mistake; y is yes.",
+        if_rejected="You rejected the change: nothing was changed, and the model reads that. In mode "
+        "ask, commands are reviewed in the same way, unless they are proven to be read-only. Enter "
+        "asks to run the tests, which find the mistake; asked, y is yes.",
+        if_unchanged="No change was made: the file is as it was. In mode ask, commands are reviewed in "
+        "the same way, unless they are proven to be read-only. Enter asks to run the tests, which "
+        "find the mistake; asked, y is yes.",
     ),
     TourStep(
         "Your own commands begin with ! and need no review. The model sees the output (with !! it "
@@ -126,6 +127,8 @@ class Guide(Static):
             self._is_changed, self._is_rejected = event.outcome == "ok", event.decision == "rejected"
         if event.type == self.step.on:
             self.advance()
+        elif self.step.on == _REVIEW and event.type == "turn_finished":
+            self.skip()  # in this mode the change was not asked about
 
     def repeat(self) -> None:
         """Suggest the prompt of this step again."""
@@ -134,7 +137,7 @@ class Guide(Static):
 
     def skip(self) -> None:
         """To the next step that does not explain a review: without one there is nothing to see in it."""
-        self.advance(2 if self.step.on == "review_requested" else 1)
+        self.advance(2 if self.step.on == _REVIEW else 1)
 
     def advance(self, steps: int = 1) -> None:
         """To a later step; the last one stays."""

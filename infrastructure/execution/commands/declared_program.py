@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from quorum.application.program_lookup import (
+    explain_local_package,
     explain_missing,
     filter_environment,
     find_as_shell_does,
+    find_local_package,
     find_program,
+    select_runner_settings,
 )
 from quorum.domain.errors import ConfigError, ToolError
 
@@ -35,9 +38,9 @@ def expand_declared_command(
 
 
 def find_declared_program(
-    name: str, environment: Mapping[str, str], *, cwd: Path, is_confined: bool
+    name: str, words: Sequence[str], environment: Mapping[str, str], *, cwd: Path, is_confined: bool
 ) -> tuple[str, dict[str, str]]:
-    """The absolute path of a program, and the environment to start it with. Looks at files.
+    """The absolute path of a program, and the environment to start it with and its words. Looks at files.
 
     `is_confined`: it runs in the sandbox, where one that a command may write does no harm. A path begins at
     `cwd`. Raises ToolError that says why there is none.
@@ -47,4 +50,8 @@ def find_declared_program(
     found = find_as_shell_does(named, path) if is_confined else find_program(named, path)
     if found is None:
         raise ToolError(explain_missing(named, path))
-    return found, dict(environment) if is_confined else filter_environment(environment)
+    if is_confined:
+        return found, dict(environment)
+    if local := find_local_package((name, *words), str(cwd)):
+        raise ToolError(explain_local_package((name, *words), local))
+    return found, filter_environment(environment) | select_runner_settings((name, *words), str(cwd))

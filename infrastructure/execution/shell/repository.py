@@ -57,6 +57,10 @@ branch: mergeoptions
 remote: promisor partialclonefilter
 submodule: ignore fetchrecursesubmodules
 alias: *
+column: *
+commit: template status
+gpg: format mintrustlevel
+help: *
 blame: showroot blankboundary date showemail coloring markunblamablelines markignoredlines ignorerevsfile
 credential: *
 feature: *

@@ -1,5 +1,6 @@
 """Which files speak to the model, as they lie on a disk."""
 
+import errno
 import os
 from pathlib import Path
 
@@ -60,6 +61,24 @@ def test_files_below_are_found_for_the_folders_that_are_named(root: Path, tmp_pa
     found = files.find_below([str(root / "pkg/deep"), str(tmp_path), str(root)])
 
     assert [file.parts[0].text for file in found] == ["pkg", "deep"]
+
+
+def test_a_link_that_is_changed_while_it_is_followed_is_passed_over(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(root / "AGENTS.md", "root, with @swapped.md")
+    write(root / "pkg/other.md", "other")
+    for link in (root / "pkg/AGENTS.md", root / "swapped.md"):
+        link.symlink_to(root / "pkg/other.md")
+    files = files_in(root, tmp_path)
+
+    def find_no_link(path: str) -> str:
+        raise OSError(errno.EINVAL, "Invalid argument", path)
+
+    monkeypatch.setattr(os, "readlink", find_no_link)
+
+    assert [file.parts[0].text for file in files.read_at_start()] == ["root, with @swapped.md"]
+    assert files.find_below([str(root / "pkg")]) == ()
 
 
 def test_imports_are_followed_in_order_to_a_depth_of_five_and_never_in_circles(

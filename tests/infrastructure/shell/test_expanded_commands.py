@@ -411,6 +411,30 @@ async def test_paths_do_not_limit_contents_that_are_named_by_their_hash(command:
     assert not verdict.is_read_only
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "git log -p -1 -n 1000",
+            "git log -p -2 --max-count=1000",
+            "git log -1 -pn1000",
+            "git log -p -1 -200",
+        ),
+        *("git log -p --author -1", "git show --all", "git show HEAD~1..HEAD", "git show ^HEAD~1 HEAD"),
+        *("git show HEAD^-5", "git show --walk-reflogs", "git show " + "HEAD " * 10),
+    ],
+)
+async def test_a_history_is_not_shown_unasked_for_a_limit_that_does_not_hold_or_a_range(
+    repository: Path, command: str
+) -> None:
+    assert "history" in (await judge(command, repository)).reason
+
+
+@pytest.mark.parametrize("command", ["git log -p -n3", "git log -p -2 --oneline", "git show HEAD HEAD~1"])
+async def test_a_few_commits_are_shown_unasked(repository: Path, command: str) -> None:
+    assert (await judge(command, repository)).is_read_only
+
+
 async def test_a_whole_history_is_not_shown_unasked(repository: Path) -> None:
     whole = await judge("git log --all -p", repository)
     one = await judge("git log -1 -p", repository)

@@ -273,6 +273,22 @@ def test_a_filter_of_an_included_file_is_not_started_whatever_the_condition(
     assert not ran.exists()
 
 
+def test_a_filter_of_a_file_that_only_the_copied_settings_include_is_not_started(stage: SessionStage) -> None:
+    ran, git_folder = stage.folder / "ran", stage.root / ".git"
+    (stage.root / ".gitattributes").write_text("*.txt filter=evil\n")
+    commit(stage, "attributes")
+    stage.git("config", "extensions.worktreeConfig", "true")
+    # The name is relative: in the copy for the worktree it leads elsewhere.
+    (git_folder / "config.worktree").write_text("[include]\n\tpath = ../more\n")
+    (git_folder / "worktrees").mkdir()
+    (git_folder / "worktrees/more").write_text(f'[filter "evil"]\n\tsmudge = "touch {ran}; cat"\n')
+
+    made = create(worktrees(stage))
+
+    assert (Path(made.folder) / "a.txt").read_text() == "one\n"
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize("setting", ["branch.main.mergeOptions", "pull.twohead"])
 def test_a_merge_strategy_that_the_settings_name_is_not_started(stage: SessionStage, setting: str) -> None:
     ran, programs = stage.folder / "ran", stage.folder / "programs"

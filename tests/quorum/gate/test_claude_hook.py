@@ -347,6 +347,13 @@ def test_where_to_ask_would_be_to_run_the_call_is_forbidden(rig: GateRig, marks:
     assert "approve such calls with a rule" in answer.err
 
 
+def test_the_workspace_of_codex_is_not_the_project_of_the_agent_that_started_it(rig: GateRig) -> None:
+    payload = rig.payload("Bash", command=f"cat {rig.file('../outside.txt')}") | CALLERS["Codex"]
+    rig.set_environment(CLAUDE_PROJECT_DIR=str(rig.root.parent))
+
+    assert rig.send(json.dumps(payload).encode()).code == 2
+
+
 @pytest.mark.parametrize(
     ("marks", "environment"),
     [
