@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
+from quorum.tui.chat.project_tests import find_test_command
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.transcript.cells.lines import fit_text_end
 
@@ -196,12 +197,14 @@ async def _listens(port: int) -> bool:
 
 
 def suggest_prompts(workspace: Path) -> tuple[str, ...]:
-    """Up to three prompts that fit what is in a folder, of which only names are read."""
+    """Up to three prompts that fit what is in a folder."""
     names, source = _survey_folder(workspace)
     prompts = ["what does this project do, and where does it start?"] if names & set(_PROJECT_FILES) else []
     if source:
         prompts.append(f"explain {source}")
-    if names & set(_TESTS):
+    if command := find_test_command(workspace, names, source):
+        prompts.append(f"run the tests with {command} and explain what fails")
+    elif names & set(_TESTS):
         prompts.append("run the tests and explain what fails")
     elif ".git" in names:
         prompts.append("review the changes since the last commit")
@@ -212,11 +215,17 @@ def suggest_requests(workspace: Path) -> tuple[str, ...]:
     """Up to three requests that work without a model and fit what is in a folder."""
     names, source = _survey_folder(workspace)
     texts = [source, *(name for name in _PROJECT_FILES if name in names)]
-    requests = [f"read {next(filter(None, texts))}" if any(texts) else "list ."]
+    requests = [f"read {next(filter(None, texts))}" if any(texts) else "list the files here"]
     if source:
         requests.append("find TODO")
-    if ".git" in names:
+    if not names - {".git"}:
+        requests.append("write notes.txt: my first note")
+    if command := find_test_command(workspace, names, source):
+        requests.append(f"run {command}")
+    elif ".git" in names:
         requests.append("run git status")
+    elif not names:
+        requests.append("run git init")
     return tuple(requests)
 
 
