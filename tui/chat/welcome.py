@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,9 +144,9 @@ class Welcome(VerticalGroup):
         self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
 
     def _render_ways(self) -> Iterator[Content]:
-        from quorum.application.program_lookup import name_own_command
+        from quorum.application.program_lookup import find_own_command
 
-        command = make_printable(name_own_command(sys.argv[0], os.environ.get("PATH")), newlines=False)
+        command = make_printable(find_own_command(), newlines=False)
         yield Content.assemble(("export ANTHROPIC_API_KEY=…", "bold"), "  then start again")
         for number, port in enumerate(self._servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
