@@ -179,13 +179,13 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _name_commands(text: str) -> str:
-    """The text with commands of quorum as they can be started here; see `name_own_command`."""
+    """The text, its usage line apart, with commands of quorum as they can be started here."""
     from quorum.application.program_lookup import find_own_command
 
     own = find_own_command()
     if own == "quorum":
         return text
-    started = re.compile(rf"(?<![\w/.-])quorum(?= (?:-|\[|(?:{'|'.join(COMMANDS)})\b))")
+    started = re.compile(rf"(?<![\w/.-])(?<!usage: )quorum(?= (?:-|\[|(?:{'|'.join(COMMANDS)})\b))")
     return started.sub(lambda _: own, text)
 
 

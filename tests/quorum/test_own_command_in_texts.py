@@ -26,7 +26,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.parametrize("path", [("inbox",), ("inbox", "approve"), ("board",), ("review",), ()], ids=" ".join)
 def test_the_help_of_a_command_names_the_program_by_its_path(own: str, path: tuple[str, ...]):
-    shown = build_parser(path).format_help()
+    _usage, _, shown = build_parser(path).format_help().partition("\n\n")
 
     assert f"{own} {path[0] if path else 'doctor'}" in shown
     assert " quorum --" not in shown

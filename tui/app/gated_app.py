@@ -267,6 +267,7 @@ class GatedApp(TabbedApp):
             return
         self._letter = None
         if self.screen_stack and self.screen is screen and self._reaches_screen(letter):
+            self._sorter.note_left()
             await self._check_bindings(letter.key)
 
     async def _type_in_field(self, event: events.Key | events.Paste) -> None:
