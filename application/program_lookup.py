@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
@@ -198,6 +199,11 @@ def _leads_through(path: str, folders: Sequence[str]) -> bool:
             reached = "/" if target.startswith("/") else os.path.dirname(reached)
             waiting += target.split("/")[::-1]
     return False
+
+
+def find_own_command() -> str:
+    """`name_own_command` of this process, by its own PATH."""
+    return name_own_command(sys.argv[0] if sys.argv else "", os.environ.get("PATH"))
 
 
 def name_own_command(started_as: str, path: str | None) -> str:

@@ -49,7 +49,10 @@ class SessionStore:
         """That there is no session, and where others would be."""
         if everywhere:
             return "no session is recorded"
-        return f"no session of {self.cwd} is recorded; quorum sessions list --all shows those of other folders"
+        from quorum.application.program_lookup import find_own_command
+
+        lists = f"{find_own_command()} sessions list --all"
+        return f"no session of {self.cwd} is recorded; {lists} shows those of other folders"
 
     def build_mask(self) -> Callable[[str], str]:
         """What hides secrets, those known by now. What is recorded was masked when it happened."""

@@ -120,9 +120,11 @@ class Inbox:
         """
         digest = digest.lower()
         if not _DIGEST.fullmatch(digest):
+            from quorum.application.program_lookup import find_own_command
+
             raise AnswerRefused(
                 f"{digest[:70]!a} is no digest of a packet: give at least {MIN_DIGEST} of its digits, as "
-                "quorum inbox prints them"
+                f"{find_own_command()} inbox prints them"
             )
         review = await self.find(digest)
         if approves and isinstance(review.packet, MaskedPacket) and review.packet.original is None:
@@ -151,7 +153,9 @@ class Inbox:
 
     async def _explain(self, digest: str) -> str:
         """Why no decision waits under this name."""
-        remedy = "quorum inbox lists those that wait"
+        from quorum.application.program_lookup import find_own_command
+
+        remedy = f"{find_own_command()} inbox lists those that wait"
         if not _DIGEST.fullmatch(digest):
             return f"no decision waits under {digest[:70]!a}; {remedy}"
         session = await self.archive.find_review(digest)

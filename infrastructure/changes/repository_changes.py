@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quorum.application.ports.changes import OpenTools
+from quorum.application.program_lookup import find_own_command
 from quorum.domain.code_review.change import (
     Change,
     ChangeBase,
@@ -297,7 +298,8 @@ class RepositoryChanges:
         """The change that is asked for; see the port."""
         await asyncio.to_thread(remove_abandoned_folders)
         if request.is_given:
-            raise NothingToReview("there is nothing to review: the diff is not here; give it to quorum review")
+            remedy = f"give it to {find_own_command()} review"
+            raise NothingToReview(f"there is nothing to review: the diff is not here; {remedy}")
         if request.pull_request is not None:
             change = await self._read_pull_request(request.pull_request, request)
         elif request.commits:
@@ -375,7 +377,8 @@ class RepositoryChanges:
     def _suggest_commits(self, stop: Stop) -> str:
         """How to review the last commit instead, where it has one before it."""
         has_parent = GitReader(self._root, self._environ, stop).find_commit("HEAD~1")
-        return f"; the last commit: /review {_LAST}, or quorum review --range {_LAST}" if has_parent else ""
+        command = find_own_command()
+        return f"; the last commit: /review {_LAST}, or {command} review --range {_LAST}" if has_parent else ""
 
     def _find_head(self, stop: Stop) -> str:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
@@ -165,16 +166,27 @@ class CommandParser(argparse.ArgumentParser):
         if self.command.examples:
             lines = [f"  {words}\n      {meaning}" for words, meaning in self.command.examples]
             parts.append("\n".join(("examples:", *lines)))
-        return "\n\n".join(parts) + "\n"
+        return _name_commands("\n\n".join(parts)) + "\n"
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong, the usage, and the command whose help says more; exit with code 2."""
-        more = " ".join(("quorum help", *self.prog.split()[1:]))
+        more = " ".join((_name_commands("quorum help"), *self.prog.split()[1:]))
         self.exit(USAGE_ERROR, f"{self.prog}: {make_printable(message)}\n{self.format_usage()}see: {more}\n")
 
     def refuse(self, sentence: str) -> NoReturn:
         """Print one sentence that holds its own remedy, and exit with code 2."""
         self.exit(USAGE_ERROR, f"{self.prog}: {make_printable(sentence)}\n")
+
+
+def _name_commands(text: str) -> str:
+    """The text, its usage line apart, with commands of quorum as they can be started here."""
+    from quorum.application.program_lookup import find_own_command
+
+    own = find_own_command()
+    if own == "quorum":
+        return text
+    started = re.compile(rf"(?<![\w/.-])(?<!usage: )quorum(?= (?:-|\[|(?:{'|'.join(COMMANDS)})\b))")
+    return started.sub(lambda _: own, text)
 
 
 def _add(to: argparse._ActionsContainer, each: Argument | ArgumentGroup) -> None:

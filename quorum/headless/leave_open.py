@@ -109,10 +109,13 @@ def end_process(left: LeftOpen, agent: AgentSession, printer: HeadlessPrinter) -
     """End at once: whatever ends in order would cancel the review. All that happened is recorded."""
     report = left.build_report(agent.session_id)
     printer.leave(report, left.digests)
+    from quorum.application.program_lookup import find_own_command
+
+    command = find_own_command()
     complain(
         [
-            f"a review waits for your answer: quorum inbox show {digest[:16]}; then: "
-            f"quorum run --leave-open --resume {agent.session_id}"
+            f"a review waits for your answer: {command} inbox show {digest[:16]}; then: "
+            f"{command} run --leave-open --resume {agent.session_id}"
             for digest in left.digests
         ]
     )

@@ -263,7 +263,9 @@ class HeadlessPrinter:
             wait = (
                 "1 prompt that was not sent waits" if count == 1 else f"{count} prompts that were not sent wait"
             )
-            _tell(f"quorum: {wait} in this session; quorum --continue shows them to edit")
+            from quorum.application.program_lookup import find_own_command
+
+            _tell(f"quorum: {wait} in this session; {find_own_command()} --continue shows them to edit")
 
     def _print(self, line: str) -> None:
         if self.lost is None:

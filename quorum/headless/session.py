@@ -137,7 +137,9 @@ async def compose_session(
     record = await asyncio.to_thread(open_session, loaded, root, choice or options.session, fork=options.fork)
     try:
         if record.in_use:
-            remedy = f"quorum run --resume {record.session_id} --fork PROMPT"
+            from quorum.application.program_lookup import find_own_command
+
+            remedy = f"{find_own_command()} run --resume {record.session_id} --fork PROMPT"
             raise SessionInUseElsewhere(f"{record.in_use}; to continue in a copy: {remedy}")
         container = build_session(
             loaded,

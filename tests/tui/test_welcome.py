@@ -32,7 +32,7 @@ def test_prompts_fit_what_is_in_the_folder(tmp_path):
     assert suggest_prompts(project(tmp_path / "app")) == (
         "what does this project do, and where does it start?",
         "explain src/core.py",
-        "run the tests and explain what fails",
+        "run the tests with pytest and explain what fails",
     )
     assert suggest_prompts(tmp_path / "gone") == ()
 
@@ -80,9 +80,14 @@ def test_what_is_offered_without_a_model_is_there_to_be_read(tmp_path):
     (tmp_path / "notes" / "README.md").write_text("notes")
     (tmp_path / "empty").mkdir()
 
-    assert suggest_requests(folder) == ("read src/core.py", "find TODO", "run git status")
+    assert suggest_requests(folder) == ("read src/core.py", "find TODO", "run pytest")
     assert suggest_requests(tmp_path / "notes") == ("read README.md",)
-    assert suggest_requests(tmp_path / "empty") == suggest_requests(tmp_path / "gone") == ("list .",)
+    for folder in (tmp_path / "empty", tmp_path / "gone"):
+        assert suggest_requests(folder) == (
+            "list the files here",
+            "write notes.txt: my first note",
+            "run git init",
+        )
 
 
 async def test_without_a_model_the_three_ways_on_and_a_found_server_are_named(tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ may already type.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -238,7 +237,9 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
         if not wait_for_reviews_alone(self.tabs.all):  # one was answered elsewhere in this moment
             await self._leave(_HUNG_UP)
             return
-        words = ["a review waits for your answer; quorum inbox lists it", *self.parting_words]
+        from quorum.application.program_lookup import find_own_command
+
+        words = [f"a review waits for your answer; {find_own_command()} inbox lists it", *self.parting_words]
         with suppress(OSError):  # it may be the terminal that is gone
             print(*map(make_printable, words), sep="\n", file=sys.__stderr__, flush=True)
         shutdown.end_now(_HUNG_UP)
@@ -281,14 +282,14 @@ class QuorumApp(Looks, GatedApp, KeyedApp):
     @property
     def parting_words(self) -> list[str]:
         """What to say where the screen was, once it is restored: what went wrong last, how to continue."""
-        from quorum.application.program_lookup import name_own_command
+        from quorum.application.program_lookup import find_own_command
 
         words = [tab.host.trouble for tab in self.tabs.all if tab.host.trouble]
         if self._jobs_ended:
             words.append(f"{format_amount(self._jobs_ended, 'background command')} ended with quorum")
         for session in self._resumable:
             name = session.agent.session_id
-            command = f"{name_own_command(sys.argv[0], os.environ.get('PATH'))} --resume"
+            command = f"{find_own_command()} --resume"
             words += [*session.account, f"resume with: {command} {self._short_ids.get(name, name)}"]
         return words
 

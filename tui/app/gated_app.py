@@ -12,8 +12,10 @@ from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
 from quorum.tui.keys.keyboard_guard import (
+    PART_OF_A_WORD,
     WENT_TO_PROMPT,
     Guarded,
+    HoldsLetters,
     KeySorter,
     OpenQuestion,
     SortedKeys,
@@ -90,6 +92,8 @@ class GatedApp(TabbedApp):
         self._key_clock: Callable[[], float] = time.monotonic
         self._has_joined_lines = False
         """Whether an Enter that the person pressed at a question stands in the prompt as a new line."""
+        self._letter: events.Key | None = None
+        """One that acts if nothing is typed right after it; see HoldsLetters."""
         self._pressed_over: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
 
     def pop_screen(self) -> AwaitComplete:
@@ -211,14 +215,16 @@ class GatedApp(TabbedApp):
         """Place a key or a paste that has just arrived. Whether it is for the screen in front."""
         if (held := self._sorter.held) is not None and self._sorter.is_due(event.time):
             await self._release(held)
+        await self._end_letter(event)
         screen = self.screen
         if not isinstance(screen, Guarded):
             await self._place_unplaced(event)
+            acts = not isinstance(event, events.Key) or self._acts_now(event, screen)
             if isinstance(event, events.Paste) or event.is_printable or event.key == "backspace":
                 self._sorter.note_typed(event.time)
             elif event.key == "enter":
                 self._sorter.note_sent(event.time)
-            return True
+            return acts
         if screen.takes_text:
             await self._type_in_field(event)
         if screen.takes_text or (isinstance(event, events.Key) and self.is_deliberate(event)):
@@ -233,6 +239,36 @@ class GatedApp(TabbedApp):
             screen.note(WENT_TO_PROMPT)
             return False
         return await self._carry_out(self._sorter.sort(event, self._describe(screen)), screen, event)
+
+    def _acts_now(self, key: events.Key, screen: Screen[object]) -> bool:
+        """Whether a key may act at once; one that a word must not press waits for what follows."""
+        is_held = isinstance(screen, HoldsLetters) and screen.is_held(key)
+        if not is_held or self._sorter.hold_secs == 0 or self.is_deliberate(key):
+            return True
+        if self._sorter.follows_text(key):
+            self.chat.say(PART_OF_A_WORD.format(key.key))
+        else:
+            self._letter = key
+            self.set_timer(self._sorter.hold_secs, partial(self._act_alone, key, screen))
+        return False
+
+    async def _end_letter(self, following: events.Key | events.Paste) -> None:
+        """Another key or a paste has arrived: the letter that waits acts only if it came long after."""
+        if (letter := self._letter) is None:
+            return
+        if following.time - letter.time >= self._sorter.hold_secs:
+            await self._act_alone(letter, self.screen)
+        else:
+            self._letter = None
+            self.chat.say(PART_OF_A_WORD.format(letter.key))
+
+    async def _act_alone(self, letter: events.Key, screen: Screen[object]) -> None:
+        if self._letter is not letter:
+            return
+        self._letter = None
+        if self.screen_stack and self.screen is screen and self._reaches_screen(letter):
+            self._sorter.note_left()
+            await self._check_bindings(letter.key)
 
     async def _type_in_field(self, event: events.Key | events.Paste) -> None:
         """Note what comes for a field of a question; before it goes what was held back as the field opened."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +16,7 @@ from textual.widgets import Static
 
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
+from quorum.tui.chat.project_tests import find_test_command
 from quorum.tui.keys.choices import describe_reviews
 from quorum.tui.transcript.cells.lines import fit_text_end
 
@@ -145,9 +144,9 @@ class Welcome(VerticalGroup):
         self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
 
     def _render_ways(self) -> Iterator[Content]:
-        from quorum.application.program_lookup import name_own_command
+        from quorum.application.program_lookup import find_own_command
 
-        command = make_printable(name_own_command(sys.argv[0], os.environ.get("PATH")), newlines=False)
+        command = make_printable(find_own_command(), newlines=False)
         yield Content.assemble(("export ANTHROPIC_API_KEY=…", "bold"), "  then start again")
         for number, port in enumerate(self._servers, 1):
             keys = "Enter" if number == 1 and not self.resumable else f"{number} and Enter"
@@ -196,12 +195,14 @@ async def _listens(port: int) -> bool:
 
 
 def suggest_prompts(workspace: Path) -> tuple[str, ...]:
-    """Up to three prompts that fit what is in a folder, of which only names are read."""
+    """Up to three prompts that fit what is in a folder."""
     names, source = _survey_folder(workspace)
     prompts = ["what does this project do, and where does it start?"] if names & set(_PROJECT_FILES) else []
     if source:
         prompts.append(f"explain {source}")
-    if names & set(_TESTS):
+    if command := find_test_command(workspace, names, source):
+        prompts.append(f"run the tests with {command} and explain what fails")
+    elif names & set(_TESTS):
         prompts.append("run the tests and explain what fails")
     elif ".git" in names:
         prompts.append("review the changes since the last commit")
@@ -212,11 +213,17 @@ def suggest_requests(workspace: Path) -> tuple[str, ...]:
     """Up to three requests that work without a model and fit what is in a folder."""
     names, source = _survey_folder(workspace)
     texts = [source, *(name for name in _PROJECT_FILES if name in names)]
-    requests = [f"read {next(filter(None, texts))}" if any(texts) else "list ."]
+    requests = [f"read {next(filter(None, texts))}" if any(texts) else "list the files here"]
     if source:
         requests.append("find TODO")
-    if ".git" in names:
+    if not names - {".git"}:
+        requests.append("write notes.txt: my first note")
+    if command := find_test_command(workspace, names, source):
+        requests.append(f"run {command}")
+    elif ".git" in names:
         requests.append("run git status")
+    elif not names:
+        requests.append("run git init")
     return tuple(requests)
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 from weakref import WeakSet
 
 from textual import events
 from textual.screen import Screen
+from textual.widgets import Input
 
 from quorum.tui.keys.keymap import label_key
 
@@ -185,7 +187,29 @@ class Guarded:
         """What is asked comes into sight again: begin the dead time anew."""
 
 
+class HoldsLetters:
+    """A list in which the letters of `ALONE` do what words must not: they act only where no other text is typed
+    right before or after them."""
+
+    ALONE: ClassVar[frozenset[str]]
+    """The actions."""
+
+    def is_held(self, key: events.Key) -> bool:
+        """Whether it is such a letter, and is not typed into a field."""
+        assert isinstance(self, Screen)
+        return (
+            key.is_printable
+            and not isinstance(self.focused, Input)
+            and any(
+                binding.action.partition("(")[0] in self.ALONE
+                for _, bindings in self._modal_binding_chain
+                for binding in bindings.key_to_bindings.get(key.key, ())
+            )
+        )
+
+
 WENT_TO_PROMPT = "what you typed is in your prompt, not sent"
+PART_OF_A_WORD = "{} did nothing, as a part of what you typed: press it alone"
 ENTER_DID_NOTHING = "that enter was for your prompt: nothing was sent or answered"
 NO_USE = "that key has no use here now"
 ESC_AGAIN = "esc ended your typing; esc again leaves the question"
@@ -303,6 +327,10 @@ class KeySorter:
     def note_left(self) -> None:
         """The field that was typed into is left: what was typed there is not being typed any more."""
         self._text_at = self._enter_at = float("-inf")
+
+    def follows_text(self, key: events.Key) -> bool:
+        """Whether a key belongs to what was typed right before, or came at once with other text."""
+        return is_pasted(key) or 0 <= key.time - self._text_at < self._pace.burst_secs
 
     def take_held(self) -> events.Key | None:
         """The key that is held back, which is held no more."""

@@ -8,18 +8,22 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MEANING = (
-    "Edits inside the workspace and commands inside the sandbox then run without a question. You are "
-    "asked about everything else: the network, commands outside the sandbox, protected and sensitive "
-    "files.",
+    "Inside the sandbox a command can change files in this folder only. It does not see your home folder, "
+    "other running programs or quorum's own files.",
     "",
-    "A command can change or delete all other files of the workspace. /undo gives back what they were.",
+    "If you agree, such commands and edits in this folder run without a question. You are asked about "
+    "everything else: the network, commands outside the sandbox, protected and sensitive files.",
     "",
-    "The answer is kept in your settings (review.mode); Shift+Tab and /mode change the mode at any time.",
+    "A command can change or delete all other files of this folder. /undo gives back what they were.",
+    "",
+    "Your answer is kept. Shift+Tab and /mode change what runs without a question at any time.",
 )
+_SETTING = "review.mode, or where you refuse review.offer_sandboxed, in your settings"
 
 
 class SandboxOfferDialog(QuestionCard):
@@ -32,6 +36,7 @@ class SandboxOfferDialog(QuestionCard):
         Binding("y", "accept", "Choose the mode sandboxed", id="offer_accept"),
         Binding("n", "refuse", "Keep the mode ask", id="offer_refuse"),
         Binding("escape", "put_off", "Decide nothing: ask again at the next start", id="offer_put_off"),
+        Binding("d", "toggle_details", "Show or hide which sandbox and setting it is", id="offer_details"),
         Binding("up", "scroll(-1)", "Scroll up", show=False, id="offer_up"),
         Binding("down", "scroll(1)", "Scroll down", show=False, id="offer_down"),
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="offer_mark"),
@@ -40,6 +45,7 @@ class SandboxOfferDialog(QuestionCard):
     def __init__(self, sandbox: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock=clock)
         self._sandbox = sandbox
+        self._shows_details = False
         self.is_put_off = False
         """Whether it was closed without an answer."""
 
@@ -54,7 +60,18 @@ class SandboxOfferDialog(QuestionCard):
 
     def build_lines(self) -> Iterator[Line]:
         """What the sandbox holds commands to, and what the mode lets run."""
-        yield Line("sandbox  ", clean_line(self._sandbox), LineKind.STRONG)
-        yield Line("", "")
         for paragraph in _MEANING:
             yield Line("", paragraph)
+        yield Line("", "")
+        if self._shows_details:
+            yield Line("sandbox  ", clean_line(self._sandbox))
+            yield Line("setting  ", _SETTING)
+        else:
+            yield Line("", fill_in_keys("{offer_details=d} shows the details", self.app), LineKind.QUIET)
+
+    def action_toggle_details(self) -> None:
+        """Show which sandbox and which setting it is about, or hide that."""
+        self._shows_details = not self._shows_details
+        self._lay_out()
+        if self._shows_details:
+            self._rows.scroll_end(animate=False)

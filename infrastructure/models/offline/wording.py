@@ -31,6 +31,8 @@ _SHOWN_LINE = 200
 _SHOWN_PART = 80
 _TICKS = re.compile(r"`+")
 _ENDING = re.compile(r"exit code -?\d+|killed by \S+")
+_HERE = "./"
+"""How "." is written."""
 _PRINCIPAL = ("path", "command", "pattern")
 
 
@@ -63,13 +65,13 @@ def explain_missing_tools(missing: Iterable[str]) -> str:
 
 def explain_no_tools(requests: Sequence[Request]) -> str:
     """The answer where no tool may be called: what would be done next."""
-    return f"No tool may be called now, so nothing was run. Still to do: {_list_requests(requests)}."
+    return f"No tool may be called now, so nothing was run. Still to do: {_list_requests(requests)}"
 
 
 def announce_calls(requests: Sequence[Request]) -> str:
-    """One line that says what is about to be called."""
+    """One line that says what is called next, without a full stop, which would read as part of a path."""
     count = "1 call" if len(requests) == 1 else f"{len(requests)} calls"
-    return f"{count}: {_list_requests(requests)}."
+    return f"{count}: {_list_requests(requests)}"
 
 
 def summarise_results(calls: Sequence[ToolCall], results: Sequence[ToolResultMessage]) -> str:
@@ -101,7 +103,7 @@ def _describe_command_result(name: str, said: str) -> str:
 
 def _add_excerpt(head: str, said: str, *, tail: bool = False) -> str:
     if not said.strip():
-        return f"{head}."
+        return head if head.endswith("`") else f"{head}."
     if "\n" not in said and len(said) <= _SHOWN_LINE:
         return f"{head}: {_quote_code(said, limit=_SHOWN_LINE)}"
     lines = said.split("\n")
@@ -119,7 +121,8 @@ def _list_requests(requests: Sequence[Request]) -> str:
 
 def _describe_call(tool: str, arguments: JsonObject) -> str:
     """The tool with the argument that tells its calls apart, and where a search looks."""
-    words = [str(arguments[key]) for key in _PRINCIPAL if key in arguments]
+    values = [(key, str(arguments[key])) for key in _PRINCIPAL if key in arguments]
+    words = [_HERE if (key, value) == ("path", ".") else value for key, value in values]
     if tool == "grep_search":
         words.reverse()
     return " ".join([tool, *words])

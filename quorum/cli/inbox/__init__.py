@@ -159,6 +159,7 @@ async def _wait_for_decision(inbox: Inbox, review: WaitingReview) -> ReviewDecid
 
 
 def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, approves: bool) -> str:
+    from quorum.application.program_lookup import find_own_command
     from quorum.domain.text.printable import make_printable
 
     verb = "approved" if approves else "rejected"
@@ -169,7 +170,7 @@ def _describe_answer(review: WaitingReview, decided: ReviewDecided | None, *, ap
     if review.is_open:
         holder = make_printable(session.holder, newlines=False)
         return f"{verb}; {holder} has session {session.id} and has not taken the answer yet"
-    resumed = f"by a worker if a fleet has it, or quorum --resume {session.id}"
+    resumed = f"by a worker if a fleet has it, or {find_own_command()} --resume {session.id}"
     return f"{verb}; the answer counts when the session is resumed: {resumed}"
 
 

@@ -145,9 +145,10 @@ async def _review(
     )
     async with close_session(agent, signals):
         if agent.record.form is not SessionKind.REVIEW:
-            raise UsageError(
-                f"the session {agent.session_id} is no code review; quorum run --resume continues it"
-            )
+            from quorum.application.program_lookup import find_own_command
+
+            remedy = f"{find_own_command()} run --resume continues it"
+            raise UsageError(f"the session {agent.session_id} is no code review; {remedy}")
         try:
             change = await _read(container.changes(), options.diff, text, request)
         except AlreadyApproved as approved:

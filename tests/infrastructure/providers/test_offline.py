@@ -372,6 +372,17 @@ async def test_without_tools_it_says_what_is_left_to_do(tools: tuple[JsonObject,
     assert "Still to do: `read_file a.py`" in response.text_content()
 
 
+@pytest.mark.parametrize("prompt", ["list .", "list the files here", "find TODO", "list .."])
+async def test_no_full_stop_follows_a_path_in_what_is_announced(prompt: str):
+    response = await answer_to(prompt)
+    text, (call,) = response.text_content(), response.tool_calls()
+
+    assert text.endswith("`")
+    assert call.arguments["path"] in (".", "..")
+    assert ("." * 2 in text) == (prompt == "list ..")
+    assert ("./`" in text) == (call.arguments["path"] == ".")
+
+
 async def test_a_named_tool_is_the_only_one_called():
     allowed = await answer_to("read a.py", tool_choice=("tool", "read_file"))
     refused = await answer_to("read a.py", tool_choice=("tool", "run_command"))

@@ -11,6 +11,7 @@ from textual.content import Content
 
 from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.accounts.sheet import AccountSheet
 
 if TYPE_CHECKING:
@@ -26,11 +27,12 @@ _STYLES = {
 _NONE = "The settings name no MCP server. A table [mcp.servers.NAME] with a command or a url adds one."
 
 
-class McpScreen(AccountSheet):
+class McpScreen(HoldsLetters, AccountSheet):
     """Shows the servers as they were when it was opened. `log_in` begins a login to the server of this name."""
 
     HEADING = "MCP servers"
 
+    ALONE = frozenset({"log_in"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("l", "log_in", "Log in to the first server that needs it", id="mcp_login")
     ]

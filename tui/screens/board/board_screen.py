@@ -25,6 +25,7 @@ from quorum.domain.errors import QuorumError
 from quorum.domain.text.amounts import format_age, format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.inbox.answering import InboxAnswers
 from quorum.tui.screens.inbox.inbox_screen import describe_waiting, name_call
 from quorum.tui.screens.session_picker.session_picker import describe_session
@@ -180,7 +181,7 @@ def _read_clock_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
+class BoardScreen(HoldsLetters, ClosesItself, ModalScreen[GoThere | None]):
     """Lists what `list_here` finds in this app at each moment, and what `read` finds in all other sessions,
     anew two seconds after each reading. It is left with what leads to the chosen line.
 
@@ -189,6 +190,7 @@ class BoardScreen(ClosesItself, ModalScreen[GoThere | None]):
     """
 
     AUTO_FOCUS = ""
+    ALONE = frozenset({"stop", "confirm"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Answer the decision, or go to the tab or session", id="board_open"),
         Binding("s,delete", "stop", "Stop what is marked", id="board_stop"),

@@ -17,6 +17,7 @@ from quorum.domain.errors import ToolError
 from quorum.domain.text.amounts import format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.widgets.dialog_parts import ChoiceList, ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ _LIVE_SECS = 1 / 4
 _NAME_CELLS = 8
 
 
-class JobsScreen(ClosesItself, ModalScreen[None]):
+class JobsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Shows name, state, time, command and last line of each job. It is drawn anew while one runs."""
 
     AUTO_FOCUS = ""
+    ALONE = frozenset({"stop"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("s,delete", "stop", "Stop the selected background command", id="jobs_stop"),
         Binding("up,k", "move('up')", "Up", id="jobs_up"),

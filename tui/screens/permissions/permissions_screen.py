@@ -21,6 +21,7 @@ from quorum.domain.review.permissions import Answer, HeldRule
 from quorum.domain.review.questions import RuleScope
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.permissions.rule_entry import RuleEntry
 from quorum.tui.screens.permissions.verdicts import VerdictScreen
 from quorum.tui.screens.review.widgets import TypedLine
@@ -60,10 +61,11 @@ _ANSWERED = {
 }
 
 
-class PermissionsScreen(ClosesItself, ModalScreen[None]):
+class PermissionsScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Lists the rules in the order in which they count. What is changed here counts from the next call on."""
 
     AUTO_FOCUS = ""
+    ALONE = frozenset({"remove"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "add", "Add a rule", id="permissions_add"),
         Binding("d", "remove", "Delete the selected rule; press twice", id="permissions_remove"),

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from quorum.domain.errors import QuorumError
 from quorum.domain.review.unasked_calls import CallKind, SampledCall
 from quorum.domain.text.printable import make_printable
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.widgets.dialog_parts import ClosesItself, DialogFrame
 
 if TYPE_CHECKING:
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 _KEYS = "{verdicts_right=r} right · {verdicts_wrong=w} wrong · {verdicts_skip=s} skip · esc closes"
 
 
-class VerdictScreen(ClosesItself, ModalScreen[None]):
+class VerdictScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Asks about each call without a verdict, and then tells how often such calls were wrong."""
 
     AUTO_FOCUS = ""
+    ALONE = frozenset({"judge"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "judge(True)", "It was right to run it unasked", id="verdicts_right"),
         Binding("w", "judge(False)", "It was wrong to run it unasked", id="verdicts_wrong"),

@@ -19,6 +19,7 @@ from quorum.domain.text.printable import make_printable
 from quorum.domain.text.unified_diff import parse_diff
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.pager.pager_screen import KeptLines, PagerScreen
 from quorum.tui.screens.rewind.diff_sheet import DiffSheet
 from quorum.tui.screens.rewind.file_plan_screen import (
@@ -41,12 +42,13 @@ _KEYS_WITHOUT_FILES = "esc back"
 _NOTHING = "The files are as they were before the session."
 
 
-class ChangesScreen(ClosesItself, ModalScreen[None]):
+class ChangesScreen(HoldsLetters, ClosesItself, ModalScreen[None]):
     """Shows what the files hold now against what they held before the first turn, by the recorded contents.
 
     A file goes back to that where the person says so twice, with its diff in sight.
     """
 
+    ALONE = frozenset({"undo_file"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move('up')", "Another file", id="changes_up"),
         Binding("down,j", "move('down')", "Another file", id="changes_down"),

@@ -16,6 +16,7 @@ from quorum.domain.text.amounts import format_amount
 from quorum.domain.text.printable import make_printable
 from quorum.tui.agent.turns import QueuedTask
 from quorum.tui.keys.hints import fill_in_keys
+from quorum.tui.keys.keyboard_guard import HoldsLetters
 from quorum.tui.screens.rewind.file_plan_screen import FilePlanScreen, TakeBack
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ _ONLY_CONVERSATION = "no file would change; {redo_carry_out=r} brings back the c
 _NOTHING_LEFT = "no file would change; {redo_carry_out=r} continues with the undo before"
 
 
-class RedoScreen(FilePlanScreen):
+class RedoScreen(HoldsLetters, FilePlanScreen):
     """Shows what the last undo took away, and brings all of it back."""
 
+    ALONE = frozenset({"redo"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "redo", "Redo the undo that is shown", id="redo_carry_out"),
         Binding("space", "overwrite", "Overwrite a file edited since, or leave it alone", id="redo_overwrite"),
@@ -107,9 +109,10 @@ class RedoScreen(FilePlanScreen):
 _NO_FILES = "no file would change; {restore_conversation=c} takes back the conversation"
 
 
-class RestoreScreen(FilePlanScreen):
+class RestoreScreen(HoldsLetters, FilePlanScreen):
     """Shows what an undo would change. That of the conversation alone does not wait for the files."""
 
+    ALONE = frozenset({"take_back"})
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(
             "c",
