@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def print_status(_options: HookOptions, root: Path) -> int:
     """A table of agents, their versions, and whether they ask the gate; 1 where a file cannot be read."""
     agents = list(HOOKED_AGENTS.values())
     with ThreadPoolExecutor(2) as pool:
-        versions = list(pool.map(_read_version, agents))
+        versions = list(pool.map(read_version, agents))
     rows = [("agent", "version", "asks the gate", "where")]
     problems = False
     for agent, version in zip(agents, versions, strict=True):
@@ -101,13 +101,15 @@ def _list_places(agent: HookedAgent, root: Path) -> Iterator[Path]:
         yield path
 
 
-def _read_version(agent: HookedAgent) -> str:
+def read_version(agent: HookedAgent, environment: Mapping[str, str] | None = None) -> str:
+    """What the program says its version is in this environment, else in ours, or why that is not known."""
     program = find_program(agent.program, os.environ.get("PATH"))
     if program is None:
         return "not found"
     try:
         answer = subprocess.run(
             [program, "--version"],
+            env=None if environment is None else dict(environment),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_VERSION_SECS,
