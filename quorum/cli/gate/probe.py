@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,14 +12,15 @@ import msgspec
 
 from quorum.application.program_lookup import find_program
 from quorum.cli.gate import ProbeOptions
-from quorum.cli.gate.hooks import read_version
 from quorum.domain.errors import ConfigError
 from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.dialects import DIALECTS
 from quorum.infrastructure.gate.agent_probe import FAILURES, GateBehavior, ProbeResult, probe_agent
+from quorum.infrastructure.gate.agent_version import read_version_alone
 from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
+from quorum.infrastructure.gate.probe_record import keep_result
 
 _FAILURE = {
     GateBehavior.MISSING: "quorum is missing",
@@ -34,8 +35,7 @@ def print_probe(options: ProbeOptions, _root: Path) -> int:
     program = find_program(agent.program, os.environ.get("PATH"))
     if program is None:
         raise ConfigError(f"{agent.program} is not in PATH: install it, or put it there")
-    with tempfile.TemporaryDirectory(prefix="quorum-probe-", ignore_cleanup_errors=True) as home:
-        version = read_version(agent, {"PATH": os.environ.get("PATH", os.defpath), "HOME": home})
+    version = read_version_alone(agent, os.environ.get("PATH"))
     result = probe_agent(
         agent.dialect, Path(program), version, _write_replies(agent.dialect), limit_secs=options.limit_secs
     )
@@ -43,6 +43,8 @@ def print_probe(options: ProbeOptions, _root: Path) -> int:
         print(json.dumps({**msgspec.to_builtins(result), "is_gated": result.is_gated}, indent=2))
     else:
         print("\n".join(_describe(result)))
+    sys.stdout.flush()
+    keep_result(result, os.environ)
     return int(not result.is_gated)
 
 

@@ -11,7 +11,10 @@ from urllib.request import Request, urlopen
 import pytest
 
 from quorum.__main__ import main
+from quorum.infrastructure.doctor.diagnosis import check_machine
+from quorum.infrastructure.gate.agent_probe import FAILURES, GateBehavior, ProbeResult, ProbeState
 from quorum.infrastructure.gate.probe_model import ScriptedCall, ScriptedModel
+from quorum.infrastructure.gate.probe_record import keep_result, read_results
 
 AGENT = '''\
 """Plays an agent of the claude form: asks a model, calls the hooks before each call, and obeys them or not."""
@@ -139,6 +142,7 @@ def test_an_agent_that_obeys_on_all_paths_is_gated_and_leaves_nothing_behind(
     assert set(found["paths"].values()) == {"asked and obeyed"}
     assert found["ran"] == {"missing": [], "broken": [], "slow": list(found["paths"])}
     assert found["is_gated"] is True
+    assert list(programs.parent.rglob("gate-probes/claude.json"))
     left = (programs / "left").read_text().split()
     assert left
     if sys.platform == "linux":
@@ -233,3 +237,40 @@ def test_the_model_answers_nobody_who_does_not_know_its_address() -> None:
     model = ScriptedModel(CALLS)
     with model.serve(), pytest.raises(HTTPError, match="404"):
         urlopen(Request(f"{model.url.rpartition('/')[0]}/v1/messages", b"{}"))
+
+
+def make_result(state: ProbeState, version: str) -> ProbeResult:
+    none: dict[GateBehavior, tuple[str, ...]] = dict.fromkeys(FAILURES, ())
+    return ProbeResult(agent="claude", version=version, paths={"shell": state}, ran=none, untried=none)
+
+
+@pytest.mark.parametrize(
+    ("state", "version", "said"),
+    [
+        (ProbeState.OBEYED, "7.1 (of the tests)", "asks before each call"),
+        (ProbeState.OBEYED, "7.0 (of the tests)", "a probe is due"),
+        (ProbeState.NOT_ASKED, "7.1 (of the tests)", "shell: not asked"),
+    ],
+)
+def test_the_doctor_says_what_was_found_and_whether_it_is_of_another_version(
+    programs: Path, state: ProbeState, version: str, said: str
+) -> None:
+    add_agent(programs)
+    environ = {"HOME": str(programs.parent / "home"), "PATH": str(programs)}
+    keep_result(make_result(ProbeState.UNKNOWN, "old"), environ)
+    keep_result(make_result(state, version), environ)
+
+    (finding,) = (each for each in check_machine(environ) if each.name == "gate")
+
+    assert said in finding.text
+
+
+def test_a_result_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    keep_result(make_result(ProbeState.OBEYED, "1"), environ)
+    (path,) = tmp_path.rglob("claude.json")
+    path.write_text("no")
+
+    ((_, error),) = read_results(environ)
+
+    assert "claude.json" in str(error)
