@@ -26,11 +26,12 @@ from quorum.domain.errors import ConfigError
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
 from quorum.domain.text.printable import make_printable
-from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS, plan_installation, write_change
+from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS, HookForm, plan_installation, write_change
 from quorum.infrastructure.gate.probe_model import ScriptedCall, ScriptedModel
 
 _PASSED = ("LANG", "LC_ALL", "TZ")
 _PROMPT = "Make the calls that you are asked for."
+_MARKER = "quorum gate probe: the part of the subagent"
 _SLOW_SECS = 4
 _END_SECS = 5
 _MOST_ROUNDS = 5
@@ -124,9 +125,8 @@ def _list_claude() -> Iterator[Canary]:
     yield Canary(
         "edit", (_call("edit", ("Read",), file), _call("edit", ("Edit",), change, 1)), before="before\n"
     )
-    marker = "quorum gate probe: the part of the subagent"
-    task: JsonObject = {"description": "Make a file", "prompt": marker, "subagent_type": "general-purpose"}
-    inner = replace(command("subagent"), marker=marker)
+    task: JsonObject = {"description": "Make a file", "prompt": _MARKER, "subagent_type": "general-purpose"}
+    inner = replace(command("subagent"), marker=_MARKER)
     yield Canary("subagent", (_call("delegation", ("Agent", "Task"), task), inner))
 
 
@@ -148,9 +148,32 @@ def _list_codex() -> Iterator[Canary]:
     yield Canary("input", (opened, typing))
 
 
+def _list_opencode() -> Iterator[Canary]:
+    def command(path: str) -> ScriptedCall:
+        return _call(path, ("bash",), {"command": f"touch canary-{path}.txt", "description": "Make a file"})
+
+    yield Canary("shell", (command("shell"),))
+    made: JsonObject = {"filePath": "{project}/canary-write.txt", "content": "made\n"}
+    yield Canary("write", (_call("write", ("write",), made),))
+    file: JsonObject = {"filePath": "{project}/canary-edit.txt"}
+    change: JsonObject = {**file, "oldString": "before", "newString": "after"}
+    yield Canary(
+        "edit", (_call("edit", ("read",), file), _call("edit", ("edit",), change, 1)), before="before\n"
+    )
+    task: JsonObject = {"description": "Make a file", "prompt": _MARKER, "subagent_type": "general"}
+    yield Canary(
+        "subagent", (_call("delegation", ("task",), task), replace(command("subagent"), marker=_MARKER))
+    )
+
+
+_OPENCODE_PROVIDER = {
+    "npm": "@ai-sdk/anthropic",
+    "options": {"baseURL": "{url}/v1", "apiKey": "none-is-needed"},
+    "models": {"probe": {}},
+}
 _CODEX_MODEL = "gpt-5.5"  # which tools Codex offers goes by the name; to older ones it offers no apply_patch
 _CODEX_PROVIDER = (
-    '{{name="probe",base_url="{url}/v1",wire_api="responses",request_max_retries=0,stream_max_retries=0}}'
+    '{name="probe",base_url="{url}/v1",wire_api="responses",request_max_retries=0,stream_max_retries=0}'
 )
 PROBED_AGENTS: Mapping[str, ProbedAgent] = {
     "claude": ProbedAgent(
@@ -175,6 +198,15 @@ PROBED_AGENTS: Mapping[str, ProbedAgent] = {
         {},
         tuple(_list_codex()),
     ),
+    "opencode": ProbedAgent(
+        ("run", "--auto", "--title", "probe", "-m", "probe/probe", _PROMPT),
+        {
+            "OPENCODE_CONFIG_CONTENT": json.dumps({"provider": {"probe": _OPENCODE_PROVIDER}}),
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        },
+        tuple(_list_opencode()),
+    ),
 }
 
 _GATE = """\
@@ -183,7 +215,8 @@ with open(sys.argv[1]) as file:
     given = json.load(file)
 text = sys.stdin.read()
 payload = json.loads(text)
-is_step = "canary-" not in text or payload.get("tool_name") == "Read"
+tool = payload.get("tool_name") or payload.get("input", {}).get("tool")
+is_step = "canary-" not in text or tool in ("Read", "read")
 if not is_step:
     with open(given["record"], "a") as record:
         record.write(json.dumps(text) + "\\n")
@@ -194,7 +227,7 @@ if given["fails"]:
 if not is_step:
     time.sleep(given["waits"])
 replies = given["allow" if is_step else given["answer"]]
-out, err, code = replies.get(payload.get("hook_event_name"), ("", "", 0))
+out, err, code = replies.get(payload.get("hook_event_name", ""), ("", "", 0))
 sys.stdout.write(out)
 sys.stderr.write(err)
 sys.exit(code)
@@ -207,19 +240,22 @@ def probe_agent(
     """Run the agent once for each behavior of the gate. `replies` has what the gate prints to allow and to
     deny, for each event. Raises ConfigError where the agent does not run."""
     agent = PROBED_AGENTS[dialect]
-    runs = {behavior: _run_agent(dialect, program, behavior, replies, limit_secs) for behavior in GateBehavior}
+    has_limit = HOOKED_AGENTS[dialect].form is HookForm.JSON  # a plugin waits as long as the gate takes
+    behaviors = [each for each in GateBehavior if has_limit or each is not GateBehavior.SLOW]
+    runs = {behavior: _run_agent(dialect, program, behavior, replies, limit_secs) for behavior in behaviors}
+    failures = [each for each in FAILURES if each in runs]
     paths = [canary.path for canary in agent.canaries]
     denied, allowed = runs[GateBehavior.DENIES], runs[GateBehavior.ALLOWS]
     return ProbeResult(
         agent=dialect,
         version=version,
         paths={path: _judge(path, denied, allowed) for path in paths},
-        ran={each: tuple(path for path in paths if path in runs[each].ran) for each in FAILURES},
+        ran={each: tuple(path for path in paths if path in runs[each].ran) for each in failures},
         untried={
             each: tuple(
                 path for path in paths if path not in runs[each].ran | (runs[each].answered & allowed.ran)
             )
-            for each in FAILURES
+            for each in failures
         },
     )
 
@@ -249,8 +285,8 @@ def _run_agent(
         model = ScriptedModel(calls)
         with model.serve():
             given = {"url": model.url, "project": str(project)}
-            environment |= {name: value.format(**given) for name, value in agent.variables.items()}
-            words = [str(program), *(word.format(**given) for word in agent.options)]
+            environment |= {name: _fill(value, given) for name, value in agent.variables.items()}
+            words = [str(program), *(_fill(word, given) for word in agent.options)]
             said = _run_program(words, environment, project, folder / "output.txt", limit_secs)
         if not model.answered:
             raise ConfigError(f"{dialect} made none of the calls that the model asked for; it said: {said}")
@@ -262,9 +298,15 @@ def _run_agent(
         )
 
 
+def _fill(text: str, given: Mapping[str, str]) -> str:
+    for name, value in given.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
 def _fill_call(call: ScriptedCall, project: Path) -> ScriptedCall:
     filled = {
-        name: value.replace("{project}", str(project)) if isinstance(value, str) else value
+        name: _fill(value, {"project": str(project)}) if isinstance(value, str) else value
         for name, value in call.arguments.items()
     }
     return replace(call, arguments=filled)

@@ -122,6 +122,7 @@ class ScriptedModel:
                 events = form(found)
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
+                self.send_header("Connection", "close")  # not every agent takes that from HTTP/1.0
                 self.end_headers()
                 for event in events:
                     self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())

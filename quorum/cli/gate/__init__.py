@@ -124,7 +124,7 @@ def list_answer_arguments() -> tuple[Argument, ...]:
 
 
 _AGENTS = tuple(dialect for dialect in DIALECTS if dialect != "quorum")
-_PROBED = ("claude", "codex")
+_PROBED = ("claude", "codex", "opencode")
 _HOOK_ARGUMENTS = (
     flag("--project", help="the hooks of the project in this folder, not yours"),
     flag("--yes", dest="accepted", help="write without a question"),
@@ -201,7 +201,7 @@ COMMAND = CommandGroup(
                     dest="limit_secs",
                     metavar="SECS",
                     type=_parse_seconds,
-                    help="end a run of the agent after that; default 120. There are five",
+                    help="end a run of the agent after that; default 120. There are up to five",
                 ),
                 argument("agent", metavar="AGENT", choices=_PROBED, help=f"one of {', '.join(_PROBED)}"),
             ),

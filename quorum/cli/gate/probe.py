@@ -17,7 +17,7 @@ from quorum.domain.review.gate_decision import GateDecision
 from quorum.domain.review.permissions import Answer
 from quorum.domain.text.json_value import JsonObject, JsonValue
 from quorum.gate.dialects import DIALECTS
-from quorum.infrastructure.gate.agent_probe import FAILURES, GateBehavior, ProbeResult, probe_agent
+from quorum.infrastructure.gate.agent_probe import GateBehavior, ProbeResult, probe_agent
 from quorum.infrastructure.gate.agent_version import read_version_alone
 from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
 from quorum.infrastructure.gate.probe_record import keep_result
@@ -55,7 +55,7 @@ def _write_replies(dialect: str) -> JsonObject:
     replies: dict[str, dict[str, JsonValue]] = {}
     for answer in (Answer.ALLOW, Answer.DENY):
         decision = GateDecision(answer=answer, reasons=("quorum gate probe",))
-        written = {event: form.reply(event, decision) for event in agent.events}
+        written = {event: form.reply(event, decision) for event in agent.events or ("",)}
         replies[answer.value] = {event: [reply.out, reply.err, reply.code] for event, reply in written.items()}
     return dict(replies)
 
@@ -65,7 +65,7 @@ def _describe(result: ProbeResult) -> Iterator[str]:
     width = max(len(name) for name in (*result.paths, *_FAILURE.values()))
     for path, state in result.paths.items():
         yield f"  {path.ljust(width)}  {state}"
-    for failure in FAILURES:
+    for failure in result.ran:
         parts = [f"runs: {', '.join(result.ran[failure])}"] if result.ran[failure] else []
         if result.untried[failure]:
             parts.append(f"not known: {', '.join(result.untried[failure])}")
