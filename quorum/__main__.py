@@ -141,7 +141,8 @@ def _exit_code(arguments: Sequence[str]) -> int:
 
 def _is_decision(arguments: Sequence[str]) -> bool:
     """Whether a caller waits for the answer; other actions of the gate take as long as the person does."""
-    return arguments[:1] == ["gate"] and arguments[1:2] not in (["install"], ["uninstall"], ["status"])
+    others = (["install"], ["uninstall"], ["status"], ["probe"])
+    return arguments[:1] == ["gate"] and arguments[1:2] not in others
 
 
 def _is_gate(arguments: Sequence[str]) -> bool:

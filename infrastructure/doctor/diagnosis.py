@@ -47,6 +47,7 @@ def check_machine(environ: Mapping[str, str]) -> list[Finding]:
         *_check_debug_log(environ),
         _check_terminal(environ),
         _check_locale(environ),
+        *_check_gated_agents(environ),
     ]
 
 
@@ -132,6 +133,31 @@ def _check_locale(environ: Mapping[str, str]) -> Finding:
         return report_ok("locale", f"{variable}={value}")
     text = f"{variable}={value} is not UTF-8" if variable else "neither LC_ALL, LC_CTYPE nor LANG is set"
     return warn("locale", text, "set LANG=C.UTF-8, or lines and signs may be drawn wrong")
+
+
+def _check_gated_agents(environ: Mapping[str, str]) -> list[Finding]:
+    """The agents that were probed: whether they ask the gate, and are still those that were probed."""
+    from quorum.infrastructure.gate.agent_version import read_version_alone
+    from quorum.infrastructure.gate.hook_files import HOOKED_AGENTS
+    from quorum.infrastructure.gate.probe_record import read_results
+
+    found: list[Finding] = []
+    for name, result in read_results(environ):
+        again = f"`quorum gate probe {name}`"
+        if isinstance(result, ConfigError):
+            found.append(warn("gate", str(result), again))
+            continue
+        version = read_version_alone(HOOKED_AGENTS[name], environ.get("PATH"))
+        about = f"{name} {result.version}"
+        if version != result.version:
+            found.append(warn("gate", f"{about} was probed, now it is {version}: a probe is due", again))
+        elif result.is_gated:
+            found.append(report_ok("gate", f"{about} asks before each call that was probed, and obeys"))
+        else:
+            gaps = [f"{path}: {state}" for path, state in result.paths.items() if state != "asked and obeyed"]
+            said = "; ".join(gaps) or "it runs calls where quorum is missing or fails"
+            found.append(warn("gate", f"{about}: {said}", "docs/gate.md says what is not gated"))
+    return found
 
 
 def check_extras(*, fetches_pages: bool, has_servers: bool) -> list[Finding]:

@@ -55,6 +55,15 @@ class HookOptions(StandaloneOptions):
     accepted: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeOptions(StandaloneOptions):
+    """Which agent is run, for how long at most, and how the result is printed."""
+
+    agent: str = ""
+    as_json: bool = False
+    limit_secs: float = 120.0
+
+
 def _install_hooks(options: HookOptions, root: Path) -> int:
     from quorum.cli.gate.hooks import change_hooks
 
@@ -71,6 +80,12 @@ def _print_status(options: HookOptions, root: Path) -> int:
     from quorum.cli.gate.hooks import print_status
 
     return print_status(options, root)
+
+
+def _print_probe(options: ProbeOptions, root: Path) -> int:
+    from quorum.cli.gate.probe import print_probe
+
+    return print_probe(options, root)
 
 
 def _parse_seconds(text: str) -> float:
@@ -109,6 +124,7 @@ def list_answer_arguments() -> tuple[Argument, ...]:
 
 
 _AGENTS = tuple(dialect for dialect in DIALECTS if dialect != "quorum")
+_PROBED = ("claude", "codex", "opencode")
 _HOOK_ARGUMENTS = (
     flag("--project", help="the hooks of the project in this folder, not yours"),
     flag("--yes", dest="accepted", help="write without a question"),
@@ -172,6 +188,24 @@ COMMAND = CommandGroup(
             summary="List the agents that are installed, and whether they ask the gate.",
             arguments=PLACES,
             examples=(("quorum gate status", "a table of agents"),),
+        ),
+        "probe": CliCommand(
+            ProbeOptions,
+            _print_probe,
+            summary="Run an installed agent with the hooks, and say which of its calls it asks about.",
+            details="It runs in a temporary home folder, against a model of quorum's own. No key is needed.",
+            arguments=(
+                flag("--json", dest="as_json", help="print the result as JSON"),
+                argument(
+                    "--timeout",
+                    dest="limit_secs",
+                    metavar="SECS",
+                    type=_parse_seconds,
+                    help="end a run of the agent after that; default 120. There are up to five",
+                ),
+                argument("agent", metavar="AGENT", choices=_PROBED, help=f"one of {', '.join(_PROBED)}"),
+            ),
+            examples=(("quorum gate probe claude", "after each update of Claude Code"),),
         ),
     },
     example=("quorum gate status", "which agents ask before their calls"),

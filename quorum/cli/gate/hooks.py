@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from quorum.application.program_lookup import find_as_shell_does, find_program
+from quorum.application.program_lookup import find_as_shell_does
 from quorum.cli.gate import HookOptions
 from quorum.domain.errors import ConfigError
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError
 from quorum.infrastructure.config.toml_file import escape_path
+from quorum.infrastructure.gate.agent_version import read_version
 from quorum.infrastructure.gate.hook_files import (
     HOOKED_AGENTS,
     HookedAgent,
@@ -24,7 +24,6 @@ from quorum.infrastructure.gate.hook_files import (
     write_change,
 )
 
-_VERSION_SECS = 20
 _NEXT_STEP = {
     "codex": "Codex asks you to trust these hooks, and skips them until you do: open it and enter /hooks",
     "opencode": "sessions of opencode that are open read it when they are started again",
@@ -76,7 +75,7 @@ def print_status(_options: HookOptions, root: Path) -> int:
     """A table of agents, their versions, and whether they ask the gate; 1 where a file cannot be read."""
     agents = list(HOOKED_AGENTS.values())
     with ThreadPoolExecutor(2) as pool:
-        versions = list(pool.map(_read_version, agents))
+        versions = list(pool.map(lambda agent: read_version(agent, os.environ), agents))
     rows = [("agent", "version", "asks the gate", "where")]
     problems = False
     for agent, version in zip(agents, versions, strict=True):
@@ -99,23 +98,3 @@ def _list_places(agent: HookedAgent, root: Path) -> Iterator[Path]:
     yield person
     if agent.project and (path := agent.locate(os.environ, root)) != person and path.exists():
         yield path
-
-
-def _read_version(agent: HookedAgent) -> str:
-    program = find_program(agent.program, os.environ.get("PATH"))
-    if program is None:
-        return "not found"
-    try:
-        answer = subprocess.run(
-            [program, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_SECS,
-            check=False,
-            encoding="utf-8",
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "does not answer"
-    first = next(iter(answer.stdout.strip().splitlines()), "")
-    return make_printable(first)[:40] or "does not say"
