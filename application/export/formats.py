@@ -1,18 +1,126 @@
-"""The forms in which a session can be exported."""
+"""The forms in which a session can be exported.
+
+An account as one HTML page: no scripts, nothing loaded from elsewhere, every text escaped.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from html import escape
 from typing import Literal, TypeAlias, assert_never
 
 from quorum.application.export.account import Account, CallCard, Entry, ExportRemark, Said, Thought, TurnHead
 from quorum.application.export.narration import build_account
-from quorum.application.export.page import render_page
 from quorum.application.export.session_json import mask_lines, render_json
 from quorum.domain.sessions.canonical import render_canonical
 from quorum.domain.sessions.past_session import LedgerRecord, SessionSummary
 from quorum.domain.text.amounts import format_duration
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #d0d7de; --soft: #f6f8fa; --quiet: #59636e;
+  --plus: #dafbe1; --minus: #ffebe9; --bad: #b35900; }
+@media (prefers-color-scheme: dark) { :root { --line: #3d444d; --soft: #1a2027; --quiet: #9198a1;
+  --plus: #12361f; --minus: #3c1618; --bad: #f0883e; } }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin: 2.5rem 0 .5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; }
+dt, .quiet { color: var(--quiet); } dd { margin: 0; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--soft); padding: .6rem .8rem;
+  border-radius: 6px; margin: .5rem 0; font: 13px/1.45 ui-monospace, monospace; }
+pre.said { background: none; padding: 0; font: inherit; }
+pre.prompt { border-left: 3px solid var(--quiet); }
+details { border: 1px solid var(--line); border-radius: 6px; padding: .4rem .8rem; margin: .5rem 0; }
+summary { cursor: pointer; overflow-wrap: anywhere; } .plus { background: var(--plus); }
+.minus { background: var(--minus); } .bad { color: var(--bad); } .back { opacity: .55; }
+"""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def render_page(account: Account) -> str:
+    """The whole account as a document of its own."""
+    return "\n".join(_render_lines(account)) + "\n"
+
+
+def _render_lines(account: Account) -> Iterator[str]:
+    title = escape(account.title)
+    yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    yield f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>"
+    for label, value in account.facts:
+        yield f"<dt>{escape(label)}</dt><dd>{escape(value)}</dd>"
+    yield "</dl>\n<section>"
+    for entry in account.entries:
+        yield from _render_entry(entry)
+    yield "</section>\n</body>\n</html>"
+
+
+def _render_entry(entry: Entry) -> Iterator[str]:
+    match entry:
+        case TurnHead():
+            yield from _render_turn(entry)
+        case Said():
+            yield f'<p class="quiet">{escape(entry.model)}</p>'
+            yield _render_pre(entry.text, "said")
+        case Thought(text):
+            yield f"<details><summary>Reasoning</summary>{_render_pre(text)}</details>"
+        case CallCard():
+            yield from _render_card(entry)
+        case ExportRemark(line, ""):
+            yield f'<p class="quiet">· {escape(line)}</p>'
+        case ExportRemark(line, body):
+            yield f'<details><summary class="quiet">{escape(line)}</summary>{_render_pre(body)}</details>'
+
+
+def _render_turn(turn: TurnHead) -> Iterator[str]:
+    """A section of its own, so that what was taken back is visible at a glance."""
+    yield "</section>"
+    yield '<section class="back">' if turn.taken_back else "<section>"
+    yield f"<h2>Turn {turn.number} · {escape(turn.at)}{' · taken back later' if turn.taken_back else ''}</h2>"
+    yield (
+        _render_pre(turn.prompt, "prompt")
+        if turn.prompt
+        else '<p class="quiet">It continues the previous turn.</p>'
+    )
+
+
+def _render_card(card: CallCard) -> Iterator[str]:
+    ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
+    outcome = escape(card.outcome)
+    shown = outcome if card.outcome == "ok" else f'<span class="bad">{outcome}</span>'
+    yield f"<details><summary><code>{escape(card.tool)}</code> · {shown}{ran}"
+    yield f" · {escape(card.decision)}</summary>"
+    if card.history:
+        yield "<ul>"
+        yield from (f"<li>{escape(line)}</li>" for line in card.history)
+        yield "</ul>"
+    yield _render_pre(card.arguments)
+    if card.ran_with is not None:
+        yield f'<p class="quiet">It ran with:</p>{_render_pre(card.ran_with)}'
+    if card.diff is not None:
+        yield _diff(card.diff)
+    if card.output is not None:
+        yield f'<p class="quiet">Output:</p>{_render_pre(card.output)}'
+    yield "</details>"
+
+
+def _diff(diff: str) -> str:
+    lines = "\n".join(_diff_line(line) for line in diff.rstrip().split("\n"))
+    return f"<pre>\n{lines}</pre>"
+
+
+def _diff_line(line: str) -> str:
+    kind = {"+": "plus", "-": "minus"}.get(line[:1], "")
+    return f'<span class="{kind}">{escape(line)}</span>' if kind else escape(line)
+
+
+def _render_pre(text: str, kind: str = "") -> str:
+    # A line feed right behind the tag is not shown, so one is put there that may go.
+    opened = f'<pre class="{kind}">' if kind else "<pre>"
+    return f"{opened}\n{escape(text.rstrip())}</pre>"
+
 
 _TICKS = re.compile("`+")
 
@@ -25,10 +133,10 @@ def _render_blocks(account: Account) -> Iterator[str]:
     yield f"# {_quote_code(account.title)}"
     yield "\n".join(f"- {label}: {_quote_code(value)}" for label, value in account.facts)
     for entry in account.entries:
-        yield from _render_entry(entry)
+        yield from _formats_render_entry(entry)
 
 
-def _render_entry(entry: Entry) -> Iterator[str]:
+def _formats_render_entry(entry: Entry) -> Iterator[str]:
     match entry:
         case TurnHead():
             yield f"## Turn {entry.number} · {entry.at}{' · taken back later' if entry.taken_back else ''}"
@@ -40,14 +148,14 @@ def _render_entry(entry: Entry) -> Iterator[str]:
             yield "### Reasoning"
             yield _fence(text)
         case CallCard():
-            yield from _render_card(entry)
+            yield from _formats_render_card(entry)
         case ExportRemark(line, body):
             yield f"> {_quote_code(line)}"
             if body:
                 yield _fence(body)
 
 
-def _render_card(card: CallCard) -> Iterator[str]:
+def _formats_render_card(card: CallCard) -> Iterator[str]:
     ran = "" if card.duration_secs is None else f" · {format_duration(card.duration_secs)}"
     yield f"### Call of {_quote_code(card.tool)}"
     yield "\n".join(

@@ -1,10 +1,14 @@
 """Every setting there is: its name, type, bounds, default, explanation, and what a project file may do to it.
 
+The settings `[worktrees]`: what a worktree gets of what git ignores.
+
 The one source of truth. The loader, the errors, the commented reference and the documentation test read it.
 
 Neither this module nor those of the tables have `from __future__ import annotations`: as texts, the types of
 all settings would be compiled and worked out twice in each start, by msgspec and by `keys.py`: 20 ms.
 """
+
+from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -16,6 +20,7 @@ from quorum.domain.panel.debate_record import Intensity
 from quorum.domain.plan.phase import PhaseScope
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PROTECTED, SENSITIVE
+from quorum.domain.worktree import explain_unfit_link
 from quorum.infrastructure.config.about import About, ProjectRule
 from quorum.infrastructure.config.agents_table import AgentProgramTable
 from quorum.infrastructure.config.model_tables import (
@@ -43,8 +48,40 @@ from quorum.infrastructure.config.session_tables import ContextTable, Permission
 from quorum.infrastructure.config.tools_table import ToolsTable
 from quorum.infrastructure.config.tui_table import TuiTable
 from quorum.infrastructure.config.web_address import is_web_address
-from quorum.infrastructure.config.worktrees_table import WorktreesTable
 from quorum.infrastructure.storage_backend import accepts_url, describe_urls
+
+_MOST = 20
+
+
+def _find_flaw(links: object) -> str | None:
+    given = links if isinstance(links, list | tuple) else ()
+    if len(given) > _MOST:
+        return f"{len(given):,} links are too many; name {_MOST} at most"
+    return next((flaw for link in given if (flaw := explain_unfit_link(str(link))) is not None), None)
+
+
+class WorktreesTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    "What `/worktree NAME` gives a worktree of what git ignores."
+
+    links: Annotated[
+        tuple[str, ...],
+        About(
+            description="Folders that git ignores, from the top of the repository, for example "
+            '[".venv", "node_modules"]. Each becomes a link to that of the main working tree; commands in the '
+            "sandbox may read it there: docs/worktrees.md.",
+            project=ProjectRule.NEVER,
+            flaw=_find_flaw,
+        ),
+    ] = ()
+    setup: Annotated[
+        str,
+        Meta(max_length=4000),
+        About(
+            description="A shell command that prepares a new worktree, for example make setup. It is reviewed "
+            "and runs in the sandbox like the commands of a model.",
+            project=ProjectRule.NEVER,
+        ),
+    ] = ""
 
 
 def _is_empty_or_address(text: str) -> bool:
@@ -75,14 +112,14 @@ class TelemetryTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = False
 
 
-_MOST, _LONGEST = 500, 200
+_SCHEMA_MOST, _LONGEST = 500, 200
 
 
-def _find_flaw(patterns: object) -> str | None:
+def _schema_find_flaw(patterns: object) -> str | None:
     """Every file that is met is held against all of them, and a strange folder may add some."""
     given = patterns if isinstance(patterns, list | tuple) else ()
-    if len(given) > _MOST:
-        return f"{len(given):,} patterns are too many; at most {_MOST} are looked for, so name folders"
+    if len(given) > _SCHEMA_MOST:
+        return f"{len(given):,} patterns are too many; at most {_SCHEMA_MOST} are looked for, so name folders"
     if any(len(str(pattern)) > _LONGEST for pattern in given):
         return f"a pattern has more than {_LONGEST} characters; shorten it"
     return None
@@ -133,7 +170,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             'default; its entry "..." stands for the default.',
             project=ProjectRule.ADD,
             extensible=True,
-            flaw=_find_flaw,
+            flaw=_schema_find_flaw,
         ),
     ] = PROTECTED
     sensitive: Annotated[
@@ -143,7 +180,7 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
             "Only a pattern without wildcards covers .env.example, .env.sample, .env.template and .env.dist.",
             project=ProjectRule.ADD,
             extensible=True,
-            flaw=_find_flaw,
+            flaw=_schema_find_flaw,
         ),
     ] = SENSITIVE
 

@@ -1,24 +1,352 @@
-"""Tool definitions as JSON Schema, and arguments checked against it."""
+"""Tool definitions as JSON Schema, and arguments checked against it.
+
+Arguments whose meaning is plain, in the form that a tool's schema asks for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+import msgspec
 
 from quorum.domain.calls.tool import ToolDefinition, ToolParameter, ToolSpec
+from quorum.domain.text.fuzzy import count_edits, find_nearest_word
+from quorum.domain.text.json_text import name_json_type
 from quorum.domain.text.json_value import JsonObject, JsonValue
-from quorum.infrastructure.tools.argument_repair import (
-    build_accepted_type,
-    build_example,
-    explain_unknown_names,
-    is_accepted,
-    repair_arguments,
-)
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
+
+
+_NOTES = frozenset({"type", "description", "title"})
+_PLAIN: dict[str, Any] = {"string": str, "number": float, "integer": int, "boolean": bool}
+
+
+def build_accepted_type(schema: JsonObject) -> Any | None:
+    """The type; None where the schema uses words that have no exact counterpart."""
+    match schema.get("type"):
+        case "object":
+            return _build_object_type(schema)
+        case "array":
+            return _build_array_type(schema)
+        case str() as name if name in _PLAIN:
+            return _build_plain_type(_PLAIN[name], schema)
+        case _:
+            return None
+
+
+def is_accepted(value: JsonValue, accepted: Any) -> bool:
+    """Whether a type from here takes the value. What it refuses may still fit the schema: 1.0 is an integer."""
+    try:
+        msgspec.convert(value, accepted)
+    except (msgspec.ValidationError, UnicodeError, OverflowError, RecursionError):
+        return False
+    return True
+
+
+def _build_plain_type(plain: Any, schema: JsonObject) -> Any | None:
+    match {name: value for name, value in schema.items() if name not in _NOTES}:
+        case {"minimum": int(least)} as rest if len(rest) == 1 and plain is int and abs(least) < 1 << 62:
+            return Annotated[int, msgspec.Meta(ge=least)]
+        case {"minLength": int(least)} as rest if len(rest) == 1 and plain is str and 0 <= least < 1 << 31:
+            return Annotated[str, msgspec.Meta(min_length=least)]
+        case {"enum": [*words]} as rest if len(rest) == 1 and plain is str and words:
+            return Literal[tuple(words)] if all(isinstance(word, str) for word in words) else None
+        case rest:
+            return None if rest else plain
+
+
+def _build_array_type(schema: JsonObject) -> Any | None:
+    items = schema.get("items")
+    if not schema.keys() <= _NOTES | {"items"} or not isinstance(items, Mapping):
+        return None
+    inner: Any = build_accepted_type(items)
+    return None if inner is None else list.__class_getitem__(inner)
+
+
+def _build_object_type(schema: JsonObject) -> Any | None:
+    properties, required = schema.get("properties"), schema.get("required", [])
+    if (
+        not schema.keys() <= _NOTES | {"properties", "required", "additionalProperties"}
+        or schema.get("additionalProperties") is not False
+        or not isinstance(properties, Mapping)
+        or not isinstance(required, list)
+        or not set(map(str, required)) <= properties.keys()
+    ):
+        return None
+    fields: list[Any] = []
+    for number, (name, inside) in enumerate(properties.items()):
+        inner = build_accepted_type(inside) if isinstance(inside, Mapping) else None
+        if inner is None:
+            return None
+        field = f"field_{number}", inner
+        fields.append(field if name in required else (*field, None))
+    names = {f"field_{number}": name for number, name in enumerate(properties)}
+    return msgspec.defstruct("Arguments", fields, rename=names, forbid_unknown_fields=True, kw_only=True)
+
+
+_INTEGER = re.compile(r"[+-]?\d{1,18}(?:\.0+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{1,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,3})?")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_SHORTEST_NEAR_NAME = 4
+_DEEPEST = 20
+_COMMAND = "command"
+# Names that models know from other tools, for one meaning each.
+_ALIASES = tuple(
+    frozenset(names.split())
+    for names in (
+        "path filepath file filename targetfile absolutepath relativepath notebookpath",
+        "path directory dir folder directorypath basedir root cwd",
+        "command cmd script shellcommand commandline",
+        "oldtext oldstring oldstr search find original",
+        "newtext newstring newstr replace replacement updated",
+        "content contents filetext text filecontent filecontents body",
+        "pattern query regex regexp searchpattern glob searchterm",
+        "url uri link address href",
+        "offset start startline fromline",
+        "limit maxlines linelimit numlines count",
+        "timeoutsecs timeout timeoutseconds",
+        "workingdir workdir workingdirectory cwd directory dir",
+        "background isbackground runinbackground",
+        "replaceall all replaceallmatches global",
+    )
+)
+
+# What models say to tools of other agents to explain a call; it changes nothing of what the call does.
+_EXPLAINING = frozenset({"description", "explanation", "reason", "rationale", "justification", "thought"})
+
+
+def repair_arguments(schema: JsonObject, arguments: JsonObject) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    """The arguments as near to the schema as they can be read, and what was changed for that."""
+    repairs: list[str] = []
+    repaired = _repair_object(schema, arguments, "", repairs, 0)
+    return repaired, tuple(repairs)
+
+
+def build_example(schema: JsonObject, arguments: JsonObject) -> str:
+    """A call's arguments as JSON, with all that is required: what is known of them, and … for the rest."""
+    properties = _get_properties(schema)
+    required = schema.get("required")
+    names = [name for name in (required if isinstance(required, list) else ()) if isinstance(name, str)]
+    known = {name: value for name, value in arguments.items() if name in properties and _is_short(value)}
+    example = {**{name: known.get(name, _make_sample(properties.get(name))) for name in names}}
+    return json.dumps(example, ensure_ascii=False)
+
+
+def explain_unknown_names(schema: JsonObject, arguments: JsonObject) -> tuple[str, ...]:
+    """For each argument that the schema has not, the name that is nearest."""
+    properties = list(_get_properties(schema))
+    hints: list[str] = []
+    for name in arguments:
+        if name not in properties:
+            near = next(iter(_find_aliases(name, properties)), None) or find_nearest_word(name, properties)
+            if near is not None:
+                hints.append(f"{name[:80]!r} is no argument of it; the nearest is {near!r}")
+    return tuple(hints)
+
+
+def _repair_object(
+    schema: JsonObject, value: JsonObject, place: str, repairs: list[str], depth: int
+) -> dict[str, JsonValue]:
+    properties = _get_properties(schema)
+    if not properties or depth > _DEEPEST:
+        return dict(value)
+    listed = schema.get("required")
+    required = listed if isinstance(listed, list) else []
+    given = _rename(value, list(properties), place, repairs)
+    repaired: dict[str, JsonValue] = {}
+    for name, each in given.items():
+        below = properties.get(name)
+        is_closed = schema.get("additionalProperties") is False
+        if is_closed and name not in properties and name in _EXPLAINING and isinstance(each, str):
+            repairs.append(f"{place}{name}: the explanation was left out")
+        elif not isinstance(below, Mapping):
+            repaired[name] = each
+        elif name == _COMMAND and _list_kinds(below) == ["string"] and _are_words(each):
+            repairs.append(f"{place}{name}: its words were joined")
+            repaired[name] = shlex.join(map(str, each if isinstance(each, list | tuple) else ()))
+        elif each is None and name not in required and not _accepts(below, None):
+            repairs.append(f"{place}{name}: null was left out")
+        else:
+            repaired[name] = _repair_value(below, each, f"{place}{name}", repairs, depth + 1)
+    return repaired
+
+
+def _are_words(value: JsonValue) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 1 and all(isinstance(each, str) for each in value)
+
+
+def _rename(
+    value: JsonObject, properties: Sequence[str], place: str, repairs: list[str]
+) -> dict[str, JsonValue]:
+    free = [name for name in properties if name not in value]
+    wishes = {name: _find_aliases(name, free) for name in value if name not in properties}
+    renamed: dict[str, JsonValue] = {}
+    for name, each in value.items():
+        targets = wishes.get(name, [])
+        rivals = [other for other, theirs in wishes.items() if set(theirs) & set(targets)]
+        if len(targets) == 1 and len(rivals) == 1:
+            repairs.append(f"{place}{name[:80]} was read as {targets[0]}")
+            renamed[targets[0]] = each
+        else:
+            renamed[name] = each
+    return renamed
+
+
+def _find_aliases(name: str, free: Sequence[str]) -> list[str]:
+    """Those of the names that this one can stand for."""
+    plain = {each: _SEPARATORS.sub("", each.lower()) for each in free}
+    own = _SEPARATORS.sub("", name.lower())
+    if same := [each for each in free if plain[each] == own]:
+        return same
+    if known := [each for each in free if any({own, plain[each]} <= group for group in _ALIASES)]:
+        return known
+    if len(own) < _SHORTEST_NEAR_NAME or len(own) > 80:
+        return []
+    return [
+        each for each in free if len(plain[each]) >= _SHORTEST_NEAR_NAME and count_edits(own, plain[each]) == 1
+    ]
+
+
+def _repair_value(
+    schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
+) -> JsonValue:
+    kinds = _list_kinds(schema)
+    if depth > _DEEPEST:
+        return value
+    if _is_of(value, kinds):
+        return _repair_within(schema, value, place, repairs, depth)
+    wanted = [kind for kind in kinds if kind != "null"]
+    if len(wanted) != 1:
+        return value
+    found = _convert(wanted[0], value)
+    if found is None and wanted[0] == "array" and _fits_items(schema, value):
+        found = [value]
+    if found is None:
+        return value
+    repairs.append(f"{place}: {_name_kind(value)} was read as {wanted[0]}")
+    return _repair_within(schema, found, place, repairs, depth)
+
+
+def _repair_within(
+    schema: JsonObject, value: JsonValue, place: str, repairs: list[str], depth: int
+) -> JsonValue:
+    if isinstance(value, Mapping):
+        return _repair_object(schema, value, f"{place}.", repairs, depth)
+    items = schema.get("items")
+    if isinstance(value, list | tuple) and isinstance(items, Mapping):
+        return [
+            _repair_value(items, each, f"{place}[{number}]", repairs, depth + 1)
+            for number, each in enumerate(value)
+        ]
+    return value
+
+
+def _convert(kind: str, value: JsonValue) -> JsonValue:
+    """The value of this kind that it stands for; None where it stands for none, or for several."""
+    if (
+        isinstance(value, list | tuple)
+        and len(value) == 1
+        and kind in ("string", "integer", "number", "boolean")
+    ):
+        return value[0] if _is_of(value[0], [kind]) else None
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if kind == "integer" and _INTEGER.fullmatch(text):
+        return int(text.partition(".")[0])
+    if kind == "number" and _NUMBER.fullmatch(text):
+        return float(text)
+    if kind == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind in ("array", "object"):
+        return _decode(text, list if kind == "array" else dict)
+    return None
+
+
+def _decode(text: str, kind: type[list[JsonValue]] | type[dict[str, JsonValue]]) -> JsonValue:
+    for _ in range(2):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, str):
+            return None
+        text = value
+    return None
+
+
+def _fits_items(schema: JsonObject, value: JsonValue) -> bool:
+    """Whether a value is what a list holds; a text that begins as JSON is one that could not be read."""
+    items = schema.get("items")
+    if not isinstance(items, Mapping) or (isinstance(value, str) and value.lstrip()[:1] in ("[", "{")):
+        return False
+    return bool(_list_kinds(items)) and _is_of(value, _list_kinds(items))
+
+
+def _list_kinds(schema: JsonObject) -> list[str]:
+    """The types that a schema names; none where it names none, and anything goes."""
+    named = schema.get("type")
+    if isinstance(named, str):
+        return [named]
+    if isinstance(named, list):
+        return [each for each in named if isinstance(each, str)]
+    branches = schema.get("anyOf") or schema.get("oneOf")
+    if not isinstance(branches, list):
+        return []
+    kinds = [_list_kinds(each) if isinstance(each, Mapping) else [] for each in branches]
+    return [kind for each in kinds for kind in each] if all(kinds) else []
+
+
+def _accepts(schema: JsonObject, value: JsonValue) -> bool:
+    return _is_of(value, _list_kinds(schema))
+
+
+def _is_of(value: JsonValue, kinds: Sequence[str]) -> bool:
+    if not kinds:
+        return True
+    own = name_json_type(value)
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
+    return own in kinds or (own == "number" and is_whole and "integer" in kinds)
+
+
+def _name_kind(value: JsonValue) -> str:
+    kind = name_json_type(value)
+    return "a text" if kind == "string" else f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _get_properties(schema: JsonObject) -> JsonObject:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def _make_sample(schema: JsonValue) -> JsonValue:
+    if not isinstance(schema, Mapping):
+        return "…"
+    allowed = schema.get("enum")
+    if isinstance(allowed, list) and allowed:
+        return allowed[0]  # type: ignore[no-any-return]
+    kind = next(iter(_list_kinds(schema)), "string")
+    samples: dict[str, JsonValue] = {"integer": 1, "number": 1, "boolean": True, "object": {}}
+    if kind == "array":
+        items = schema.get("items")
+        return [_make_sample(items)] if isinstance(items, Mapping) else []
+    return samples.get(kind, "…")
+
+
+def _is_short(value: JsonValue) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= 200)
+
 
 _TYPES = {
     "string": "string",

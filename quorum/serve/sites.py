@@ -1,21 +1,170 @@
-"""What a server shows: the app, with or without the page of pending reviews, or that page alone."""
+"""What a server shows: the app, with or without the page of pending reviews, or that page alone.
+
+The page with the terminal, and the websocket between it and an app of its own.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import secrets
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
-from aiohttp import web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 from quorum.command_line.options import SessionOptions
+from quorum.errors import complain
 from quorum.serve.app_process import AppProcess, build_app_command
 from quorum.serve.approvals.page import ApprovalsPage
 from quorum.serve.approvals.pending import RemoteApp
+from quorum.serve.html import render_page
 from quorum.serve.server import Site
-from quorum.serve.terminal_page import TerminalPage
+
+StartApp: TypeAlias = Callable[[tuple[int, int], bool], Awaitable[AppProcess]]
+"""Starts an app on a screen of so many columns and lines; the flag has it continue the latest session."""
+
+MOST_APPS = 8
+_MOST_TICKETS = 64
+_MOST_MESSAGE_BYTES = 4 << 20
+_HEARTBEAT_SECS = 20.0
+_LEAST_SIDE, _MOST_SIDE = 2, 1000
+
+
+class TerminalPage:
+    """Serves the page, and one app for each time that it is open."""
+
+    def __init__(self, start_app: StartApp, *, socket_origin: str) -> None:
+        self._start_app, self._origin = start_app, socket_origin
+        self._tickets: dict[str, bool] = {}
+        self._sockets: set[web.WebSocketResponse] = set()
+        self._apps: set[AppProcess] = set()
+        self._open = 0  # apps, and those that are starting or ending
+
+    def add_routes(self, app: web.Application) -> None:
+        """Serve the page and its websocket."""
+        app.router.add_get("/", self._show, allow_head=False)
+        app.router.add_get("/ws/{ticket}", self._connect, allow_head=False)
+        app.on_shutdown.append(self._close_all)
+
+    def kill_all(self) -> None:
+        """End all apps at once."""
+        for app in tuple(self._apps):
+            app.kill()
+
+    async def _show(self, request: web.Request) -> web.Response:
+        while len(self._tickets) >= _MOST_TICKETS:
+            del self._tickets[next(iter(self._tickets))]
+        ticket = secrets.token_urlsafe(16)
+        self._tickets[ticket] = "continue" in request.query
+        body = (
+            '<body><div id="terminal" class="textual-terminal" data-font-size="15" '
+            f'data-session-websocket-url="{self._origin}/ws/{ticket}"></div>'
+            '<div class="ended here" role="status"><span>This session has ended.</span>'
+            '<a class="main" href="/?continue=1">Continue it</a><a href="/">New session</a></div>'
+            '<div class="ended gone" role="status"><span>The server does not answer. If it has ended, start '
+            "<code>quorum serve --continue</code> and open its new link, or continue in a terminal with "
+            "<code>quorum --continue</code>.</span></div></body>"
+        )
+        head = (
+            '<link rel="stylesheet" href="/static/xterm.css">\n<script src="/static/textual.js"></script>\n'
+            '<script src="/static/terminal.js"></script>\n'
+        )
+        return render_page("quorum", [body], style="terminal.css", head=head)
+
+    async def _connect(self, request: web.Request) -> web.StreamResponse:
+        continues = self._tickets.pop(request.match_info["ticket"], None)
+        if continues is None:
+            raise web.HTTPForbidden(text="this page was used; load it again")
+        if self._open >= MOST_APPS:
+            raise web.HTTPServiceUnavailable(text=f"{MOST_APPS} apps are open; close one first")
+        socket = web.WebSocketResponse(heartbeat=_HEARTBEAT_SECS, max_msg_size=_MOST_MESSAGE_BYTES)
+        if not socket.can_prepare(request).ok:
+            raise web.HTTPBadRequest(text="this is for websockets")
+        self._open += 1  # before anything is waited for: pages may connect at the same moment
+        self._sockets.add(socket)
+        try:
+            await self._serve(request, socket, continues=continues)
+        finally:
+            self._sockets.discard(socket)
+            self._open -= 1
+        return socket
+
+    async def _serve(self, request: web.Request, socket: web.WebSocketResponse, *, continues: bool) -> None:
+        """Have an app of its own behind the socket until one of both ends."""
+        await socket.prepare(request)
+        size = (_limit_side(request.query.get("width"), 80), _limit_side(request.query.get("height"), 24))
+        try:
+            app = await self._start_app(size, continues)
+        except OSError as error:
+            complain([f"no app could be started: {error.strerror or error}"])
+            await socket.close(code=WSCloseCode.INTERNAL_ERROR)
+            return
+        self._apps.add(app)
+        showing = asyncio.create_task(_show_screen(app, socket), name="screen of an app")
+        try:
+            await _take_messages(socket, app)
+        finally:
+            # To its end also where the connection was cut: the app closes its session.
+            await asyncio.shield(self._end(app, showing))
+
+    async def _end(self, app: AppProcess, showing: asyncio.Task[None]) -> None:
+        showing.cancel()
+        await asyncio.wait([showing])
+        reported = await app.close()
+        self._apps.discard(app)
+        if reported:
+            complain(line.removeprefix("quorum: ") for line in reported.splitlines())
+
+    async def _close_all(self, _app: web.Application) -> None:
+        closing = [
+            socket.close(code=WSCloseCode.GOING_AWAY, message=b"quorum serve ends") for socket in self._sockets
+        ]
+        await asyncio.gather(*closing, return_exceptions=True)
+
+
+async def _show_screen(app: AppProcess, socket: web.WebSocketResponse) -> None:
+    try:
+        async for data in app.stream_screen():
+            await socket.send_bytes(data)
+    except ConnectionError:  # the browser is gone, which whoever reads from it notices as well
+        return
+    await socket.close()
+
+
+async def _take_messages(socket: web.WebSocketResponse, app: AppProcess) -> None:
+    """Do what the page says until it is closed; one that says what it cannot say is closed."""
+    async for message in socket:
+        if message.type is not WSMsgType.TEXT:
+            break
+        try:
+            what, *more = json.loads(message.data)
+            match what, more:
+                case "stdin", [str(text)]:
+                    await app.type(text)
+                case "resize", [{"width": int(columns), "height": int(lines)}]:
+                    await app.resize(_limit_side(columns, 80), _limit_side(lines, 24))
+                case "focus" | "blur", []:
+                    await app.focus(has_focus=what == "focus")
+                case "ping", [str(stamp)] if len(stamp) <= _MOST_SIDE:
+                    await socket.send_json(["pong", stamp])
+                case _:
+                    raise ValueError("no message of the page")
+        except (ValueError, TypeError, RecursionError):
+            await socket.close(code=WSCloseCode.POLICY_VIOLATION)
+            return
+
+
+def _limit_side(given: str | int | None, usual: int) -> int:
+    """Columns or lines, as far as they make a screen."""
+    try:
+        return min(max(int(given or usual), _LEAST_SIDE), _MOST_SIDE)
+    except ValueError:
+        return usual
+
 
 _FLAGS = {
     "review.mode": "--mode",

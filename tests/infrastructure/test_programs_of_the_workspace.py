@@ -13,7 +13,7 @@ from quorum.application.program_lookup import find_local_package, note_writable,
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.errors import DiagnosticsFailed, HookFailure, ProviderError, ToolError
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.agents.channel import AgentChannel
+from quorum.infrastructure.agents.acp_agent import AgentChannel
 from quorum.infrastructure.agents.launch import AgentLaunch, find_launch
 from quorum.infrastructure.checking_command import CheckingCommand
 from quorum.infrastructure.config.custom_tool import CustomToolDeclaration

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorum.cli.completion import CompletionOptions, print_completion
-from quorum.command_line.completion.candidates import Candidate, ShellCompletionKind, complete
+from quorum.command_line.completion.answer import Candidate, ShellCompletionKind, complete
 from quorum.command_line.completion.partial_line import PartialLine, read_line
 from quorum.command_line.parser import list_actions
 from quorum.command_line.table import COMMANDS

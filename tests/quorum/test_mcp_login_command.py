@@ -11,7 +11,7 @@ import keyring
 import keyring.core
 import pytest
 
-import quorum.cli.mcp.login
+import quorum.cli.mcp.actions
 from quorum.errors import UsageError
 from tests.infrastructure.secrets.keyrings import FileKeyring
 from tests.support.command_line import run_command
@@ -58,7 +58,7 @@ def test_a_person_logs_in_uses_the_server_and_logs_out(
         await browse(address)
         return True
 
-    monkeypatch.setattr(quorum.cli.mcp.login, "open_address", open_here)
+    monkeypatch.setattr(quorum.cli.mcp.actions, "open_address", open_here)
     assert mcp("test", "issues", root=tmp_path) == 1
     assert "it wants you to log in (quorum mcp login issues" in capsys.readouterr().err
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from quorum.tui.transcript.cells.palette import TERMINAL
-from quorum.tui.transcript.draw.markdown import MarkdownLines
+from quorum.tui.transcript.draw.entry_renderer import MarkdownLines
 from quorum.tui.transcript.draw.painter import Painter
 from quorum.tui.transcript.model.blocks import Kind, Splitter
 from tests.support.examples import examples

@@ -1,29 +1,239 @@
-"""The ledger in PostgreSQL as one thing: opened and closed, and sessions opened in it."""
+"""The ledger in PostgreSQL as one thing: opened and closed, and sessions opened in it.
+
+Who may write a session: a lease for each, with a fencing token, renewed for as long as its process lives.
+"""
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
+import socket
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import psycopg
+from msgspec import Struct
+from sqlalchemy.engine import Row
+from sqlalchemy.exc import DBAPIError
+
 from quorum.application.ports.storage import BlobStore, OpenedSession
-from quorum.domain.errors import LedgerError
+from quorum.domain.errors import LedgerError, SessionInUse
 from quorum.domain.events.masking import SecretMask
 from quorum.domain.request_rate import RequestRate
 from quorum.domain.sessions.past_session import SessionChoice
+from quorum.domain.text.printable import make_printable
 from quorum.infrastructure.blocking import run_in_thread
 from quorum.infrastructure.storage_backend import BlobPlace
 from quorum.infrastructure.store.blobs.file_store import FileBlobStore
 from quorum.infrastructure.store.blobs.shared_store import SharedBlobStore
 from quorum.infrastructure.store.postgres.address import PostgresAddress
+from quorum.infrastructure.store.postgres.connection import PostgresConnection
 from quorum.infrastructure.store.postgres.fleet_queue import enqueue_answered
-from quorum.infrastructure.store.postgres.leases import Leases
-from quorum.infrastructure.store.postgres.server import BUSY_SECS, PostgresServer
+from quorum.infrastructure.store.postgres.server import (
+    BUSY_SECS,
+    LOCK_NOT_AVAILABLE,
+    PostgresServer,
+    read_state,
+)
 from quorum.infrastructure.store.sql.answers import SqlAnswers
 from quorum.infrastructure.store.sql.archive import SqlArchive
+from quorum.infrastructure.store.sql.connection import SqlConnection
 from quorum.infrastructure.store.sql.contents import SqlContents
 from quorum.infrastructure.store.sql.rows import build_insert
+from quorum.infrastructure.store.sql.session_locks import SessionHolder
 from quorum.infrastructure.store.sql.session_opener import SessionOpener
 from quorum.infrastructure.store.sql.writer import Writer
 from quorum.infrastructure.wall_clock import read_wall_clock_ms
+
+LEASE_SECS = 30
+"""After so long without a sign of life, another process may take a session over."""
+_RENEW_SECS = 5.0
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_TRIES = 5
+# The lock that each process holds on its own number for as long as its connection stands.
+_IS_CONNECTED = (
+    "EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND ((classid::bigint << 32) | objid::bigint) = leases.owner)"
+)
+_AGE = "extract(epoch FROM clock_timestamp() - renewed_at)"
+_FIND = (
+    f"SELECT host, pid, {_AGE} AS age, {_IS_CONNECTED} AS connected"
+    " FROM leases WHERE session_id = :id FOR UPDATE"
+)
+_TAKEN = "(:id, nextval('lease_epochs'), :owner, :host, :pid, :opened_ms, clock_timestamp())"
+_INSERT = (
+    "INSERT INTO leases (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
+    f" VALUES {_TAKEN} ON CONFLICT DO NOTHING RETURNING epoch"
+)
+_TAKE_OVER = (
+    "UPDATE leases SET (session_id, epoch, owner, host, pid, opened_ms, renewed_at)"
+    f" = ROW{_TAKEN} WHERE session_id = :id RETURNING epoch"
+)
+_HELD = "SELECT 1 FROM leases WHERE session_id = :id AND epoch = :epoch FOR SHARE"
+_HOLDER = "SELECT host, pid FROM leases WHERE session_id = :id"
+_RELEASE = "DELETE FROM leases WHERE session_id = :id AND epoch = :epoch"
+_LIVE = f"{_AGE} < {LEASE_SECS} AND {_IS_CONNECTED}"
+_LIST = f"SELECT session_id, host, pid FROM leases WHERE {_LIVE}"
+_EARLIEST = f"SELECT min(opened_ms) FROM leases WHERE {_LIVE}"
+
+
+class Lease(Struct, frozen=True):
+    """The right to write one session. Implements `WriteLock`."""
+
+    session_id: str
+    epoch: int
+    notices: tuple[str, ...]
+    _server: PostgresServer
+
+    def find_loss(self, connection: SqlConnection) -> str:
+        held = connection.execute(_HELD, {"id": self.session_id, "epoch": self.epoch})
+        if held.fetchone() is not None:
+            return ""
+        holder = connection.execute(_HOLDER, {"id": self.session_id}).fetchone()
+        by = _format_name(*holder) if holder else "another process, which has ended"
+        return (
+            f"session {self.session_id} was taken over by {by} while this process gave no sign of life, so "
+            "nothing more can be added to it here; resume it when that one has ended, or fork it, to continue"
+        )
+
+    def release(self) -> None:
+        """Give the right back. What cannot be given back now ends by itself."""
+        try:
+            with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
+                connection.execute(_RELEASE, {"id": self.session_id, "epoch": self.epoch})
+        except LedgerError:
+            return
+
+
+class Leases:
+    """The leases of one database, as one process takes and keeps them. Implements `SessionLocks`."""
+
+    def __init__(self, server: PostgresServer, clock: Callable[[], int]) -> None:
+        self._server = server
+        self._clock = clock
+        self._owner = secrets.randbits(62)
+        self._ending = threading.Event()
+        self._starting = threading.Lock()
+        self._sign: threading.Thread | None = None
+
+    def acquire(self, session_id: str) -> Lease:
+        """Take the right to write a session. Raises SessionInUse, which says by whom, and LedgerError."""
+        if not _ID.fullmatch(session_id):
+            raise LedgerError(f"{session_id[:70]!a} is not an id of a session")
+        self._start()
+        for _ in range(_TRIES):
+            with self._server.translate_errors("cannot be written"), self._server.connect() as connection:
+                try:
+                    with self._server.begin_transaction(connection):
+                        lease = self._try(connection, session_id)
+                except DBAPIError as error:
+                    if read_state(error) != LOCK_NOT_AVAILABLE:
+                        raise
+                    raise _build_refusal(session_id, None) from error  # it is just being written
+            if lease is not None:
+                return lease
+        raise _build_refusal(session_id, None)
+
+    def list_holders(self) -> dict[str, SessionHolder]:
+        """The sessions that are being written now, each with its process on whichever machine."""
+        with self._server.begin_reading() as connection:
+            rows = connection.execute(_LIST).all()
+        return {row.session_id: SessionHolder(int(row.pid), str(row.host)) for row in rows}
+
+    def end_holder(self, session_id: str, holder: SessionHolder) -> None:
+        """The name of a machine is no proof that it is this one."""
+        raise SessionInUse(
+            f"session {session_id} is open in process {holder.pid} on {holder.host}; on that machine "
+            f"kill {holder.pid} ends it",
+            pid=holder.pid,
+        )
+
+    def find_earliest_opening_ms(self) -> int | None:
+        with self._server.begin_reading() as connection:
+            earliest = connection.execute(_EARLIEST).scalar_one()
+        return None if earliest is None else int(earliest)
+
+    def close(self) -> None:
+        """Give no more signs of life. Blocks."""
+        with self._starting:
+            self._ending.set()
+            thread = self._sign
+        if thread is not None:
+            thread.join()
+
+    def _try(self, connection: PostgresConnection, session_id: str) -> Lease | None:
+        """The lease, or None where another process took it at this moment."""
+        values = {
+            "id": session_id,
+            "owner": self._owner,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "opened_ms": self._clock(),
+        }
+        earlier = connection.execute(_FIND, {"id": session_id}).one_or_none()
+        if earlier is None:
+            epoch = connection.execute(_INSERT, values).scalar_one_or_none()
+            return None if epoch is None else Lease(session_id, epoch, (), self._server)
+        if earlier.connected and earlier.age < LEASE_SECS:
+            raise _build_refusal(session_id, earlier)
+        epoch = connection.execute(_TAKE_OVER, values).scalar_one()
+        notice = (
+            f"Session {session_id} was taken over from {_format_name(earlier.host, earlier.pid)}, which gave "
+            f"its last sign of life {max(0, round(earlier.age))} seconds ago and did not give the session back."
+        )
+        return Lease(session_id, epoch, (notice,), self._server)
+
+    def _start(self) -> None:
+        """Give signs of life from now on. Raises LedgerError where the server does not answer."""
+        with self._starting:
+            if self._sign is not None or self._ending.is_set():
+                return
+            with self._server.translate_errors("cannot be written"):
+                connection = self._connect()
+            self._sign = threading.Thread(target=self._renew, args=(connection,), name="leases", daemon=True)
+            self._sign.start()
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
+        connection = self._server.connect_directly()
+        try:
+            connection.execute("SELECT pg_advisory_lock(%s)", (self._owner,))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _renew(self, connection: psycopg.Connection[tuple[object, ...]] | None) -> None:
+        """A server that does not answer is asked again; meanwhile another process may take over."""
+        try:
+            while not self._ending.wait(_RENEW_SECS if connection is not None else _RENEW_SECS / 5):
+                try:
+                    connection = connection or self._connect()
+                    connection.execute(
+                        "UPDATE leases SET renewed_at = clock_timestamp() WHERE owner = %s", (self._owner,)
+                    )
+                except psycopg.Error:
+                    if connection is not None:
+                        connection.close()
+                    connection = None
+        finally:
+            if connection is not None:
+                connection.close()
+
+
+def _build_refusal(session_id: str, holder: Row[tuple[object, ...]] | None) -> SessionInUse:
+    by = _format_name(holder.host, holder.pid) if holder is not None else "another process"
+    return SessionInUse(
+        f"session {session_id} is open in {by}; it can be read and forked here, and continued when "
+        "that one has ended",
+        pid=None if holder is None else int(holder.pid),
+    )
+
+
+def _format_name(host: object, pid: object) -> str:
+    return f"process {pid} on {make_printable(str(host), newlines=False)[:80]}"
+
 
 # One statement, so that the row's lock is all that those who ask at once wait for. The server's clock counts:
 # those of the machines differ. It is read once the row is locked.
@@ -61,7 +271,7 @@ _FETCHED_AT_ONCE = 4
 # Whole or not there: the entry is written in one transaction with all pieces.
 _ADD = build_insert("outputs", ("id", "name", "size", "kept_ms"))
 _ADD_PIECE = build_insert("output_pieces", ("output_id", "number", "data"))
-_FIND = "SELECT name FROM outputs WHERE id = :id"
+_DATABASE_FIND = "SELECT name FROM outputs WHERE id = :id"
 _SIZE = "SELECT size FROM outputs WHERE id = :id"
 _KEPT = "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM output_pieces WHERE output_id = :id"
 _PIECES = "SELECT data FROM output_pieces WHERE output_id = :id ORDER BY number"
@@ -89,7 +299,7 @@ class PostgresOutputs:
 
     def find(self, blob_id: str) -> str | None:
         with self._server.begin_reading() as connection:
-            name = connection.execute(_FIND, {"id": blob_id}).scalar_one_or_none()
+            name = connection.execute(_DATABASE_FIND, {"id": blob_id}).scalar_one_or_none()
         return None if name is None else str(name)
 
     def list_names(self) -> list[str]:

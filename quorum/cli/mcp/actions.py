@@ -1,4 +1,7 @@
-"""The MCP servers of the settings, listed, added, removed and tested; and quorum as one."""
+"""The MCP servers of the settings, listed, added, removed and tested; and quorum as one.
+
+`quorum mcp login` and `logout`: the login to an MCP server over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import os
 from pathlib import Path
 
 from quorum.cli.mcp import AddServerOptions, ServeReviewsOptions, ServerOptions
-from quorum.cli.mcp.login import print_login, print_logout
 from quorum.command_line.options import StartOptions
+from quorum.domain.errors import LoginError
 from quorum.domain.text.fuzzy import find_nearest_word
 from quorum.domain.text.printable import make_printable
 from quorum.errors import UsageError, complain
@@ -24,7 +27,50 @@ from quorum.infrastructure.mcp.server_trial import try_server
 from quorum.infrastructure.mcp.transports import describe_target, find_obstacle
 from quorum.infrastructure.settings_conversion import list_key_names
 from quorum.settings import load, open_own_file
+from quorum.tui.terminal.browser import open_address
 from quorum.version import __version__
+
+
+def print_login(name: str, table: McpServerTable) -> int:
+    """Log the person in; the exit code. Raises ConfigError and UsageError."""
+    _require_sdk()
+    from quorum.infrastructure.mcp.oauth.login import run_login
+    from quorum.infrastructure.mcp.oauth.login_store import LoginStore
+
+    async def show(address: str) -> None:
+        print(f"To log in to {name}, open this address:", make_printable(address), sep="\n", flush=True)
+        if await open_address(address):
+            print("It is open in your browser.")
+        print("Ctrl+C cancels.", flush=True)
+
+    try:
+        asyncio.run(run_login(name, table, store=LoginStore(), show=show, environ=os.environ))
+    except LoginError as error:
+        complain([str(error)])
+        return 1
+    print(f"logged in to the MCP server {name}; quorum mcp test {name} tries it")
+    return 0
+
+
+def print_logout(name: str, table: McpServerTable | None) -> int:
+    """End the login; the exit code. `table` is None where the settings do not name the server any more. Raises
+    ConfigError and UsageError."""
+    _require_sdk()
+    from quorum.infrastructure.mcp.oauth.login import run_logout
+    from quorum.infrastructure.mcp.oauth.login_store import LoginStore
+
+    notice = asyncio.run(run_logout(name, table, store=LoginStore()))
+    if notice is None:
+        raise UsageError(f"the keyring holds no login to an MCP server {name}")
+    complain([notice] if notice else [])
+    print(f"logged out of the MCP server {name}")
+    return 0
+
+
+def _require_sdk() -> None:
+    if not is_installed("mcp"):
+        raise UsageError(f"there is no login to MCP servers without their SDK: {render_install_command('mcp')}")
+
 
 _TABLE: KeyPath = ("mcp", "servers")
 _LONGEST_LINE = 100

@@ -16,7 +16,7 @@ from quorum.domain.conversation.history import Conversation
 from quorum.domain.errors import ConfigError, ProviderError
 from quorum.domain.events.masking import SecretMask
 from quorum.infrastructure.config.model_choice import choose_model
-from quorum.infrastructure.doctor.providers import check_readiness
+from quorum.infrastructure.doctor.diagnosis import check_readiness
 from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.secrets.key_ring import KeyRing

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from quorum.infrastructure.tools.argument_repair import build_accepted_type, is_accepted
+from quorum.infrastructure.tools.json_schema import build_accepted_type, is_accepted
 from tests.support.examples import examples
 
 NAMES = ("a", "b", "class", "with space", "é")

@@ -14,7 +14,7 @@ from aiohttp import WSMsgType
 
 from quorum.serve.app_process import AppProcess
 from quorum.serve.server import Site
-from quorum.serve.terminal_page import MOST_APPS, TerminalPage
+from quorum.serve.sites import MOST_APPS, TerminalPage
 from tests.support.served_site import ServedSite, serving
 
 # Speaks as Textual's web driver does: it draws its first size and flag, then every packet that it gets.
