@@ -20,7 +20,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.review.questions import RejectAndInterrupt
 from quorum.domain.sessions.replay import replay_state
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from quorum.infrastructure.models.openai_responses.payload import (
     build_responses_history,

@@ -13,7 +13,7 @@ from quorum.domain.conversation.history import Conversation, UserMessage, find_u
 from quorum.domain.conversation.response import Delta, LlmResponse, StreamEvent, TextBlock, Usage
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.answer import ChatAnswer
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from quorum.infrastructure.models.openai_responses.client import ResponsesAnswer

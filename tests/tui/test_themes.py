@@ -18,8 +18,7 @@ from quorum.tui.screens.review.widgets import Rows, ScrollableText
 from quorum.tui.side_panel.side_panel import SidePanel
 from quorum.tui.terminal.indexed_colours import IndexedColours
 from quorum.tui.themes import looks
-from quorum.tui.themes.contrast import adjust_theme
-from quorum.tui.themes.looks import Looks, build_terminal_theme
+from quorum.tui.themes.looks import Looks, adjust_theme, build_terminal_theme
 from quorum.tui.themes.own import ANSI, ANSI_LIGHT, CONTRAST, DARK, LIGHT, THEMES, choose_theme
 from quorum.tui.themes.picker import ThemePicker
 from quorum.tui.transcript.cells.palette import Palette, name_component_class

@@ -28,7 +28,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.errors import ProviderError
 from quorum.infrastructure.models.anthropic.answer import MessagesAnswer
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 from quorum.infrastructure.models.shared.failures import Failures
 from tests.support.session_rigs import server_rig

@@ -40,7 +40,7 @@ from quorum.domain.conversation.response import (
 )
 from quorum.domain.replacing import replace
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import CALL_EXTRA, build_chat_history, build_chat_payload
 from quorum.infrastructure.models.openai_responses.payload import (
     MESSAGE_PHASE,

@@ -18,7 +18,7 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
 )
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.openai_chat.payload import build_chat_history, build_chat_payload
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 

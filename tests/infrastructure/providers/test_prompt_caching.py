@@ -23,7 +23,7 @@ from quorum.domain.conversation.response import (
     ToolUseBlock,
 )
 from quorum.domain.text.json_value import JsonObject
-from quorum.infrastructure.models.anthropic.payload import build_messages_history, build_messages_payload
+from quorum.infrastructure.models.anthropic.client import build_messages_history, build_messages_payload
 from quorum.infrastructure.models.shared.api_client import ApiRequest
 from tests.support.session_rigs import server_rig
 from tests.support.sse_server import Say, ScriptedCall

@@ -12,8 +12,14 @@ import pytest
 
 from quorum.__main__ import main
 from quorum.infrastructure.doctor.diagnosis import check_machine
-from quorum.infrastructure.gate.agent_probe import FAILURES, GateBehavior, ProbeResult, ProbeState
-from quorum.infrastructure.gate.probe_model import ScriptedCall, ScriptedModel
+from quorum.infrastructure.gate.agent_probe import (
+    FAILURES,
+    GateBehavior,
+    ProbeResult,
+    ProbeState,
+    ScriptedCall,
+    ScriptedModel,
+)
 from quorum.infrastructure.gate.probe_record import keep_result, read_results
 
 AGENT = '''\
