@@ -203,6 +203,7 @@ COMMAND = CommandGroup(
                     type=_parse_seconds,
                     help="end a run of the agent after that; default 120. There are up to five",
                 ),
+                *PLACES,
                 argument("agent", metavar="AGENT", choices=_PROBED, help=f"one of {', '.join(_PROBED)}"),
             ),
             examples=(("quorum gate probe claude", "after each update of Claude Code"),),

@@ -226,11 +226,12 @@ async def test_an_exception_in_a_stream_of_bedrock_is_reported_like_any_other(
 ) -> None:
     environ = _machine(monkeypatch, tmp_path, **AWS_KEYS)
     begun = _framed(anthropic_events(SAID)[:4])
-    async with RecordingServer(_bedrock_answer(begun + frames)) as server:
+    answer = _bedrock_answer(begun + frames)
+    async with RecordingServer(answer, answer) as server:
         error = await _failure(replace(BEDROCK, base_url=server.url, max_retries=2), environ)
     assert (error.kind, error.partial, error.retryable) == (kind, True, False)
     assert words in str(error)
-    assert len(server.asked) == 1
+    assert len(server.asked) == 2  # it is continued once
 
 
 def _damaged_streams() -> Iterator[tuple[str, bytes, str]]:
@@ -254,7 +255,8 @@ async def test_a_damaged_stream_of_bedrock_is_one_error_and_no_call(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, body: bytes, words: str
 ) -> None:
     environ = _machine(monkeypatch, tmp_path, **AWS_KEYS)
-    async with RecordingServer(_bedrock_answer(body, 50)) as server:
+    answer = _bedrock_answer(body, 50)
+    async with RecordingServer(answer, answer) as server:
         error = await _failure(replace(BEDROCK, base_url=server.url), environ)
     assert error.kind is ProviderErrorKind.DAMAGED_STREAM
     assert words in str(error)
