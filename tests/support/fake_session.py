@@ -51,7 +51,7 @@ class Sent:
 @dataclass(eq=False)
 class FakeSession(ConversationSession):
     """Implements `LlmExchange`, and `LlmSession` with itself. `waiting` is set while a request waits at its
-    gate."""
+    gate. Unless it `continues`, an answer that breaks off has failed, as below what opens sessions."""
 
     script: list[LlmResponse | QuorumError | Step]
     conversation: Conversation = field(default_factory=Conversation)
@@ -61,9 +61,11 @@ class FakeSession(ConversationSession):
     shape: MessageShaper | None = None
     system: str = ""
     effort: Effort = Effort.DEFAULT
+    continues: bool = True
 
     def __post_init__(self) -> None:
-        super().__init__(ContinuingExchange(self), self.conversation, system=self.system, effort=self.effort)
+        exchange = ContinuingExchange(self) if self.continues else self
+        super().__init__(exchange, self.conversation, system=self.system, effort=self.effort)
 
     async def exchange(self, request: LlmRequest, on_event: OnStreamEvent) -> LlmResponse:
         """Take the next answer of the script."""

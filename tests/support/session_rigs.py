@@ -155,7 +155,7 @@ class FakeRig:
     session: FakeSession = field(init=False)
 
     def __post_init__(self) -> None:
-        self.session = FakeSession([], conversation=self.conversation)
+        self.session = FakeSession([], conversation=self.conversation, continues=False)
 
     def script(self, *answers: Reply) -> None:
         """Set what the fake will answer."""
