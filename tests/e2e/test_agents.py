@@ -22,7 +22,7 @@ def declare(home: Path) -> dict[str, str]:
 
 
 async def interrupt(folder: Path, step: str) -> tuple[int, str, str]:
-    """Have the agent do this step, and press Ctrl+C once it works."""
+    """Have the agent do this step, and press Ctrl+C once it works and its command has ended."""
     (work := folder / "work").mkdir()
     process = await asyncio.create_subprocess_exec(
         QUORUM,
@@ -35,7 +35,7 @@ async def interrupt(folder: Path, step: str) -> tuple[int, str, str]:
     )
     assert process.stdout is not None
     seen = ""
-    while '"text":"working"' not in seen:
+    while '"text":"working"' not in seen or '"type":"call_finished"' not in seen:
         line = (await process.stdout.readline()).decode()
         assert line, (await process.communicate())[1].decode()
         seen += line

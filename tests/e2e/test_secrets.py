@@ -207,6 +207,7 @@ HOOK_THAT_REFUSES = f"#!/bin/sh\necho 'no: {PLANTED['environment']} {PLANTED['do
 HOOK_THAT_FAILS = HOOK_THAT_REFUSES.replace("exit 2", "exit 7")
 TRUE = calling(call("c1", "run_command", command="true"))
 SLOWLY = f"printf %s {PLANTED['dotenv'][:9]}; sleep 0.3; printf '%s\\n' {PLANTED['dotenv'][9:]}"
+REMOVE_HIDDEN = "python3 -c 'import os; [os.remove(f) for f in os.listdir() if f[:2] == chr(46) + chr(101)]'"
 ENCODED = "for how in 'base64' 'base64 -w0' 'od -An -tx1 -w60'; do $how plain.txt | tr -d ' '; done"
 PLACES: dict[str, Sequence[Reply]] = {
     "progress in pieces": [calling(call("c1", "run_command", command=SLOWLY))],
@@ -225,7 +226,7 @@ PLACES: dict[str, Sequence[Reply]] = {
     "former contents": [
         calling(
             call("c1", "edit_file", path="wide.txt", old_text="known", new_text="knew"),
-            call("c2", "run_command", command="for each in *.txt; do echo >> $each; done; rm .e??"),
+            call("c2", "run_command", command=f"for each in *.txt; do echo >> $each; done; {REMOVE_HIDDEN}"),
         )
     ],
     "a custom tool": [calling(call("c1", "mine", word=PLANTED["environment"]))],
