@@ -23,7 +23,7 @@ from tests.support.sse_server import Refuse, Reply, Say, SseServer
 
 SIZES = ("80x24", "120x40", "200x50")
 REACTION_SECS, PATIENCE_SECS, POLL_SECS = 1.0, 60.0, 0.2
-ASKED, OFFERED = "answer needed", "Run commands unasked inside the sandbox?"
+ASKED, OFFERED = "answer needed", "Let edits and sandboxed commands run unasked?"
 _TITLE = re.compile(r"(?:Edit|Write|Create|Run|Open|Undo) .*")
 
 

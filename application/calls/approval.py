@@ -295,7 +295,7 @@ class Approval:
         review = self._state.review
         match answer:
             case ApproveEdits():
-                await review.accept_edits()
+                await review.accept_mode(Mode.ACCEPT_EDITS)
                 return f"with all edits inside the workspace ({Mode.ACCEPT_EDITS})"
             case ApproveFolder(folder=folder) if folder == self._folder:
                 return f"with the folder {folder}, for the session"

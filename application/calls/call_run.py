@@ -402,6 +402,8 @@ class CallRun(DeclaredCall):
             except StaleSeal as error:
                 stale = await self.look_again(error, stale)
                 continue
+            if decision.by_mode and decision.answer is Answer.ASK:
+                await self._state.review.offer_sandboxed(self.subject, self.context.call_index)
             if decision.by_mode and self._state.review.mode is not mode:
                 continue  # the seal may guarantee less than the decision assumed, such as no network
             await approval.judge_plan(decision)

@@ -28,7 +28,7 @@ from quorum.domain.plan.plan_text import render_plan_text
 from quorum.domain.replacing import replace
 from quorum.domain.review.allowed_tools import AllowedTools
 from quorum.domain.review.ballot import Ballot, Tally, are_independent
-from quorum.domain.review.decision import Decision, decide
+from quorum.domain.review.decision import Decision, can_run_sandboxed, decide
 from quorum.domain.review.guards import GuardSettings, find_objections
 from quorum.domain.review.mode import Mode
 from quorum.domain.review.path_policy import PathPolicy
@@ -133,6 +133,8 @@ class Review:
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
+        self.make_offer: Callable[[], Awaitable[bool]] | None = None
+        """Asks the person whether the mode is to be `sandboxed`; None where that is not offered."""
         self._approved_addresses: list[str] = [] if within is None else within._approved_addresses
 
     @property
@@ -177,10 +179,25 @@ class Review:
             self._mode = mode
             await self._events.record(ModeChanged(mode=mode))
 
-    async def accept_edits(self) -> None:
-        """Choose the mode `accept-edits`, as part of an approval; a refusal is reported, and no more."""
+    async def offer_sandboxed(self, subject: Subject, index: int) -> None:
+        """Have the mode `sandboxed` offered before a call that it may let run is asked about. Once there is an
+        answer, nothing is offered again."""
+        if self._within is not None:
+            await self._within.offer_sandboxed(subject, index)
+            return
+        if self.make_offer is None or not can_run_sandboxed(subject, self._paths):
+            return
+        async with self._turn.hold_turn(index):
+            if self.make_offer is None or self.mode not in (Mode.ASK, Mode.ACCEPT_EDITS):
+                return
+            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer():
+                await self.accept_mode(Mode.SANDBOXED)
+            self.make_offer = None
+
+    async def accept_mode(self, mode: Mode) -> None:
+        """Choose a mode as part of an answer; a refusal is reported, and no more."""
         try:
-            await self.set_mode(Mode.ACCEPT_EDITS)
+            await self.set_mode(mode)
         except ModeRefused as error:
             await self._events.record(ErrorOccurred(message=f"the mode is still {self.mode}: {error}"))
 

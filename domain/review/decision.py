@@ -323,6 +323,13 @@ def _judge_sandboxed(subject: Subject, name: str, paths: PathPolicy) -> _Voice:
     )
 
 
+def can_run_sandboxed(subject: Subject, paths: PathPolicy) -> bool:
+    """Whether the mode `sandboxed` may let a call run: how a command is held shows once it is in force."""
+    shell = subject.shell
+    stays = shell is not None and not (shell.leaves_sandbox or shell.opens_git)
+    return stays or _is_edit_inside(subject, paths)
+
+
 def _explain_missing_proof(subject: Subject) -> str:
     """What speaks against a command that would have run unasked, had it been proved to change nothing."""
     if subject.shell is None or subject.shell.is_read_only:

@@ -137,8 +137,9 @@ class ReviewTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     offer_sandboxed: Annotated[
         bool,
         About(
-            description="Ask at the first start of the app whether the mode is to be sandboxed. It asks only "
-            "where the sandbox works and nothing sets review.mode; the answer is kept in your settings.",
+            description="Ask before the first edit or command that you would review in the app whether the "
+            "mode is to be sandboxed: where the sandbox works and nothing sets review.mode. The answer is kept "
+            "in your settings.",
             project=ProjectRule.OWN,
         ),
     ] = True

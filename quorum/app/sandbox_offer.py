@@ -1,4 +1,4 @@
-"""The offer of the review mode `sandboxed` at the first start of the app, and what becomes of the answer."""
+"""The offer of the review mode `sandboxed` before the first call that it may let run, and its answer."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class SandboxOffer:
     def __init__(self, loaded: LoadedSettings, service: FileSettingsService) -> None:
         self._loaded, self._service = loaded, service
 
-    async def make(self, person: Approver, sandbox: Sandbox) -> tuple[Mode | None, str | None]:
-        """The mode that the person chose, if they were asked and chose one, and what there is to say of it."""
+    async def make(self, person: Approver, sandbox: Sandbox) -> tuple[bool, str | None]:
+        """Whether the person was asked and chose the mode, and what there is to say of it."""
         review = self._loaded.settings.review
         if not review.offer_sandboxed or self._loaded.origins.get("review.mode") != DEFAULT_ORIGIN:
-            return None, None
+            return False, None
         state = await sandbox.find_state()
         if not isinstance(state, SandboxOn):
-            return None, None
+            return False, None
         from quorum.application.ports.people import SandboxQuestion
 
         accepts = await person.ask(SandboxQuestion(state.description))
         if not isinstance(accepts, bool):
-            return None, None
+            return False, None
         key, value = ("review.mode", Mode.SANDBOXED.value) if accepts else ("review.offer_sandboxed", "false")
         note = await asyncio.to_thread(self._keep, key, value)
-        return (Mode.SANDBOXED if accepts else None), note
+        return accepts, note
 
     def _keep(self, key: str, value: str) -> str | None:
         """Write the answer to the person's own file; returns why it could not be."""

@@ -80,7 +80,7 @@ class Bench:
             votes = {f"p/{i}": list(LETTERS[letter]) * rounds for i, letter in enumerate(votes)}
         self.world, self.seen, self.person = World(), RecordingObserver(), person or FakePerson()
         events = EventBus([self.seen])
-        review = a_review(
+        self.review = review = a_review(
             person=self.person, events=events, mode=mode, votes=votes, escalate_below=escalate_below, **rules
         )
         tool = FakeWriter(self.world)
@@ -377,6 +377,73 @@ async def test_where_the_mode_is_refused_all_edits_are_not_offered_and_an_approv
     assert [record.outcome.value for record in result.records] == ["ok", "ok"]
     assert [request.allowed_by_accept_edits for request in person.requests] == [False, False]
     assert bench.seen.of(ModeChanged) == []
+
+
+class Offer:
+    """The offer of the mode `sandboxed`, and how often it was made."""
+
+    def __init__(self, *answers: bool) -> None:
+        self.made = 0
+        self._answers = answers
+
+    async def __call__(self) -> bool:
+        self.made += 1
+        return self._answers[self.made - 1]
+
+
+@pytest.mark.parametrize(("accepts", "asked", "modes"), [(True, 0, [Mode.SANDBOXED]), (False, 2, [])])
+async def test_the_mode_sandboxed_is_offered_once_and_before_the_first_question_that_it_would_spare(
+    accepts: bool, asked: int, modes: list[Mode]
+) -> None:
+    bench = Bench({}, mode=Mode.ASK)
+    bench.review.make_offer = offer = Offer(accepts)
+
+    result = await bench.write("x", "y")
+
+    assert [record.outcome.value for record in result.records] == ["ok", "ok"]
+    assert (offer.made, len(bench.person.requests)) == (1, asked)
+    assert [event.mode for event in bench.seen.of(ModeChanged)] == modes
+
+
+@pytest.mark.parametrize("case", ["the mode is quorum", "a rule asks", "a rule allows", "the mode is refused"])
+async def test_the_mode_sandboxed_is_not_offered_where_it_would_spare_no_question(case: str) -> None:
+    async def refuse(mode: Mode) -> str | None:
+        return "there is no sandbox" if mode is Mode.SANDBOXED else None
+
+    match case:
+        case "the mode is quorum":
+            bench = Bench("a", mode=Mode.QUORUM)
+        case "a rule asks":
+            bench = Bench({}, mode=Mode.ASK, ask=["write"])
+        case "a rule allows":
+            bench = Bench({}, mode=Mode.ASK, allow=["write"])
+        case _:
+            bench = Bench({}, mode=Mode.ASK, refusal=refuse)
+    bench.review.make_offer = offer = Offer(True)
+
+    await bench.write()
+
+    assert offer.made == 0
+
+
+async def test_an_offer_that_an_interrupt_takes_away_decides_nothing_and_is_made_again() -> None:
+    bench = Bench({}, mode=Mode.ASK)
+    shown = asyncio.Event()
+
+    async def wait_for_ever() -> bool:
+        shown.set()
+        await asyncio.Event().wait()
+        return True
+
+    bench.review.make_offer = wait_for_ever
+    writing = asyncio.ensure_future(bench.write())
+    await shown.wait()
+    writing.cancel()
+    await asyncio.wait([writing])
+
+    assert bench.world.cells == {}
+    assert bench.review.make_offer is wait_for_ever
+    assert bench.review.mode is Mode.ASK
 
 
 async def test_approving_with_all_edits_of_other_bytes_changes_no_mode() -> None:

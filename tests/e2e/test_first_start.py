@@ -25,7 +25,7 @@ def quit_app(terminal: Terminal) -> None:
 @needs_bubblewrap
 @pytest.mark.long(after=1)
 @pytest.mark.parametrize(("rows", "columns"), [(40, 120), (24, 80)])
-def test_the_first_start_offers_the_mode_and_the_second_is_in_it(
+def test_the_first_command_of_all_has_the_mode_offered_and_the_next_start_is_in_it(
     rows: int, columns: int, tmp_path: Path
 ) -> None:
     project, home = tmp_path / "project", tmp_path / "home"
@@ -33,16 +33,20 @@ def test_the_first_start_offers_the_mode_and_the_second_is_in_it(
     variables = {"QUORUM_REVIEW__OFFER_SANDBOXED": "true"}
 
     with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
-        terminal.wait_for("Run commands unasked inside the sandbox?")
+        terminal.wait_for("ask")
+        terminal.submit("run echo first > first.txt")
+        terminal.wait_for("Let edits and sandboxed commands run unasked?")
         terminal.press_when_awake("y", "sandboxed")
         terminal.wait_for("offline")
+        terminal.wait_for("exit code 0")
         quit_app(terminal)
     with Terminal(project, home, rows=rows, columns=columns, arguments=[], variables=variables) as terminal:
         terminal.wait_for("offline")
         terminal.wait_for("sandboxed")
         terminal.submit("run echo made > made.txt")
         terminal.wait_for("exit code 0")
-        assert "Run commands unasked" not in terminal.painted
+        assert "run unasked" not in terminal.painted
         quit_app(terminal)
 
+    assert (project / "first.txt").read_text() == "first\n"
     assert (project / "made.txt").read_text() == "made\n"

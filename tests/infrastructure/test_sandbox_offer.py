@@ -10,7 +10,6 @@ import pytest
 from quorum.app.sandbox_offer import SandboxOffer
 from quorum.app.settings_service import FileSettingsService
 from quorum.command_line.options import StartOptions
-from quorum.domain.review.mode import Mode
 from quorum.infrastructure.execution.sandbox.sandbox import Sandbox
 from quorum.settings import load
 from tests.infrastructure.sandbox.sandbox_bench import Household, a_household, needs_bubblewrap
@@ -52,9 +51,9 @@ def own_file(household: Household) -> str:
 async def test_a_yes_is_kept_and_nothing_is_asked_again(household: Household) -> None:
     person = _Person(accepts=True)
 
-    assert await offered(household, person, household.sandbox()) == (Mode.SANDBOXED, None)
+    assert await offered(household, person, household.sandbox()) == (True, None)
     assert 'mode = "sandboxed"' in own_file(household)
-    assert await offered(household, person, household.sandbox()) == (None, None)
+    assert await offered(household, person, household.sandbox()) == (False, None)
     assert len(person.offered) == 1
 
 
@@ -62,10 +61,10 @@ async def test_a_yes_is_kept_and_nothing_is_asked_again(household: Household) ->
 async def test_a_no_is_kept_as_well_and_sets_no_mode(household: Household) -> None:
     person = _Person(accepts=False)
 
-    assert await offered(household, person, household.sandbox()) == (None, None)
+    assert await offered(household, person, household.sandbox()) == (False, None)
     assert "offer_sandboxed = false" in own_file(household)
     assert "\nmode" not in own_file(household)
-    assert await offered(household, person, household.sandbox()) == (None, None)
+    assert await offered(household, person, household.sandbox()) == (False, None)
     assert len(person.offered) == 1
 
 
@@ -81,7 +80,7 @@ async def test_where_a_mode_is_set_nothing_is_offered(household: Household) -> N
 async def test_where_the_sandbox_does_not_work_nothing_is_offered(household: Household) -> None:
     person = _Person(accepts=True)
 
-    assert await offered(household, person, household.sandbox("off")) == (None, None)
+    assert await offered(household, person, household.sandbox("off")) == (False, None)
     assert person.offered == []
     assert own_file(household) == ""
 
@@ -90,7 +89,7 @@ async def test_where_the_sandbox_does_not_work_nothing_is_offered(household: Hou
 async def test_an_answer_that_cannot_be_kept_counts_for_the_session_and_says_so(household: Household) -> None:
     household.write(".config/quorum", "in the way")
 
-    mode, note = await offered(household, _Person(accepts=True), household.sandbox())  # type: ignore[misc]
+    accepts, note = await offered(household, _Person(accepts=True), household.sandbox())  # type: ignore[misc]
 
-    assert mode is Mode.SANDBOXED
+    assert accepts
     assert "counts for this session only" in note

@@ -67,7 +67,7 @@ async def test_what_would_run_unasked_and_what_would_not_is_shown_whole(tmp_path
         text = " ".join(stage.text().replace("│", "").split())
 
     for part in (
-        "Run commands unasked inside the sandbox?",
+        "Let edits and sandboxed commands run unasked?",
         "You are asked about everything else",
         "change what runs without a question at any time.",
         "ask about each",
@@ -92,5 +92,5 @@ async def test_paragraphs_fill_a_narrow_screen_line_by_line(tmp_path):
     async with asked(tmp_path, size=(60, 30)) as (stage, _):
         shown = [line.strip(" │") for line in stage.text().splitlines()]
 
-    assert "Inside the sandbox a command can change files in this" in shown
-    assert any(line.startswith("folder only. It does not see") for line in shown)
+    assert "If you agree, edits in this folder and commands inside" in shown
+    assert any(line.startswith("the sandbox run without a question.") for line in shown)

@@ -1,4 +1,4 @@
-"""The dialog at first use that offers the review mode `sandboxed`."""
+"""The dialog that offers the review mode `sandboxed` before the first review that it would spare."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MEANING = (
-    "Inside the sandbox a command can change files in this folder only. It does not see your home folder, "
-    "other running programs or quorum's own files.",
+    "You are asked this once, before the first edit or command that you would review.",
     "",
-    "If you agree, such commands and edits in this folder run without a question. You are asked about "
-    "everything else: the network, commands outside the sandbox, protected and sensitive files.",
+    "If you agree, edits in this folder and commands inside the sandbox run without a question. Inside the "
+    "sandbox a command can change files in this folder only. It does not see your home folder, other running "
+    "programs or quorum's own files.",
     "",
-    "A command can change or delete all other files of this folder. /undo gives back what they were.",
+    "You are asked about everything else: the network, commands outside the sandbox, protected and sensitive "
+    "files. All other files of this folder a command can change or delete; /undo gives back what they were.",
     "",
     "Your answer is kept. Shift+Tab and /mode change what runs without a question at any time.",
 )
@@ -29,7 +30,7 @@ _SETTING = "review.mode, or where you refuse review.offer_sandboxed, in your set
 class SandboxOfferDialog(QuestionCard):
     """Asks whether commands may run unasked inside the sandbox."""
 
-    HEADING = "Run commands unasked inside the sandbox?"
+    HEADING = "Let edits and sandboxed commands run unasked?"
     REFUSE = ("{offer_refuse=n}", "ask about each")
     ACCEPT = ("{offer_accept=y}", "run them in the sandbox")
     BINDINGS: ClassVar[list[BindingType]] = [

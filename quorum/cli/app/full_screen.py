@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from quorum.cli.app import AppOptions
     from quorum.cli.app.listening import Listening
     from quorum.domain.events.masking import SecretMask
-    from quorum.domain.review.mode import Mode
     from quorum.domain.sessions.past_session import SessionChoice
     from quorum.domain.text.json_value import JsonObject
     from quorum.infrastructure.config.loading import LoadedSettings
@@ -166,10 +165,8 @@ class _Sessions:
             )
             notices = self._adopt_settings(loaded) if self._is_first else ()
             agent = container.agent()
-            mode, unkept = await self._offer(loaded, container, person)
             await agent.open()
-            if mode is not None:
-                await agent.review.set_mode(mode)
+            agent.review.make_offer = self._build_offer(loaded, container, person, observer)
         except BaseException:
             await record.release()
             raise
@@ -178,7 +175,6 @@ class _Sessions:
             self._begin_check(self._tell_worktrees())
         self._is_first = False
         record_notices = container.record().notices
-        notices = (*notices, unkept) if unkept is not None else notices
         _tell((*record_notices, *loaded.warnings, *notices, *container.saved_rules().warnings), observer)
         return agent
 
@@ -199,23 +195,31 @@ class _Sessions:
         if said := await asyncio.to_thread(describe_worktrees, self._root, os.environ):
             self.app.chat.say(said)
 
-    async def _offer(
-        self, loaded: LoadedSettings, container: Container, person: Approver
-    ) -> tuple[Mode | None, str | None]:
-        """The mode that the person chose at the first start, if they did, and what to say of it.
+    def _build_offer(
+        self, loaded: LoadedSettings, container: Container, person: Approver, observer: Observer
+    ) -> Callable[[], Awaitable[bool]] | None:
+        """What offers the mode `sandboxed` in a session, once in all tabs; None where nobody answers here, or
+        the session only reads."""
+        if self._listening is not None or self._options.demo or container.record().in_use:
+            return None
 
-        Nobody who answers from afar is asked, nor a session that only reads.
-        """
-        if self._has_offered or self._listening is not None or self._options.demo:
-            return None, None
-        self._has_offered = True
-        from quorum.app.sandbox_offer import SandboxOffer
-        from quorum.app.settings_service import FileSettingsService
+        async def offer() -> bool:
+            if self._has_offered:
+                return False
+            from quorum.app.sandbox_offer import SandboxOffer
+            from quorum.app.settings_service import FileSettingsService
 
-        if container.record().in_use:
-            return None, None
-        offer = SandboxOffer(loaded, FileSettingsService(self._options, self._root))
-        return await offer.make(person, container.sandbox())
+            service = FileSettingsService(self._options, self._root)
+            self._has_offered = True
+            try:
+                accepts, note = await SandboxOffer(loaded, service).make(person, container.sandbox())
+            except BaseException:  # such as that the turn was interrupted: nothing is decided
+                self._has_offered = False
+                raise
+            _tell((note,) if note is not None else (), observer)
+            return accepts
+
+        return offer
 
     def _adopt_settings(self, loaded: LoadedSettings) -> tuple[str, ...]:
         """Have the app take over its settings; returns a sentence about what of an untrusted file is ignored.
