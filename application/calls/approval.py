@@ -328,6 +328,7 @@ class Approval:
                 notices=(*lookalikes, *asked.notices),
                 folder=self._folder,
                 is_edited=self._edited,
+                preamble=self._state.events.state.preamble,
                 comparison=find_comparison(self._call, self._state),
                 earlier_plans=self._judgement.earlier if self._judgement is not None else (),
                 allowed_by_accept_edits=await review.is_allowed_in(Mode.ACCEPT_EDITS, subject),

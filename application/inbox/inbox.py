@@ -185,6 +185,7 @@ def build_request(review: WaitingReview) -> ReviewRequest:
         packet=review.packet,
         reasons=review.reasons,
         routine_reasons=review.routine_reasons,
+        preamble=review.preamble,
         batch_size=1,
         is_elsewhere=True,
     )

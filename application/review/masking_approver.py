@@ -81,6 +81,7 @@ class MaskingApprover:
             reasons=tuple(map(self._mask.mask_text, request.reasons)),
             routine_reasons=tuple(map(self._mask.mask_text, request.routine_reasons)),
             notices=tuple(map(self._mask.mask_text, request.notices)),
+            preamble=self._mask.mask_lines(request.preamble),
             following=tuple(map(self._mask.mask_packet, request.following)),
             proposals=tuple(rule for rule in request.proposals if self._kept_mask.mask_text(rule) is rule),
             offer=self._mask_offer(offer) if offer is not None else None,

@@ -180,7 +180,6 @@ class SessionView:
         self._countdown: Notice | None = None
         self._last_error = ""
         self._broke_off = False
-        self.preamble = ""
         """The text of the last complete response: what the model wrote before the calls that it asks for."""
         self._cwd = ""
 
@@ -197,7 +196,7 @@ class SessionView:
         view._batches.take_over(self._batches)
         view._user_commands.take_over(self._user_commands)
         view._panels.take_over(self._panels)
-        view._cwd, view.preamble = self._cwd, self.preamble
+        view._cwd = self._cwd
         view._begins = [0] * len(self._begins)
         view._in_turn = self._in_turn
         return view
@@ -244,8 +243,6 @@ class SessionView:
             case ev.TurnStarted():
                 self._end_answer()
                 self._broke_off = False
-                # A turn that is continued begins with the calls of the response that was there.
-                self.preamble = "" if event.prompt else self.preamble
                 self.present.begin_turn(is_continued=not event.prompt)
                 self.status.begin_turn(event.prompt)
                 self._begins.append(len(self.entries))
@@ -426,7 +423,7 @@ class SessionView:
         """The whole answer: what streamed is kept if it says the same, and replaced if it does not."""
         self._settle_countdown()
         self._broke_off = response.stop_reason.kind is StopKind.OTHER
-        text = self.preamble = response.text_content()
+        text = response.text_content()
         reasoning = [b.text for b in response.content if isinstance(b, ReasoningBlock) and b.text]
         if self._answer is not None or text or reasoning:
             answer = self._open_answer()

@@ -58,6 +58,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     `is_edited`: the person has changed its arguments since the model asked for it.
     `is_elsewhere`: another process asks, so that the answer can only be yes or no.
     `is_recorded_whole`: no part of the packet is masked in the ledger, so that a later process can ask again.
+    `preamble` is what the model wrote right before its calls; empty where nothing.
     """
 
     packet: ReviewPacket
@@ -76,6 +77,7 @@ class ReviewRequest(Struct, frozen=True, kw_only=True):
     is_edited: bool = False
     is_elsewhere: bool = False
     is_recorded_whole: bool = True
+    preamble: str = ""
 
     @property
     def can_accept_edits(self) -> bool:

@@ -16,7 +16,7 @@ from quorum.domain.calls.run_state import SeenFile
 from quorum.domain.calls.tool import ToolCall
 from quorum.domain.calls.user_command import UserCommand
 from quorum.domain.conversation.cost import SpendCap, Spending
-from quorum.domain.conversation.history import Message, Moment, UserMessage
+from quorum.domain.conversation.history import AssistantMessage, Message, Moment, UserMessage
 from quorum.domain.events.session import ToolsListed
 from quorum.domain.events.subagents import ContextReceived, SubagentOutcome
 from quorum.domain.instructions.custom_command import ExpandedCommand
@@ -181,6 +181,12 @@ class SessionState(Struct, frozen=True, kw_only=True):
         """The prompts that still hold, each with what was said into its turn, oldest first."""
         held = (turn for turn in self.turns if turn.prompt and not turn.undone)
         return tuple("\n\n".join([turn.said_text, *turn.steered]) for turn in held)
+
+    @property
+    def preamble(self) -> str:
+        """What the model wrote in the response whose calls have no results yet; empty where nothing."""
+        last = self.messages[-1] if self.messages else None
+        return last.response.text_content() if isinstance(last, AssistantMessage) else ""
 
     @property
     def last_command(self) -> ExpandedCommand | None:

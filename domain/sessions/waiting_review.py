@@ -20,7 +20,7 @@ MIN_DIGEST = 16
 
 class WaitingReview(Struct, frozen=True, kw_only=True):
     """A packet that waits for a person. `since_ms` is when it was asked, in milliseconds since 1970;
-    `routine_reasons` are as in `ReviewRequest`.
+    `routine_reasons` and `preamble` are as in `ReviewRequest`.
 
     Secrets are hidden in the recorded `packet`; its digest is that of the real one.
     """
@@ -30,6 +30,7 @@ class WaitingReview(Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...]
     since_ms: int
     routine_reasons: tuple[str, ...] = ()
+    preamble: str = ""
 
     @property
     def dangers(self) -> tuple[str, ...]:
@@ -64,7 +65,8 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
     subagent, which ends with the process, nor those about something secret, which is not recorded.
     """
     waiting: list[WaitingReview] = []
-    for call in replay_state(records).open_calls:
+    state = replay_state(records)
+    for call in state.open_calls:
         if call.pending is None or call.pending_digest is None or call.started or call.end is not None:
             continue
         is_repeatable = session.owner is None and call.pending.digest == call.pending_digest
@@ -81,6 +83,7 @@ def find_waiting_reviews(session: SessionSummary, records: Sequence[LedgerRecord
                 reasons=event.reasons,
                 routine_reasons=event.routine_reasons,
                 since_ms=at_ms,
+                preamble=state.preamble,
             )
         )
     return tuple(waiting)

@@ -210,3 +210,15 @@ def collapse_blanks(text: str) -> str:
 def has_visible_text(text: str) -> bool:
     """Whether any character of the text leaves a mark: blanks and control characters do not."""
     return any(char.isprintable() and char != " " for char in text)
+
+
+_PARAGRAPH_END = re.compile(r"\n\s*\n")
+_MARKED = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
+
+
+def split_paragraphs(markdown: str) -> list[str]:
+    """The paragraphs of a text, each on one line, without the marks of code and of bold words; never none."""
+    return [
+        _MARKED.sub(r"\1\2", " ".join(map(str.strip, paragraph.split("\n"))))
+        for paragraph in _PARAGRAPH_END.split(markdown.strip())
+    ]

@@ -69,6 +69,7 @@ from quorum.domain.review.questions import (
     RuleScope,
 )
 from quorum.domain.sessions.trust import TrustItem, TrustQuestion
+from quorum.domain.text.printable import split_paragraphs
 from quorum.errors import complain
 
 _SAID_BY_DIFF = frozenset({"path", "content", "old_text", "new_text", "edits", "patch"})
@@ -103,6 +104,7 @@ def describe_review(request: ReviewRequest, context: ReviewContext) -> dict[str,
     tally = context.tally
     return {
         "digest": request.packet.digest,
+        "preamble": request.preamble,
         "reasons": list(request.reasons),
         "packet": convert_json(request.packet.to_json()),
         "reviewers": list(context.reviewers),
@@ -145,12 +147,7 @@ def _render_facts(
     request: ReviewRequest, context: ReviewContext, rule: RulePreview | None, notices: tuple[str, ...]
 ) -> Iterator[str]:
     packet, seal = request.packet, request.packet.seal
-    place = f", call {packet.context.call_index + 1} of {request.batch_size}" if request.batch_size > 1 else ""
-    yield f"**{show_line(packet.call.tool_name)}**{place}, in `{show_line(seal.cwd, 4096)}`\n"
-    if packet.asked_by:
-        yield f"- asked by: {show_line(packet.asked_by)}"
-    if request.stale:
-        yield f"- {_STALE}"
+    yield from _render_origin(request)
     for reason in dict.fromkeys((*request.dangers, *request.reasons)):
         yield f"- asked because: {show_text(reason)}"
     for notice in notices:
@@ -178,6 +175,19 @@ def _render_facts(
         yield "- the rule would also let run:"
         yield from (f"  - `{show_line(call)}`" for call in rule.covers)
     yield f"- packet: `{packet.digest}`"
+
+
+def _render_origin(request: ReviewRequest) -> Iterator[str]:
+    """The tool, where it runs, who asks and what the model wrote before, on one line that imitates no other."""
+    packet = request.packet
+    place = f", call {packet.context.call_index + 1} of {request.batch_size}" if request.batch_size > 1 else ""
+    yield f"**{show_line(packet.call.tool_name)}**{place}, in `{show_line(packet.seal.cwd, 4096)}`\n"
+    if packet.asked_by:
+        yield f"- asked by: {show_line(packet.asked_by)}"
+    if preamble := split_paragraphs(request.preamble)[-1]:
+        yield f"- the model wrote: {show_line(preamble, _LONGEST_HEAD)}"
+    if request.stale:
+        yield f"- {_STALE}"
 
 
 def _render_votes(context: ReviewContext) -> Iterator[str]:

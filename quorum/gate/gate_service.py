@@ -43,10 +43,6 @@ class FrontChat:
         self._host = self._app.chat.questions
         self._host.begin_asking(self._tool)
 
-    def get_preamble(self) -> str:
-        """What the other agent's model wrote is not known here."""
-        return ""
-
     def reserve_lines(self, lines: int) -> None:
         """The dialog covers that many lines from below."""
         if self._host is not None:

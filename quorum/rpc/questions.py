@@ -95,6 +95,7 @@ def open_question(app: QuorumApp) -> dict[str, object] | None:
             "kind": "review",
             "digest": request.packet.digest,
             "packet": request.packet.to_json(),
+            "preamble": request.preamble,
             "reasons": list(request.reasons),
             "batch_size": request.batch_size,
             "stale": request.stale,

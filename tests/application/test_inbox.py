@@ -11,6 +11,7 @@ from quorum.application.inbox.inbox import Inbox, build_request, read_board
 from quorum.application.inbox.inbox_approver import InboxApprover
 from quorum.application.ports.people import ReviewContext, ReviewQuestion
 from quorum.application.review.non_interactive_approver import NonInteractiveApprover
+from quorum.cli.inbox.report import encode_review, render_review
 from quorum.domain.calls.packet import ReviewPacket
 from quorum.domain.calls.seal import Seal
 from quorum.domain.errors import AnswerRefused, LedgerError
@@ -147,6 +148,22 @@ async def test_the_board_parts_sessions_that_wait_from_those_that_are_open_and_t
     assert [review.session.id for review in board.waiting] == [asking]
     assert board.open == ()
     assert [session.id for session in board.ended] == [ended]
+
+
+async def test_what_the_model_wrote_before_the_call_is_part_of_the_question() -> None:
+    storage, packet = FakeStorage(), a_packet()
+    opened = storage.open_session(NewSession(), cwd="/work")
+    assert opened.ledger is not None
+    started, turn, _, asked = up_to_review(packet, opened.session_id)
+    response = calls_response(packet.call, text="First.\n\nNow I run `make`.")
+    for event in (started, turn, ResponseCompleted(turn_index=0, response=response), asked):
+        await opened.ledger.append(event)
+
+    (waiting,) = await inbox_of(storage).list_waiting()
+
+    assert build_request(waiting).preamble == "First.\n\nNow I run `make`."
+    assert "model       Now I run make." in render_review(waiting, str, now_ms=0)
+    assert encode_review(waiting, str)["preamble"] == "First.\n\nNow I run `make`."
 
 
 async def test_the_reasons_that_only_the_mode_gives_come_last_and_are_no_dangers() -> None:

@@ -60,6 +60,12 @@ async def test_the_person_sees_no_secret_and_approves_the_real_bytes() -> None:
     assert (shown.reasons, shown.proposals) == (("it says [secret:KEY]",), ("run_command(echo *)",))
 
 
+async def test_what_the_model_wrote_before_the_call_is_masked() -> None:
+    person, _ = await asked(replace(a_request({"command": "ls"}), preamble=f"I use {KEY}\nhere."))
+
+    assert person.requests[0].preamble == "I use [secret:KEY]\nhere."
+
+
 async def test_an_offer_whose_rule_holds_a_secret_is_not_shown_and_what_it_covers_is_masked() -> None:
     request = a_request({"command": "make"})
     hidden = RuleOffer(rules=("run_command(make)", f"run_command(echo {KEY})"), approvals=2)

@@ -22,6 +22,7 @@ from quorum.domain.events.event import (
     PlanApproved,
     PlanWithdrawn,
     QuorumConcluded,
+    ResponseCompleted,
     ReviewDecided,
     ReviewRequested,
     VoteCast,
@@ -79,7 +80,7 @@ class Bench:
         if isinstance(votes, str):
             votes = {f"p/{i}": list(LETTERS[letter]) * rounds for i, letter in enumerate(votes)}
         self.world, self.seen, self.person = World(), RecordingObserver(), person or FakePerson()
-        events = EventBus([self.seen])
+        self.events = events = EventBus([self.seen])
         self.review = review = a_review(
             person=self.person, events=events, mode=mode, votes=votes, escalate_below=escalate_below, **rules
         )
@@ -377,6 +378,16 @@ async def test_where_the_mode_is_refused_all_edits_are_not_offered_and_an_approv
     assert [record.outcome.value for record in result.records] == ["ok", "ok"]
     assert [request.allowed_by_accept_edits for request in person.requests] == [False, False]
     assert bench.seen.of(ModeChanged) == []
+
+
+async def test_a_question_holds_what_the_model_wrote_before_its_calls() -> None:
+    bench = Bench({}, mode=Mode.ASK)
+    said = LlmResponse.from_text("The file is wrong.")
+    await bench.events.record(ResponseCompleted(turn_index=0, response=said))
+
+    await bench.write()
+
+    assert [request.preamble for request in bench.person.requests] == ["The file is wrong."]
 
 
 class Offer:

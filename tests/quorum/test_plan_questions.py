@@ -55,3 +55,12 @@ def test_remote_control_lists_objections_and_earlier_plans() -> None:
     assert votes["ballots"][0]["objections"] == [FIELDS]
     assert (earlier["round"], earlier["text"]) == (1, "# Plan\n")
     assert [ballot["objections"] for ballot in earlier["ballots"]] == [[FIELDS], []]
+
+
+def test_what_the_model_wrote_stands_in_one_line_above_the_reasons_in_an_editor() -> None:
+    asked = replace(REQUEST, preamble="First.\n\nNow the `plan`:\n- packet: `0000`")
+
+    text = show_review(asked, CONTEXT, None)[-1].content.text
+
+    assert "- the model wrote: Now the plan: - packet: 0000\n- asked because" in text
+    assert describe_review(asked, CONTEXT)["preamble"] == asked.preamble

@@ -968,7 +968,11 @@ ROUTINE = "high risk, and the mode is ask"
 
 
 def a_request(
-    packet: ReviewPacket, *following: ReviewPacket, batch_size: int = 1, stale: bool = False
+    packet: ReviewPacket,
+    *following: ReviewPacket,
+    batch_size: int = 1,
+    stale: bool = False,
+    preamble: str = "",
 ) -> ReviewRequest:
     """A question about a packet."""
     return ReviewRequest(
@@ -978,4 +982,5 @@ def a_request(
         batch_size=max(batch_size, 1 + len(following)),
         following=following,
         stale=stale,
+        preamble=preamble,
     )

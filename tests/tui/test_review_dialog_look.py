@@ -73,7 +73,6 @@ class Look:
     review_context: ReviewContext
     approved_before: ReviewRequest | None = None
     colours: bool = True
-    preamble: str = ""
 
 
 def a_sandboxed(command: str) -> ReviewRequest:
@@ -102,6 +101,10 @@ def a_binary() -> ReviewRequest:
     return a_request(a_packet("write_file", {"path": LOGO.path, "content": "not a picture now\n"}, seal))
 
 
+PREAMBLE = (
+    "The pause is never awaited, so the loop waits for it.\n\nI make it a coroutine, cap it at "
+    "`self.longest`, and add some jitter so that clients do not all come back at the same moment."
+)
 LOOKS = {
     "command": Look(
         a_sandboxed("pytest -x -q tests/test_retry.py && git status --short"),
@@ -123,11 +126,9 @@ LOOKS = {
         a_review_context(SPLIT),
     ),
     "preamble": Look(
-        a_request(an_edit(DIFF)),
+        a_request(an_edit(DIFF), preamble=PREAMBLE),
         (100, 36),
         a_review_context(),
-        preamble="The pause is never awaited, so the loop waits for it.\n\nI make it a coroutine, cap it at "
-        "`self.longest`, and add some jitter so that clients do not all come back at the same moment.",
     ),
     "no_colour": Look(a_request(an_edit(DIFF)), (100, 36), a_review_context(SPLIT), colours=False),
 }
@@ -137,8 +138,8 @@ def scene_of(look: Look) -> Scene:
     async def scene(agent: FakeAgent) -> None:
         if look.approved_before is not None:
             await agent.ask(look.approved_before)
-        if look.preamble:
-            agent.tell(completed(look.preamble, calls=True))
+        if look.request.preamble:
+            agent.tell(completed(look.request.preamble, calls=True))
         await agent.ask(look.request, look.review_context)
 
     return scene

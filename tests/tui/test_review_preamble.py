@@ -9,10 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from quorum.application.view.session_view import SessionView
 from quorum.domain.calls.tool import RiskLevel
-from quorum.domain.events.event import TextDelta, TurnStarted
-from quorum.domain.replacing import replace
+from quorum.domain.events.event import TextDelta
 from quorum.domain.review.questions import Approve
 from quorum.tui.screens.review.text.facts import quote_preamble, render_preamble
 from quorum.tui.screens.review.text.rows import fold
@@ -30,7 +28,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def asking(text: str, *packets, asked_by: str = "") -> Scene:
+def asking(text: str, *packets) -> Scene:
     """A response with this text, and questions about its calls right after it."""
 
     async def scene(agent: FakeAgent) -> None:
@@ -38,7 +36,7 @@ def asking(text: str, *packets, asked_by: str = "") -> Scene:
         agent.tell(completed(text, calls=True))
         agent.tell(planned(*((p.call.tool_name, p.call.arguments, RiskLevel.HIGH, ()) for p in packets)))
         for packet in packets:
-            await agent.ask(a_request(replace(packet, asked_by=asked_by)))
+            await agent.ask(a_request(packet, preamble=text))
 
     return scene
 
@@ -77,14 +75,6 @@ async def test_each_call_of_the_response_has_it_and_the_next_response_has_its_ow
 
         assert "model: Now the tests." in stage.text()
         assert f"model: {SENTENCE}" not in stage.text()
-
-
-async def test_the_sentence_of_the_session_does_not_stand_above_the_call_of_a_subagent(tmp_path):
-    async with on_stage(tmp_path, asking(SENTENCE, EDIT, asked_by="task: look")) as stage:
-        await stage.send("go")
-        await stage.asked()
-
-        assert "model:" not in stage.text()
 
 
 async def test_a_response_without_a_text_has_no_row_for_it(tmp_path):
@@ -146,11 +136,9 @@ def test_no_text_takes_more_than_its_rows(text, width, height):
     assert all(cell_len(row) <= width for row in rows)
 
 
-def test_calls_that_are_resumed_keep_the_text_of_their_response_and_a_new_prompt_drops_it():
-    view = SessionView()
-    for event in (TurnStarted(prompt="go"), completed(SENTENCE, calls=True), TurnStarted(prompt="")):
-        view.apply(event)
-    assert view.create_successor().preamble == view.preamble == SENTENCE
+async def test_marks_of_code_and_of_bold_words_are_not_read_aloud(tmp_path):
+    async with on_stage(tmp_path, asking("Now `make all`, **once**, in `a b`.", a_command("make"))) as stage:
+        await stage.send("go")
+        await stage.asked()
 
-    view.apply(TurnStarted(prompt="next"))
-    assert view.preamble == ""
+        assert "model: Now make all, once, in a b." in stage.text().split("╭", 1)[1]

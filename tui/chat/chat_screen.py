@@ -150,7 +150,6 @@ class ChatScreen(DrawnOnce):
             main=self._main,
             below=(*self.status.above_prompt, self._composer, self.status.status_bar, self.status.status_line),
             announce=lambda answer_needed, tool: self.post_message(self.AskingChanged(answer_needed, tool)),
-            catch_up=self._take_events,
         )
         self.sending = SendController(
             self,

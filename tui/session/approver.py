@@ -42,10 +42,6 @@ class ReviewHost(Protocol):
         """Wait until it can be seen: a question does not appear over another session."""
         ...
 
-    def get_preamble(self) -> str:
-        """What the model of its session wrote right before the calls that it asks for; empty where nothing."""
-        ...
-
     def reserve_lines(self, lines: int) -> None:
         """The dialog covers that many lines from below; 0: none any more."""
         ...
@@ -115,11 +111,10 @@ class ScreenApprover:
         Making it costs as much as drawing it several times. One that is closed, but not in sight yet, is left.
         """
         earlier = self._earlier.find_earlier(request)
-        preamble = "" if request.packet.asked_by else self._host.get_preamble()
         if (dialog := self._dialog) is not None:
             is_open = bool(self._find_stack(dialog))
             if dialog.is_waiting or not is_open:
-                dialog.continue_with(request, review_context, earlier, preamble, on_answer)
+                dialog.continue_with(request, review_context, earlier, on_answer)
                 if not is_open:
                     self._app.push_screen(dialog)
                 return
@@ -129,7 +124,6 @@ class ScreenApprover:
             review_context,
             on_answer=on_answer,
             earlier=earlier,
-            preamble=preamble,
             root=self._root,
             clock=self._clock,
             on_height=self._host.reserve_lines,

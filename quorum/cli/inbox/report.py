@@ -13,7 +13,7 @@ from quorum.domain.replacing import replace
 from quorum.domain.sessions.waiting_review import WaitingReview
 from quorum.domain.text.amounts import format_wait
 from quorum.domain.text.json_value import JsonObject
-from quorum.domain.text.printable import make_printable
+from quorum.domain.text.printable import make_printable, split_paragraphs
 from quorum.text_table import Column, render_text_table
 
 _NARROWEST_CALL = 20
@@ -43,6 +43,7 @@ def render_review(review: WaitingReview, mask: Callable[[str], str], *, now_ms: 
         ("where", session.holder or "no process has it; the answer counts when it is resumed"),
         ("who asks", describe_asker(review)),
         ("waits", format_wait(review.since_ms, now_ms)),
+        *((("model", split_paragraphs(review.preamble)[-1]),) if review.preamble.strip() else ()),
         *(("why", reason) for reason in review.ordered_reasons),
         ("tool", packet.call.tool_name),
         ("runs in", seal.cwd),
@@ -94,6 +95,7 @@ def encode_review(review: WaitingReview, mask: Callable[[str], str]) -> JsonObje
         "host": session.host or None,
         "asked_by": describe_asker(review),
         "since_ms": review.since_ms,
+        "preamble": review.preamble,
         "reasons": list(review.reasons),
         "dangers": list(review.dangers),
         "packet": review.packet.to_json(),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from quorum.domain.text.printable import split_paragraphs
 from quorum.errors import complain
 from quorum.rpc.client import NoAnswer
 from quorum.serve.access import BrowserSession
@@ -53,6 +54,8 @@ def render_question(question: PendingQuestion) -> Iterator[str]:
             '<p class="danger">this is too long for the page: it is cut here, and can be approved at the '
             "keyboard only</p>"
         )
+    if preamble := split_paragraphs(question.preamble)[-1]:
+        yield f'<p class="quiet">model: {escape_line(preamble[:_LONGEST_REASON])}</p>'
     yield from _render_substance(question)
     yield from _render_votes(question)
     yield from _render_facts(question)

@@ -43,6 +43,7 @@ class PendingQuestion:
     tab: str
     packet: Mapping[str, object]
     batch_size: int = 1
+    preamble: str = ""
     reasons: tuple[str, ...] = ()
     dangers: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
@@ -166,6 +167,7 @@ def _read_question(question: Mapping[str, object], state: Mapping[str, object]) 
         tab=str(state.get("tab", "")),
         packet=packet if isinstance(packet, Mapping) else {},
         batch_size=size if isinstance(size, int) else 1,
+        preamble=text if isinstance(text := question.get("preamble"), str) else "",
         reasons=_read_texts(question.get("reasons")),
         dangers=_read_texts(question.get("dangers")),
         arguments=_read_texts(question.get("arguments")),

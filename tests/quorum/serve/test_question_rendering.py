@@ -39,3 +39,18 @@ def test_an_objection_that_a_line_holds_thousands_of_times_keeps_nobody_from_the
 
 def test_an_objection_is_text_and_no_pattern() -> None:
     assert render_command("a.b axb", "a.b") == "<mark>a.b</mark> axb"
+
+
+def test_what_the_model_wrote_last_before_the_call_stands_above_it_as_text() -> None:
+    question = PendingQuestion(
+        kind="review",
+        digest="d",
+        session_id="s",
+        tab="t",
+        packet={"tool": "run_command", "arguments": {"command": "make"}},
+        preamble="First.\n\nNow `make` builds <b>all</b>\nof it.",
+    )
+
+    shown = "".join(render_question(question))
+
+    assert "model: Now make builds &lt;b&gt;all&lt;/b&gt; of it.</p><pre>make" in shown

@@ -320,7 +320,7 @@ async def test_a_rejection_needs_no_token_and_its_reason_reaches_the_model(tmp_p
 async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
     offer = RuleOffer(rules=("run_command(make *)",), approvals=2, covers=("make lint",))
     earlier = EarlierPlan(number=1, text="# Plan\n", ballots=())
-    asked = replace(a_request(MAKE), offer=offer, earlier_plans=(earlier,))
+    asked = replace(a_request(MAKE, preamble="Now I build."), offer=offer, earlier_plans=(earlier,))
     async with on_remote_stage(tmp_path, review(asked)) as stage:
         await stage.send("go")
         await stage.asked()
@@ -329,6 +329,7 @@ async def test_a_question_tells_what_its_dialog_offers(tmp_path: Path) -> None:
         await stage.unasked()
 
     assert question["offer"] == {"rules": ["run_command(make *)"], "approvals": 2, "covers": ["make lint"]}
+    assert question["preamble"] == "Now I build."
     assert question["plan"] is None
     assert question["earlier_plans"] == [{"round": 1, "text": "# Plan\n", "ballots": []}]
 

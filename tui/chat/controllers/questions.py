@@ -17,7 +17,6 @@ class QuestionController:
 
     A dialog covers the screen from below: `below` are the widgets that stand under `main`, which holds the
     transcript. `announce` is called with whether an answer is needed, and the tool that the question is about.
-    `catch_up` has the transcript take in what has happened so far.
     """
 
     def __init__(
@@ -29,11 +28,10 @@ class QuestionController:
         main: Widget,
         below: tuple[Widget, ...],
         announce: Callable[[bool, str], object],
-        catch_up: Callable[[], None],
     ) -> None:
         self.asking = False
         self._host, self._turns, self._transcript = host, turns, transcript
-        self._main, self._below, self._announce, self._catch_up = main, below, announce, catch_up
+        self._main, self._below, self._announce = main, below, announce
         self._in_front = asyncio.Event()
 
     def come_to_front(self) -> None:
@@ -55,11 +53,6 @@ class QuestionController:
         self.asking = True
         self._host.refresh_state()
         self._announce(True, tool)
-
-    def get_preamble(self) -> str:
-        """What the model wrote in the response whose calls are asked about."""
-        self._catch_up()
-        return self._transcript.session_view.preamble
 
     def reserve_lines(self, lines: int) -> None:
         """Keep the transcript's end above a dialog that covers so many lines from below.

@@ -91,7 +91,6 @@ class ReviewCard(VerticalGroup):
         request: ReviewRequest,
         review_context: ReviewContext,
         earlier: Earlier = NOTHING,
-        preamble: str = "",
         *,
         root: str = "",
     ) -> None:
@@ -101,13 +100,10 @@ class ReviewCard(VerticalGroup):
         """What became of the last keys, in the place of what further keys there are."""
         self.laid_out_for = (0, 0)
         self.forms = ReviewForms(request, review_context)
-        self._put(request, review_context, earlier, preamble)
+        self._put(request, review_context, earlier)
 
-    def _put(
-        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier, preamble: str
-    ) -> None:
+    def _put(self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier) -> None:
         self._request, self._review_context, self._earlier = request, review_context, earlier
-        self._preamble = preamble
         self._title_line = build_request_title(request, earlier, self._root)
         self._objected: int | None = None
         self._quotes: Quotes = ()
@@ -118,11 +114,11 @@ class ReviewCard(VerticalGroup):
         self.stage: Stage = "choosing"
 
     async def show_request(
-        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier, preamble: str
+        self, request: ReviewRequest, review_context: ReviewContext, earlier: Earlier
     ) -> None:
         """Show another request in the place of this one."""
         self.forms.propose(request, review_context)
-        self._put(request, review_context, earlier, preamble)
+        self._put(request, review_context, earlier)
         await self.enter("choosing", anew=True)
 
     def compose(self) -> ComposeResult:
@@ -219,7 +215,7 @@ class ReviewCard(VerticalGroup):
         """Show what the model wrote above what it asks for, where there is room; in how many lines."""
         height = min(_MOST_OF_PREAMBLE, room // _ROOM_PER_LINE_OF_PREAMBLE) if self.stage in _WITH_VOTES else 0
         key = fill_in_keys("{review_details=d}", self.app)
-        rows = render_preamble(self._preamble, width, height, key)
+        rows = render_preamble(self._request.preamble, width, height, key)
         gap = int(bool(rows) and room >= _ROOMY)
         shown = self.query_one("#preamble", Rows)
         shown.show(rows, height=len(rows))
@@ -264,7 +260,7 @@ class ReviewCard(VerticalGroup):
         if self.stage == "polling":
             return render_all_votes(self._request, self._review_context, width), [], 0
         if self.stage == "detailing":
-            return fold([*list_details(self._request), *quote_preamble(self._preamble)], width), [], 0
+            return fold([*list_details(self._request), *quote_preamble(self._request.preamble)], width), [], 0
         self._quotes = collect_quotes(self._review_context.ballots)
         is_cut = self._title_line.is_cut(width + _BESIDE_TEXT - _BESIDE_TITLE)
         rows = fold([Line("", self._title_line.what, LineKind.STRONG)] if is_cut else [], width)

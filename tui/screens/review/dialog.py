@@ -69,7 +69,7 @@ class ReviewDialog(EditsCall, Guarded):
     of the former one (`continue_with`): the screen does not jump between them.
     `on_answer` is called with the answer, and not at all for a dialog that is closed without one.
     Votes that arrive meanwhile are shown where there is room kept for them, and change nothing else.
-    Paths below `root` are drawn relative to it. `preamble` is what the model wrote before its calls.
+    Paths below `root` are drawn relative to it.
     `clock` is the one that stamps keys; `on_height` is called with the number of lines that the dialog covers.
     """
 
@@ -96,14 +96,12 @@ class ReviewDialog(EditsCall, Guarded):
         *,
         on_answer: Callable[[ReviewAnswer], None] = lambda _answer: None,
         earlier: Earlier = NOTHING,
-        preamble: str = "",
         root: str = "",
         clock: Callable[[], float] = time.monotonic,
         on_height: Callable[[int], None] = lambda _height: None,
     ) -> None:
         super().__init__(on_answer)
         self._request, self.review_context, self.earlier = request, review_context, earlier
-        self._preamble = preamble
         self._stop_watching: Callable[[], None] = lambda: None
         self._clock, self._on_height = clock, on_height
         self._guard = KeyboardGuard(_QUIET_SECS)
@@ -111,7 +109,7 @@ class ReviewDialog(EditsCall, Guarded):
         self._pressed_at = float("-inf")
         self._folder_choice, self.root = FolderChoice(), root
         self._concealed: ReviewRequest | None = None  # the request as it was before its secrets were shown
-        self.cover = self.card = ReviewCard(request, review_context, earlier, preamble, root=root)
+        self.cover = self.card = ReviewCard(request, review_context, earlier, root=root)
 
     @property
     def request(self) -> ReviewRequest:
@@ -161,7 +159,6 @@ class ReviewDialog(EditsCall, Guarded):
         request: ReviewRequest,
         review_context: ReviewContext,
         earlier: Earlier,
-        preamble: str,
         on_answer: Callable[[ReviewAnswer], None],
     ) -> None:
         """Show another request. Needs `is_waiting`, or to be off the screen, and pushed after this."""
@@ -169,14 +166,13 @@ class ReviewDialog(EditsCall, Guarded):
         self.stay(on_answer)
         self._concealed = None
         self._request, self.review_context, self.earlier = request, review_context, earlier
-        self._preamble = preamble
         self.post_message(self.NextAsked())
 
     @on(NextAsked)
     async def _show_next(self) -> None:
         self.note("")
         self._pressed_at = float("-inf")
-        await self.card.show_request(self._request, self.review_context, self.earlier, self._preamble)
+        await self.card.show_request(self._request, self.review_context, self.earlier)
         self._begin_review()
 
     def on_unmount(self) -> None:

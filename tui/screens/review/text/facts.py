@@ -6,7 +6,6 @@ How a packet differs from the one that was approved before.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from quorum.domain.review.lookalikes import find_lookalikes
 from quorum.domain.review.questions import ReviewRequest
 from quorum.domain.text.amounts import shorten_home
 from quorum.domain.text.json_value import JsonObject
+from quorum.domain.text.printable import split_paragraphs
 from quorum.tui.screens.review.earlier import Earlier
 from quorum.tui.screens.review.text.objections import Quotes, find_in_lines
 from quorum.tui.screens.review.text.plan import find_plan, summarise_comparison, summarise_plan_rounds
@@ -184,11 +184,11 @@ def render_preamble(preamble: str, width: int, height: int, key: str) -> list[Ro
     """The paragraph that the model wrote last before its calls, in at most `height` rows of its own; `key`
     shows all that it wrote.
     """
-    *before, last = re.split(r"\n\s*\n", preamble.strip())
+    *before, last = split_paragraphs(preamble)
     if not last or height <= 0:
         return []
     read = last[: width * height + 1]
-    text = clean_line(" ".join(map(str.strip, read.split("\n"))))
+    text = clean_line(read)
     lead = "… " if before else ""
     rows = fold([Line(_PREAMBLE_HEAD, lead + text, LineKind.QUIET, LineKind.STRONG)], width)
     is_cut = len(rows) > height or read != last
