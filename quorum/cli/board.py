@@ -64,7 +64,8 @@ COMMAND = CliCommand(
     _show,
     summary="List what waits for you, which sessions are open, and which ended last.",
     details="Those of all folders and, in PostgreSQL, of all machines that share the database. quorum inbox "
-    "answers what waits, quorum --resume continues a session; in the app, /board does both.",
+    "answers what waits, quorum --resume continues a session, quorum sessions stop ends the process that has "
+    "one open; in the app, /board does all three.",
     arguments=(flag("--json", help="print them as JSON"), *PLACES),
     examples=(("quorum board --json", "for a script"),),
 )

@@ -1,4 +1,4 @@
-"""The board of one app ends the process of a session that another one has open."""
+"""The process of a session that an app has open is ended from elsewhere."""
 
 from __future__ import annotations
 
@@ -37,3 +37,39 @@ def test_another_app_is_ended_from_the_board_and_its_session_is_free(tmp_path: P
         [QUORUM, "board", "--json"], cwd=project, env=environment(home), capture_output=True, check=True
     )
     assert json.loads(listed.stdout)["open"] == []
+
+
+def command(project: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [QUORUM, *words], cwd=project, env=environment(home), capture_output=True, text=True, check=False
+    )
+
+
+def test_a_session_that_no_process_has_open_is_named_where_it_is_to_be_stopped(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    ran = command(project, home, "run", "hello", "--model", "offline/offline", "--output", "json")
+    session_id = json.loads(ran.stdout)["session_id"]
+
+    stopped = command(project, home, "sessions", "stop", session_id)
+
+    assert stopped.returncode != 0
+    assert f"no process has session {session_id} open any more" in stopped.stderr
+
+
+@pytest.mark.long
+def test_an_app_is_ended_from_the_command_line_and_its_sessions_are_named(tmp_path: Path) -> None:
+    home, project = tmp_path / "home", tmp_path / "project"
+    home.mkdir()
+    project.mkdir()
+    with Terminal(project, home, rows=30, columns=120, arguments=[]) as app:
+        app.wait_until_ready()
+        app.submit("run sleep 600")
+        app.wait_for("y yes")
+        (session,) = json.loads(command(project, home, "sessions", "list", "--json").stdout)
+
+        stopped = command(project, home, "sessions", "stop", session["id"])
+
+        assert stopped.stdout == f"process {app.process.pid} was asked to end; it has {session['id']}\n"
+        assert app.has_ended(60)

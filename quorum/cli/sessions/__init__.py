@@ -130,6 +130,12 @@ def _fork(options: ForkOptions, root: Path) -> int:
     return act_on_sessions(options, root, fork)
 
 
+def _stop(options: OneSessionOptions, root: Path) -> int:
+    from quorum.cli.sessions.actions import act_on_sessions, stop
+
+    return act_on_sessions(options, root, stop)
+
+
 def _verify(options: VerifyOptions, root: Path) -> int:
     from quorum.cli.sessions.actions import act_on_sessions, verify
 
@@ -238,6 +244,15 @@ COMMAND = CommandGroup(
                 shared.SESSION,
             ),
             examples=(("quorum sessions fork latest --before 3", "only its first two turns"),),
+        ),
+        "stop": CliCommand(
+            OneSessionOptions,
+            _stop,
+            summary="Ask the process that has a session open to end.",
+            details="As SIGTERM does: what runs is interrupted, and all is recorded. The sessions of its other "
+            "tabs end with it; each can be resumed.",
+            arguments=(*shared.PLACES, shared.SESSION),
+            examples=(("quorum sessions stop 0199ab", "quorum board lists those that are open"),),
         ),
         "verify": CliCommand(
             VerifyOptions,
