@@ -114,6 +114,32 @@ async def test_with_a_model_nobody_looks_for_servers_and_the_block_begins_at_a_t
         assert "context" not in stage.text().splitlines()[-1]
 
 
+async def test_tab_takes_the_prompts_that_are_offered_one_after_the_other_and_sends_none(tmp_path):
+    async with on_stage(project(tmp_path / "app"), size=(80, 24)) as stage:
+        await stage.shows("tab takes one · @ names a file")
+        for expected in (
+            *suggest_prompts(tmp_path / "app"),
+            "what does this project do, and where does it start?",
+        ):
+            await stage.pilot.press("tab")
+            assert stage.prompt.text == expected
+
+        stage.prompt.replace_text("mine")
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == "mine"
+        assert stage.agent.prompts == []
+
+
+async def test_once_something_was_sent_tab_takes_nothing_any_more(tmp_path):
+    async with on_stage(project(tmp_path / "app"), size=(80, 24)) as stage:
+        await stage.shows("tab takes one")
+        await stage.send("go")
+        await stage.pilot.press("tab")
+
+        assert stage.prompt.text == ""
+
+
 async def test_the_folder_is_cut_only_where_the_screen_is_narrower(tmp_path):
     folder = project(tmp_path / "a-folder-with-a-long-name" / "and-another-one-inside-of-it")
     async with on_stage(folder, size=(200, 50)) as stage:

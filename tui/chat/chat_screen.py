@@ -143,6 +143,7 @@ class ChatScreen(DrawnOnce):
             workspace=self._cwd,
             is_asking=lambda: self.questions.asking,
         )
+        self.prompt.suggest = self.status.welcome.suggest
         self.questions = QuestionController(
             self,
             self.turns,

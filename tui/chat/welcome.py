@@ -22,6 +22,7 @@ from textual.widgets import Static
 from quorum.domain.text.printable import make_printable
 from quorum.tui.chat.header import find_branch, format_folder
 from quorum.tui.keys.choices import describe_reviews
+from quorum.tui.keys.hints import fill_in_keys
 from quorum.tui.transcript.cells.lines import fit_text_end
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def _read(path: Path) -> str:
 
 _OFFLINE = "offline/"
 _HINTS = "@ names a file · / lists commands · ? shows all keys"
+_TAKES = "{prompt_complete=tab} takes one · "
 _LONGEST_TITLE = 60
 LOCAL_SERVERS = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """The ports on which local servers of models are usually found."""
@@ -136,6 +138,21 @@ class Welcome(VerticalGroup):
     def servers(self) -> tuple[int, ...]:
         """The ports of the local servers that can be chosen by their numbers, from 1."""
         return self._servers if self.display and self._box.display else ()
+
+    def suggest(self, text: str) -> str:
+        """The example that Tab puts in the place of this text: the first for none, and from one to the next;
+        empty where that is something else, or none can be seen."""
+        examples = self._seen_examples
+        if not examples or (text and text not in examples):
+            return ""
+        return examples[(examples.index(text) + 1) % len(examples) if text else 0]
+
+    @property
+    def _seen_examples(self) -> tuple[str, ...]:
+        is_hidden = (
+            not self.display or self.has_class("-over") or (self._box.display and self.has_class("-low"))
+        )
+        return () if is_hidden else self._examples
 
     def on_resize(self) -> None:
         """On a low screen it stands at the bottom, without what can be done without."""
@@ -200,7 +217,7 @@ class Welcome(VerticalGroup):
         self._box.display = not has_model
         if not has_model:
             self._box.update(Content("\n").join(self._render_ways()))
-        self._rest.update(Content("\n").join(self._render_offers(has_model=has_model)))
+        self._rest.update(Content("\n").join(self._render_offers()))
 
     def _render_ways(self) -> Iterator[Content]:
         from quorum.application.program_lookup import find_own_command
@@ -217,16 +234,17 @@ class Welcome(VerticalGroup):
         else:
             yield Content.assemble((f"{command} --demo", "bold"), "  a tour in a folder of its own")
 
-    def _render_offers(self, *, has_model: bool) -> Iterator[Content]:
+    def _render_offers(self) -> Iterator[Content]:
         if self._last is not None:
             from quorum.domain.text.amounts import format_age
 
             title = make_printable(self._last.title, newlines=False)[:_LONGEST_TITLE]
             when = format_age(self._last.updated_ms, int(time.time() * 1000))
             yield Content.assemble(("Enter resumes: ", "bold $text-accent"), f"{title} · {when}")
-        examples = () if not has_model and self.has_class("-low") else self._examples
+        examples = self._seen_examples
         yield from (Content.assemble(("› ", "$text-primary"), each) for each in examples)
-        yield Content(_HINTS).stylize("$foreground 60%")
+        hints = f"{_TAKES}{_HINTS}" if examples else _HINTS
+        yield Content(fill_in_keys(hints, self.app)).stylize("$foreground 60%")
 
 
 def _list_warnings(workspace: Path) -> list[str]:

@@ -221,6 +221,8 @@ class CompletingPrompt(SearchablePrompt):
         )
         self.menu = CompletionMenu(on_pick=self._on_picked)
         self.known = known
+        self.suggest: Callable[[str], str] = lambda _text: ""
+        """What is suggested in the place of a text; empty where nothing is."""
         self._opened: Completion | None = None
         self._let_be: str | None = None
 
@@ -265,12 +267,15 @@ class CompletingPrompt(SearchablePrompt):
         return True
 
     def action_complete(self) -> None:
-        """Complete what is being typed; where nothing is, continue to what comes after the prompt."""
+        """Complete what is being typed; where nothing is, take what is suggested, or continue to what comes
+        after the prompt."""
         if self._opened is not None and self._opened.is_open:
             self._accept()
         elif _may_begin(self.text):
             self._let_be = None
             self._completion.reopen()
+        elif suggested := self.suggest(self.text):
+            self.replace_all(suggested)
         else:
             self.screen.focus_next()
 
