@@ -26,7 +26,7 @@ def test_what_nobody_declared_is_shown_even_on_a_folded_card():
         ("/w/a.py", ChangeKind.MODIFIED, True),
     )
     (line,) = _texts(draw_receipt_line(effects, "/w", 80, TERMINAL))
-    assert line == "2 files changed, not declared: + built.txt, − /elsewhere/x"
+    assert line == "also changed 2 files: + built.txt, − /elsewhere/x"
 
 
 def test_ignored_files_are_one_quiet_line_and_no_warning():
@@ -36,10 +36,10 @@ def test_ignored_files_are_one_quiet_line_and_no_warning():
     )
     source = FileChange(path="/w/a.py", kind=ChangeKind.MODIFIED, declared=False)
     quiet = draw_receipt_line(Effects(changes=ignored, complete=True), "/w", 80, TERMINAL)
-    assert _texts(quiet) == ["+14 ignored"]
+    assert _texts(quiet) == ["+14 ignored files"]
     assert not _has_warning(quiet)
     both = draw_receipt_line(Effects(changes=(source, *ignored), complete=True), "/w", 80, TERMINAL)
-    assert _texts(both) == ["1 file changed, not declared: ~ a.py", "+14 ignored"]
+    assert _texts(both) == ["changed 1 file: ~ a.py", "+14 ignored files"]
     assert _has_warning(both)
     assert len(draw_receipt(Effects(changes=(source, *ignored), complete=True), "/w", 80, TERMINAL)) == 15
 

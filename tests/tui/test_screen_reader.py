@@ -7,12 +7,14 @@ import re
 import pytest
 
 from quorum.application.view.session_view import SessionView
+from quorum.domain.calls.effects import ChangeKind, Effects, FileChange
 from quorum.domain.calls.tool import RiskLevel
 from quorum.domain.conversation.attachment import AttachedFile
 from quorum.domain.conversation.history import UserMessage
 from quorum.domain.events import event as ev
 from quorum.domain.events.report import RunStatus
 from quorum.domain.replacing import replace
+from quorum.domain.review.mode import Mode
 from quorum.tui.screens.review.choice_bar import ChoiceBar
 from quorum.tui.transcript.cells.palette import TERMINAL
 from quorum.tui.transcript.draw.screen_reader import draw_for_screen_reader
@@ -20,7 +22,16 @@ from quorum.tui.transcript.layout.transcript_layout import TranscriptLayout
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent, a_command, a_request, hold, review, say
 from tests.support.no_folder import NO_FOLDER
-from tests.tui.transcript_scenes import BATCH_FINISHED, Clock, asked, finished, planned, started, turn_finished
+from tests.tui.transcript_scenes import (
+    BATCH_FINISHED,
+    Clock,
+    asked,
+    context,
+    finished,
+    planned,
+    started,
+    turn_finished,
+)
 
 EDIT = {"path": "a.py", "old_text": "x", "new_text": "y"}
 BOXES = re.compile("[\u2500-\u259f\u25a0-\u25ff\u2190-\u21ff✓✗›▸▾]")
@@ -76,6 +87,26 @@ def test_what_becomes_of_a_call_is_shown_in_lines_that_are_only_ever_added():
         "ok",
     ]
     assert states[-1].endswith("2.0 s")
+
+
+def test_files_that_a_command_changed_without_saying_so_are_named():
+    changes = (
+        FileChange(path="/w/x.txt", kind=ChangeKind.CREATED, declared=False),
+        FileChange(path="/w/__pycache__/a", kind=ChangeKind.CREATED, declared=False, ignored=True),
+    )
+    lines = read_lines(
+        ev.SessionStarted(session_id="s", model="p/m", mode=Mode.ASK, cwd="/w"),
+        planned(("run_command", {"command": "make"}, RiskLevel.HIGH, ())),
+        started("run_command", {"command": "make"}),
+        ev.EffectsObserved(context=context(), effects=Effects(changes=changes, complete=False)),
+        finished("run_command", "done"),
+    )
+
+    assert lines[-3:] == [
+        "changed 1 file: created x.txt",
+        "and 1 ignored file",
+        "the workspace is too large to see every change",
+    ]
 
 
 def test_calls_that_ran_side_by_side_are_shown_in_the_order_in_which_things_happened():

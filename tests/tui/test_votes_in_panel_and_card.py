@@ -269,7 +269,7 @@ def test_the_card_tells_what_a_command_really_changed():
     effects = ev.EffectsObserved(context=context(), effects=Effects(changes=changes, complete=True))
     opened = ev.SessionStarted(session_id="s", model="p/m", mode=Mode.ASK, cwd="/w")
     for expanded, reported in (
-        (False, "1 file changed, not declared: + built.txt"),
+        (False, "changed 1 file: + built.txt"),
         (True, "+ built.txt · created"),
     ):
         lines = card(

@@ -150,7 +150,7 @@ def _describe(summary: LookSummary) -> str:
 
 
 _SIGNS = {ChangeKind.CREATED: "+", ChangeKind.MODIFIED: "~", ChangeKind.DELETED: "−"}
-_INCOMPLETE = "the workspace is too large to see every change"
+INCOMPLETE = "the workspace is too large to see every change"
 
 
 def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) -> list[Strip]:
@@ -159,10 +159,12 @@ def draw_receipt_line(effects: Effects, cwd: str, width: int, palette: Palette) 
     strips = []
     if surprises:
         names = ", ".join(_name_file(change, cwd) for change in surprises)
-        text = f"{format_amount(len(surprises), 'file')} changed, not declared: {names}"
+        also = "also changed" if any(change.declared for change in effects.changes) else "changed"
+        text = f"{also} {format_amount(len(surprises), 'file')}: {names}"
         strips.append(build_strip((fit_text(make_printable(text, newlines=False), width), palette.warning)))
     if ignored := sum(change.is_by_product for change in effects.changes):
-        strips.append(build_strip((fit_text(f"+{ignored:,} ignored", width), palette.muted)))
+        text = f"+{format_amount(ignored, 'ignored file')}"
+        strips.append(build_strip((fit_text(text, width), palette.muted)))
     return strips if effects.complete else [*strips, _render_incomplete(width, palette)]
 
 
@@ -210,7 +212,7 @@ def _name_file(change: FileChange, cwd: str) -> str:
 
 
 def _render_incomplete(width: int, palette: Palette) -> Strip:
-    return build_strip((fit_text(_INCOMPLETE, width), palette.muted))
+    return build_strip((fit_text(INCOMPLETE, width), palette.muted))
 
 
 _LIVE_FOLDED = 6

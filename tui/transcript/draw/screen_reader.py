@@ -24,6 +24,7 @@ from quorum.application.view.entries import (
     Restoration,
 )
 from quorum.application.view.panel_entry import PanelEntry
+from quorum.domain.calls.effects import Effects
 from quorum.domain.calls.execution import Outcome
 from quorum.domain.calls.server_tools import format_tool_name
 from quorum.domain.conversation.attachment import AttachedFile
@@ -31,7 +32,7 @@ from quorum.domain.review.ballot import Ballot, format_reviewer
 from quorum.domain.text.amounts import format_amount, format_duration
 from quorum.domain.text.printable import make_printable
 from quorum.tui.transcript.cells.lines import build_strip, clean_program_text, wrap_words
-from quorum.tui.transcript.draw.cards import CardTarget, Drawing
+from quorum.tui.transcript.draw.cards import INCOMPLETE, CardTarget, Drawing
 from quorum.tui.transcript.draw.panels import speak_panel
 from quorum.tui.transcript.draw.remarks import explain_failure
 from quorum.tui.transcript.draw.rows import shorten_arguments
@@ -149,6 +150,7 @@ def _render_details(call: Call) -> list[str]:
     lines = [_LOUD[remark.kind] + remark.text for remark in call.remarks if call.expanded or not remark.quiet]
     if call.outcome is not Outcome.OK and (why := explain_failure(call)):
         lines += _render_first_lines(clean_program_text(why), whole=call.expanded)
+    lines += _render_receipt(call.effects, call.cwd) if call.effects is not None else []
     if not call.expanded:
         return lines
     lines += [f"{name}: {_render_value(value)}" for name, value in call.arguments.items()]
@@ -156,6 +158,22 @@ def _render_details(call: Call) -> list[str]:
     return lines + (
         [clean_program_text(call.output.head)] if call.output is not None and call.outcome is Outcome.OK else []
     )
+
+
+def _render_receipt(effects: Effects, cwd: str) -> Iterator[str]:
+    """Which files changed although the call had not said so, by-products as a number, as on its card."""
+    root = f"{cwd.rstrip('/')}/"
+    surprises = [f"{one.kind} {one.path.removeprefix(root)}" for one in effects.changes if one.is_surprise]
+    if surprises:
+        yield f"changed {format_amount(len(surprises), 'file')}: {', '.join(surprises)}"
+    if ignored := sum(one.is_by_product for one in effects.changes):
+        yield (
+            f"and {format_amount(ignored, 'ignored file')}"
+            if surprises
+            else (f"changed {format_amount(ignored, 'ignored file')}")
+        )
+    if not effects.complete:
+        yield INCOMPLETE
 
 
 def _render_value(value: object) -> str:
