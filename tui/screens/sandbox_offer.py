@@ -13,16 +13,14 @@ from quorum.tui.screens.question_card import QuestionCard
 from quorum.tui.screens.review.text.rows import Line, LineKind, clean_line
 
 _MEANING = (
-    "You are asked this once, before the first edit or command that you would review.",
-    "",
-    "If you agree, edits in this folder and commands inside the sandbox run without a question. Inside the "
-    "sandbox a command can change files in this folder only. It does not see your home folder, other running "
-    "programs or quorum's own files.",
+    "If you agree, edits in this folder and commands inside the sandbox run without a question. Such a command "
+    "does not see your home folder, other running programs or quorum's own files. It can change or delete the "
+    "files of this folder, and no others; /undo gives back what they were.",
     "",
     "You are asked about everything else: the network, commands outside the sandbox, protected and sensitive "
-    "files. All other files of this folder a command can change or delete; /undo gives back what they were.",
+    "files.",
     "",
-    "Your answer is kept. Shift+Tab and /mode change what runs without a question at any time.",
+    "You are asked this once. Shift+Tab and /mode change what runs without a question at any time.",
 )
 _SETTING = "review.mode, or where you refuse review.offer_sandboxed, in your settings"
 
@@ -63,8 +61,8 @@ class SandboxOfferDialog(QuestionCard):
         """What the sandbox holds commands to, and what the mode lets run."""
         for paragraph in _MEANING:
             yield Line("", paragraph)
-        yield Line("", "")
         if self._shows_details:
+            yield Line("", "")
             yield Line("sandbox  ", clean_line(self._sandbox))
             yield Line("setting  ", _SETTING)
         else:

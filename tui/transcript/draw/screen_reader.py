@@ -167,11 +167,7 @@ def _render_receipt(effects: Effects, cwd: str) -> Iterator[str]:
     if surprises:
         yield f"changed {format_amount(len(surprises), 'file')}: {', '.join(surprises)}"
     if ignored := sum(one.is_by_product for one in effects.changes):
-        yield (
-            f"and {format_amount(ignored, 'ignored file')}"
-            if surprises
-            else (f"changed {format_amount(ignored, 'ignored file')}")
-        )
+        yield f"{'and' if surprises else 'changed'} {format_amount(ignored, 'ignored file')}"
     if not effects.complete:
         yield INCOMPLETE
 
