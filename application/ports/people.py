@@ -79,12 +79,14 @@ class ReviewQuestion(Struct, frozen=True, eq=False):
 
 
 class SandboxQuestion(Struct, frozen=True):
-    """Whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to.
+    """Whether the review mode is to be `sandboxed`; `sandbox` says what commands are held to, and `call` which
+    one would be reviewed otherwise.
 
     The answer None says that the person decided nothing, and may be asked again another time.
     """
 
     sandbox: str
+    call: str = ""
 
 
 Question: TypeAlias = (

@@ -133,8 +133,8 @@ class Review:
         self._refusal = refusal
         self._turn: TurnByIndex = TurnByIndex() if within is None else within._turn
         self._allowed_tools: AllowedTools | None = None
-        self.make_offer: Callable[[], Awaitable[bool]] | None = None
-        """Asks the person whether the mode is to be `sandboxed`; None where that is not offered."""
+        self.make_offer: Callable[[str], Awaitable[bool]] | None = None
+        """Asks before this call whether the mode is to be `sandboxed`; None where nobody is to be asked."""
         self._approved_addresses: list[str] = [] if within is None else within._approved_addresses
 
     @property
@@ -190,7 +190,9 @@ class Review:
         async with self._turn.hold_turn(index):
             if self.make_offer is None or self.mode not in (Mode.ASK, Mode.ACCEPT_EDITS):
                 return
-            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer():
+            if await self.find_refusal(Mode.SANDBOXED) is None and await self.make_offer(
+                describe_call(subject)
+            ):
                 await self.accept_mode(Mode.SANDBOXED)
             self.make_offer = None
 

@@ -26,8 +26,8 @@ class SandboxOffer:
     def __init__(self, loaded: LoadedSettings, service: FileSettingsService) -> None:
         self._loaded, self._service = loaded, service
 
-    async def make(self, person: Approver, sandbox: Sandbox) -> tuple[bool, str | None]:
-        """Whether the person was asked and chose the mode, and what there is to say of it."""
+    async def make(self, person: Approver, sandbox: Sandbox, call: str = "") -> tuple[bool, str | None]:
+        """Whether the person was asked before this call and chose the mode, and what there is to say of it."""
         review = self._loaded.settings.review
         if not review.offer_sandboxed or self._loaded.origins.get("review.mode") != DEFAULT_ORIGIN:
             return False, None
@@ -36,7 +36,7 @@ class SandboxOffer:
             return False, None
         from quorum.application.ports.people import SandboxQuestion
 
-        accepts = await person.ask(SandboxQuestion(state.description))
+        accepts = await person.ask(SandboxQuestion(state.description, call))
         if not isinstance(accepts, bool):
             return False, None
         key, value = ("review.mode", Mode.SANDBOXED.value) if accepts else ("review.offer_sandboxed", "false")

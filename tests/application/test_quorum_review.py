@@ -397,7 +397,8 @@ class Offer:
         self.made = 0
         self._answers = answers
 
-    async def __call__(self) -> bool:
+    async def __call__(self, call: str) -> bool:
+        assert call
         self.made += 1
         return self._answers[self.made - 1]
 
@@ -441,7 +442,7 @@ async def test_an_offer_that_an_interrupt_takes_away_decides_nothing_and_is_made
     bench = Bench({}, mode=Mode.ASK)
     shown = asyncio.Event()
 
-    async def wait_for_ever() -> bool:
+    async def wait_for_ever(_call: str) -> bool:
         shown.set()
         await asyncio.Event().wait()
         return True

@@ -14,6 +14,8 @@ from quorum.tui.screens.sandbox_offer import SandboxOfferDialog
 from tests.support.app_stage import Stage, on_stage
 from tests.support.fake_agent import FakeAgent
 
+QUESTION = SandboxQuestion("bubblewrap\x1b[2J 0.8.0", f"make\x1b[2J {'x' * 300}")
+
 
 class Asking:
     """An app that asks before its agent is there. `answers` is what it returned."""
@@ -22,7 +24,7 @@ class Asking:
         self.answers: list[bool | None] = []
 
     async def compose(self, person: Approver, observer: Observer, *_: object) -> FakeAgent:
-        self.answers.append(await asyncio.create_task(person.ask(SandboxQuestion("bubblewrap\x1b[2J 0.8.0"))))
+        self.answers.append(await asyncio.create_task(person.ask(QUESTION)))
         return FakeAgent(person, observer)
 
 
@@ -73,6 +75,8 @@ async def test_what_would_run_unasked_and_what_would_not_is_shown_whole(tmp_path
         "ask about each",
     ):
         assert part in text
+    assert f"now: make␛[2J {'x' * 20}" in text
+    assert "x…" in text
     assert "bubblewrap" not in text
     assert "review.mode" not in text
 

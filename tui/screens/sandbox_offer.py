@@ -22,6 +22,7 @@ _MEANING = (
     "",
     "You are asked this once. Shift+Tab and /mode change what runs without a question at any time.",
 )
+_LONGEST_CALL = 140
 _SETTING = "review.mode, or where you refuse review.offer_sandboxed, in your settings"
 
 
@@ -41,9 +42,9 @@ class SandboxOfferDialog(QuestionCard):
         Binding("left,right,tab,shift+tab", "mark", "The other choice", show=False, id="offer_mark"),
     ]
 
-    def __init__(self, sandbox: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, sandbox: str, call: str = "", *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock=clock)
-        self._sandbox = sandbox
+        self._sandbox, self._call = sandbox, call
         self._shows_details = False
         self.is_put_off = False
         """Whether it was closed without an answer."""
@@ -59,6 +60,12 @@ class SandboxOfferDialog(QuestionCard):
 
     def build_lines(self) -> Iterator[Line]:
         """What the sandbox holds commands to, and what the mode lets run."""
+        if self._call:
+            line = clean_line(self._call)
+            yield Line(
+                "now: ", f"{line[:_LONGEST_CALL]}…" if len(line) > _LONGEST_CALL else line, LineKind.STRONG
+            )
+            yield Line("", "")
         for paragraph in _MEANING:
             yield Line("", paragraph)
         if self._shows_details:

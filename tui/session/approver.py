@@ -77,8 +77,8 @@ class ScreenApprover:
                 return await self._confirm(lambda: SpendDialog(question, clock=self._clock))
             case ServerForm() | ServerAddress():
                 return await self._answer_server(question)
-            case SandboxQuestion(sandbox):
-                offer = SandboxOfferDialog(sandbox, clock=self._clock)
+            case SandboxQuestion(sandbox, call):
+                offer = SandboxOfferDialog(sandbox, call, clock=self._clock)
                 accepts = await self._confirm(lambda: offer)
                 return None if offer.is_put_off else accepts
 

@@ -197,22 +197,23 @@ class _Sessions:
 
     def _build_offer(
         self, loaded: LoadedSettings, container: Container, person: Approver, observer: Observer
-    ) -> Callable[[], Awaitable[bool]] | None:
+    ) -> Callable[[str], Awaitable[bool]] | None:
         """What offers the mode `sandboxed` in a session, once in all tabs; None where nobody answers here, or
         the session only reads."""
         if self._listening is not None or self._options.demo or container.record().in_use:
             return None
 
-        async def offer() -> bool:
+        async def offer(call: str) -> bool:
             if self._has_offered:
                 return False
             from quorum.app.sandbox_offer import SandboxOffer
             from quorum.app.settings_service import FileSettingsService
 
             service = FileSettingsService(self._options, self._root)
+            shown = self._mask.in_review.mask_text(call) if self._mask is not None else ""
             self._has_offered = True
             try:
-                accepts, note = await SandboxOffer(loaded, service).make(person, container.sandbox())
+                accepts, note = await SandboxOffer(loaded, service).make(person, container.sandbox(), shown)
             except BaseException:  # such as that the turn was interrupted: nothing is decided
                 self._has_offered = False
                 raise
