@@ -62,6 +62,7 @@ class MemberApiClient:
         self._failures = MemberFailures(launch)
         self._dialect = make_dialect(self._failures)
         self._ready: list[tuple[MemberTask, asyncio.Task[MemberProcess]]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def provider(self) -> str:
@@ -81,7 +82,7 @@ class MemberApiClient:
                 process, task, render_opening_prompt(request.messages), _tell_text(tool, on_event)
             )
         finally:
-            await run_shielded(process.aclose())
+            self._close(process)
         await self._make_next_ready(task)
         return _build_response(answer, tool)
 
@@ -90,9 +91,16 @@ class MemberApiClient:
         return (OWN_MODEL,)
 
     async def aclose(self) -> None:
-        """End the processes that wait."""
+        """End the processes that wait, and see those gone that have answered."""
         waiting, self._ready = self._ready, []
         await asyncio.gather(*(_end(starting) for _, starting in waiting))
+        await asyncio.gather(*self._closing)
+
+    def _close(self, process: MemberProcess) -> None:
+        """End a process at once. Nobody waits for that with an answer, nor for its folder to be removed."""
+        closing = asyncio.create_task(process.aclose())
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _take_process(self, task: MemberTask) -> MemberProcess:
         """One that waits for this task, or else a new one. Raises ProviderError."""
