@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from quorum.infrastructure.models.registry import ProviderRegistry
 from quorum.infrastructure.models.shared.api_client import ProviderSettings
 from quorum.infrastructure.prices.model_figures import build_price_table
 from quorum.infrastructure.provider_types import ProviderType
+from tests.infrastructure.commands.command_bench import eventually
+from tests.support.liveness import is_alive
 
 SCHEMA: JsonObject = {
     "type": "object",
@@ -110,6 +114,52 @@ async def test_a_member_that_only_repeats_itself_is_ended(tmp_path: Path) -> Non
         await _vote(registry)
     await registry.aclose()
     assert failed.value.kind is ProviderErrorKind.TIMEOUT
+
+
+LINGERS = """
+import os, signal, subprocess
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+own = [sys.executable, "-c", "import time; time.sleep(600)"]
+helper = subprocess.Popen(own, start_new_session=True, stdin=subprocess.DEVNULL)
+with open(os.environ["HOME"] + "/pids", "w") as file:
+    print(os.getpid(), helper.pid, flush=True, file=file)
+helper.wait()
+"""
+_QUORUM = """
+import asyncio, sys
+from pathlib import Path
+from tests.infrastructure.providers.members.test_members import LINGERS, _open, _vote
+asyncio.run(_vote(_open(Path(sys.argv[1]), "codex", LINGERS)))
+"""
+
+
+async def _read_pids(tmp_path: Path) -> list[int]:
+    file = tmp_path / "pids"
+    await eventually(lambda: file.exists() and file.read_text().endswith("\n"))
+    return [int(each) for each in file.read_text().split()]
+
+
+@pytest.mark.long
+async def test_nothing_of_a_member_outlives_quorum_when_that_is_killed(tmp_path: Path) -> None:
+    repository = str(Path(__file__).parents[4])
+    environ = {**os.environ, "PYTHONPATH": repository, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", _QUORUM, str(tmp_path)], cwd=repository, env=environ
+    ) as quorum:
+        pids = await _read_pids(tmp_path)
+        quorum.kill()
+    await eventually(lambda: not any(map(is_alive, pids)))
+
+
+async def test_nothing_of_a_member_outlives_a_review_that_is_given_up(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "codex", LINGERS)
+    asking = asyncio.create_task(_vote(registry))
+    pids = await _read_pids(tmp_path)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await eventually(lambda: not any(map(is_alive, pids)))
+    await registry.aclose()
 
 
 async def test_a_member_cannot_do_the_work_of_a_session(tmp_path: Path) -> None:
