@@ -110,7 +110,8 @@ def describe_vote(event: VoteCast) -> str:
     objection = f"; it objects to: {event.objection}" if event.objection else ""
     objection += "".join(f"; it objects ({each.describe()})" for each in event.objections)
     explained = explain_vote(event.verdict, event.in_scope, event.reason or "no reason given")
-    return f"{format_reviewer(event.reviewer, event.lens)} voted {event.verdict}{sure}: {explained}{objection}"
+    who = format_reviewer(event.reviewer, event.lens) + (f" through {event.program}" if event.program else "")
+    return f"{who} voted {event.verdict}{sure}: {explained}{objection}"
 
 
 def describe_verdict(event: QuorumConcluded) -> str:

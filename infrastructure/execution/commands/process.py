@@ -161,8 +161,8 @@ class SupervisedProcess:
             file = theirs.enter_context(tempfile.TemporaryFile())
             file.write(b"".join(field + b"\0" for field in order))
             file.seek(0)
-            words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs), str(len(argv))]
-            words += [self._keys, str(len(guards))]
+            words = [_find_supervisor_program(), str(lifeline), str(control), str(self._grace_secs)]
+            words += [str(len(argv)), self._keys, str(len(guards))]
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", *words],
                 stdin=file,

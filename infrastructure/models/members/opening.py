@@ -12,6 +12,7 @@ from quorum.application.ports.models import OnStreamEvent
 from quorum.domain.conversation.response import (
     END_TURN,
     TOOL_USE,
+    ContentBlock,
     Delta,
     LlmResponse,
     StopKind,
@@ -84,7 +85,7 @@ class MemberApiClient:
         finally:
             self._close(process)
         await self._make_next_ready(task)
-        return _build_response(answer, tool)
+        return _build_response(answer, tool, process.program)
 
     async def list_models(self) -> tuple[str, ...]:
         """The one that the program chooses: these programs list no others."""
@@ -167,17 +168,15 @@ def _tell_text(tool: JsonObject | None, on_event: OnStreamEvent) -> Callable[[st
     return tell
 
 
-def _build_response(answer: MemberAnswer, tool: JsonObject | None) -> LlmResponse:
-    is_cut = answer.stop.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL)
-    if tool is None:
-        content = (TextBlock(answer.text),) if answer.text else ()
-        return LlmResponse(content=content, stop_reason=answer.stop, model=answer.model, usage=answer.usage)
-    call = build_call_block(CallIds().claim(""), str(tool["name"]), answer.text.strip())
+def _build_response(answer: MemberAnswer, tool: JsonObject | None, program: str) -> LlmResponse:
+    stop, content = answer.stop, tuple[ContentBlock, ...]()
+    if tool is not None:
+        content = (build_call_block(CallIds().claim(""), str(tool["name"]), answer.text.strip()),)
+        stop = stop if stop.kind in (StopKind.MAX_TOKENS, StopKind.REFUSAL) else TOOL_USE
+    elif answer.text:
+        content = (TextBlock(answer.text),)
     return LlmResponse(
-        content=(call,),
-        stop_reason=answer.stop if is_cut else TOOL_USE,
-        model=answer.model,
-        usage=answer.usage,
+        content=content, stop_reason=stop, model=answer.model, usage=answer.usage, program=program
     )
 
 
@@ -213,6 +212,9 @@ class AcpAgent:
         )
         if known.get("protocolVersion") != _VERSION:
             raise self._failures.explain_damage("it does not speak version 1 of the protocol")
+        agent = read_object_field(known, "agentInfo")
+        name = read_text_field(agent, "title") or read_text_field(agent, "name")
+        process.note_version(read_text_field(agent, "version"), name)
         opened = await self._request(process, "session/new", {"cwd": str(process.folder), "mcpServers": []})
         session = read_text_field(opened, "sessionId")
         if not session:

@@ -19,6 +19,7 @@ from quorum.infrastructure.changes.swept_folder import (
 from quorum.infrastructure.execution.commands.process import SupervisedProcess
 from quorum.infrastructure.models.members.failures import MemberFailures
 from quorum.infrastructure.models.members.launch import MemberLaunch
+from quorum.infrastructure.models.shared.error_bodies import fit_to_line
 from quorum.infrastructure.models.shared.json_fields import parse_foreign_json, replace_surrogates
 
 _JSON = make_encoder()
@@ -32,7 +33,8 @@ _WITH_STDIN = 'exec <"$0"; exec "$@"'
 class MemberProcess:
     """A running program in an empty `folder` of its own, ended with all that it started at the latest when
     quorum is, however that comes to its end. What it writes that is no JSON object is passed over.
-    `session` is the id of the session that it was made ready with, if any."""
+    `session` is the id of the session that it was made ready with, if any, and `program` its name, with its
+    version once that is known."""
 
     def __init__(
         self,
@@ -43,8 +45,10 @@ class MemberProcess:
         failures: MemberFailures,
     ) -> None:
         """Start it. Raises OSError."""
+        self.launch = launch
         self.folder = folder
         self.session = ""
+        self.program = launch.about.name
         self._resources = resources
         self._failures = failures
         self._patience = launch.timeout_secs
@@ -98,6 +102,10 @@ class MemberProcess:
     def note_progress(self) -> None:
         """From now on it has its whole time again. Lines alone are no progress: a program may repeat itself."""
         self._deadline = asyncio.get_running_loop().time() + self._patience
+
+    def note_version(self, version: str, name: str = "") -> None:
+        """What it says that it is; nothing where it does not say."""
+        self.program = fit_to_line(f"{name or self.launch.about.name} {version}")
 
     async def write(self, text: str) -> None:
         """Give it text. Raises ProviderError where it reads no more."""

@@ -33,18 +33,22 @@ FORM = AnswerForm("vote", {"name": "vote", "description": "", "input_schema": SC
 
 CLAUDE = """
 sys.stdin.readline()
+say({"type": "system", "subtype": "init", "claude_code_version": "9.8.7"})
 say({"type": "result", "is_error": False, "result": "hello", "structured_output": {"verdict": "approve"}})
 """
 CODEX = """
+if "--version" in sys.argv:
+    sys.exit(print("codex-cli 9.8.7"))
 sys.stdin.read()
 text = '{"verdict": "approve", "note": null}' if "--output-schema" in sys.argv else "hello"
 say({"type": "item.completed", "item": {"type": "agent_message", "text": text}})
 say({"type": "turn.completed", "usage": {}})
 """
 ACP = """
+INIT = {"protocolVersion": 1, "agentInfo": {"name": "an-agent", "title": "An Agent", "version": "9.8.7"}}
 for line in sys.stdin:
     asked = json.loads(line)
-    answer = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}.get(asked["method"])
+    answer = {"initialize": INIT, "session/new": {"sessionId": "s"}}.get(asked["method"])
     if answer is None:
         prompt = asked["params"]["prompt"][0]["text"]
         text = '{"verdict": "approve"}' if "JSON object" in prompt else "hello"
@@ -54,6 +58,11 @@ for line in sys.stdin:
     say({"id": asked["id"], "result": answer})
 """
 PLAYS: dict[ProviderType, str] = {"claude-cli": CLAUDE, "codex": CODEX, "acp": ACP}
+PROGRAMS: dict[ProviderType, str] = {
+    "claude-cli": "Claude Code 9.8.7",
+    "codex": "Codex 9.8.7",
+    "acp": "An Agent 9.8.7",
+}
 CALLS: dict[ProviderType, str] = {
     "claude-cli": 'say({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash"}]}})',
     "codex": 'say({"type": "item.started", "item": {"type": "command_execution", "command": "ls"}})',
@@ -87,7 +96,7 @@ async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderTy
     try:
         assert await _vote(registry) == {"verdict": "approve"}
         said = await registry.open_session("m/default", Conversation(), "").send("hi")
-        assert said.text_content() == "hello"
+        assert (said.text_content(), said.program) == ("hello", PROGRAMS[type_])
     finally:
         await registry.aclose()
 
@@ -133,6 +142,12 @@ asyncio.run(_vote(_open(Path(sys.argv[1]), "codex", LINGERS)))
 """
 
 
+def _start_another_quorum(tmp_path: Path) -> subprocess.Popen[bytes]:
+    repository = str(Path(__file__).parents[4])
+    environ = {**os.environ, "PYTHONPATH": repository, "TMPDIR": str(tmp_path)}
+    return subprocess.Popen([sys.executable, "-c", _QUORUM, str(tmp_path)], cwd=repository, env=environ)
+
+
 async def _read_pids(tmp_path: Path) -> list[int]:
     file = tmp_path / "pids"
     await eventually(lambda: file.exists() and file.read_text().endswith("\n"))
@@ -141,11 +156,7 @@ async def _read_pids(tmp_path: Path) -> list[int]:
 
 @pytest.mark.long
 async def test_nothing_of_a_member_outlives_quorum_when_that_is_killed(tmp_path: Path) -> None:
-    repository = str(Path(__file__).parents[4])
-    environ = {**os.environ, "PYTHONPATH": repository, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [sys.executable, "-c", _QUORUM, str(tmp_path)], cwd=repository, env=environ
-    ) as quorum:
+    with _start_another_quorum(tmp_path) as quorum:
         pids = await _read_pids(tmp_path)
         quorum.kill()
     await eventually(lambda: not any(map(is_alive, pids)))
