@@ -140,6 +140,7 @@ class Voting:
             input_tokens=usage.input + usage.cache_read + usage.cache_write,
             output_tokens=usage.output,
             cost_usd=self._prices.compute_cost(reviewer, usage),
+            by_plan=self._prices.is_by_plan(reviewer) or UNSET,
         )
 
     def take_spent(self) -> list[tuple[Usage, Decimal | None]]:
@@ -240,9 +241,9 @@ class Voting:
         return await request_ballot(self._gateway, self.policy, reviewer, asked, count=count)
 
     async def _count_usage(self, reviewer: str, response: LlmResponse) -> None:
-        cost = self._prices.compute_cost(reviewer, response.usage)
-        self._spent.append((response.usage, cost))
-        await self._events.record(UsageCounted(model=reviewer, usage=response.usage, cost_usd=cost))
+        counted = UsageCounted.of(reviewer, response.usage, self._prices)
+        self._spent.append((response.usage, counted.cost_usd))
+        await self._events.record(counted)
 
 
 class _Breaker:

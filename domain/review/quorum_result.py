@@ -42,13 +42,14 @@ class SparedVote(Struct, frozen=True, kw_only=True):
     """The vote of a reviewer that was not asked, because the first one left no doubt.
 
     The tokens are an estimate: what asking the first reviewer used, cached ones included. `cost_usd` is that at
-    the price of this model, None where it has no known price.
+    the price of this model, None where it has no known price, and nothing where a plan pays for it, `by_plan`.
     """
 
     model: str
     input_tokens: int
     output_tokens: int
     cost_usd: Amount | None
+    by_plan: bool | UnsetType = UNSET
 
 
 class QuorumConcluded(Fact, frozen=True, kw_only=True, tag="quorum_result"):
