@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,6 +38,7 @@ from quorum.infrastructure.models.shared.api_client import ApiRequest, ProviderS
 from quorum.infrastructure.models.shared.call_arguments import CallIds, build_call_block
 from quorum.infrastructure.models.shared.form_by_schema import find_forced_tool
 from quorum.infrastructure.models.shared.json_fields import (
+    parse_foreign_json,
     read_count_field,
     read_object_field,
     read_objects_field,
@@ -227,10 +228,10 @@ class AcpAgent:
         self, process: MemberProcess, task: MemberTask, prompt: str, on_text: Callable[[str], None]
     ) -> MemberAnswer:
         """Ask, and tell the text that arrives. Raises ProviderError."""
-        pieces: list[str] = []
+        messages: dict[str, str] = {}
 
-        def take(piece: str) -> None:
-            pieces.append(piece)
+        def take(message_id: str, piece: str) -> None:
+            messages[message_id] = messages.get(message_id, "") + piece
             on_text(piece)
 
         form = () if task.schema is None else (_FORM.format(schema=_JSON.encode(task.schema)),)
@@ -245,7 +246,7 @@ class AcpAgent:
             raise self._failures.explain_reported("it cancelled its own turn")
         used = read_object_field(ended, "usage")
         return MemberAnswer(
-            text="".join(pieces),
+            text="".join(messages.values()) if task.schema is None else _find_object(messages.values()),
             usage=Usage(
                 input=read_count_field(used, "inputTokens") or 0,
                 output=read_count_field(used, "outputTokens") or 0,
@@ -278,7 +279,7 @@ class AcpAgent:
         process: MemberProcess,
         method: str,
         params: JsonObject,
-        on_text: Callable[[str], None] = lambda _piece: None,
+        on_text: Callable[[str, str], None] = lambda _message_id, _piece: None,
     ) -> JsonObject:
         """The result of a request, whose name is its id: each is sent once. Raises ProviderError."""
         await process.write_message({"jsonrpc": "2.0", "id": method, "method": method, "params": params})
@@ -297,15 +298,32 @@ class AcpAgent:
                     raise self._failures.explain_reported(_render_error(read_object_field(message, "error")))
                 return read_object_field(message, "result")
 
-    def _read_update(self, process: MemberProcess, update: JsonObject, on_text: Callable[[str], None]) -> None:
+    def _read_update(
+        self, process: MemberProcess, update: JsonObject, on_text: Callable[[str, str], None]
+    ) -> None:
         kind = read_text_field(update, "sessionUpdate")
         if kind in _DOES:
             raise self._failures.explain_call(read_text_field(update, "title") or "a tool")
         if kind == "agent_message_chunk":
             process.note_progress()
-            on_text(read_text_field(read_object_field(update, "content"), "text"))
+            said = read_text_field(read_object_field(update, "content"), "text")
+            on_text(read_text_field(update, "messageId"), said)
         elif kind == "agent_thought_chunk":
             process.note_progress()
+
+
+def _find_object(messages: Collection[str]) -> str:
+    """The one message that is a JSON object: agents say more beside it, of their own. Otherwise all of them,
+    so that whoever reads the answer says what is wrong with it."""
+    objects = [message for message in messages if _is_object(message)]
+    return objects[0] if len(objects) == 1 else "".join(messages)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(parse_foreign_json(text), dict)
+    except ValueError:
+        return False
 
 
 def _name_asked(method: str, message: JsonObject) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quorum.application.structured_answer import AnswerForm, ask_in_form
+from quorum.application.structured_answer import AnswerForm, Unreadable, ask_in_form
 from quorum.domain.conversation.history import Conversation
 from quorum.domain.conversation.response import LlmResponse, Usage
 from quorum.domain.errors import ProviderError, ProviderErrorKind
@@ -105,6 +105,31 @@ async def test_a_member_votes_among_noise_and_answers_in_words(type_: ProviderTy
 async def test_a_member_that_calls_a_tool_is_refused(type_: ProviderType, tmp_path: Path) -> None:
     registry = _open(tmp_path, type_, CALLS[type_] + "\nsys.stdin.read()\n")
     with pytest.raises(ProviderError, match="it may only answer"):
+        await _vote(registry)
+    await registry.aclose()
+
+
+ACP_WITH_REMARKS = ACP.replace(
+    'say({"id": asked["id"]',
+    """if "prompt" in asked["params"]:
+        remark = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": REMARK}}
+        say({"method": "session/update", "params": {"update": remark}})
+    say({"id": asked["id"]""",
+).replace(
+    '"content": {"type": "text", "text": text}}',
+    '"messageId": "m1", "content": {"type": "text", "text": text}}',
+)
+
+
+async def test_what_an_agent_remarks_beside_its_answer_is_no_part_of_a_vote(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "acp", 'REMARK = "**Warning:** a setting is outdated"\n' + ACP_WITH_REMARKS)
+    assert await _vote(registry) == {"verdict": "approve"}
+    await registry.aclose()
+
+
+async def test_two_votes_in_one_answer_are_none(tmp_path: Path) -> None:
+    registry = _open(tmp_path, "acp", """REMARK = '{"verdict": "reject"}'\n""" + ACP_WITH_REMARKS)
+    with pytest.raises(Unreadable):
         await _vote(registry)
     await registry.aclose()
 
